@@ -1,0 +1,83 @@
+//! Numbers in bases 2 to 62 with the digits `0-9A-Za-z`, without padding. The digits are in ASCII
+//! order, so texts of one length sort as the numbers do.
+
+use crate::error::Error;
+
+/// The longest text: 128 bits in base 2.
+pub const MAX_LEN: usize = 128;
+
+const DIGITS: [u8; 62] = *b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A number's text.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    bytes: [u8; MAX_LEN],
+    start: usize,
+}
+
+impl Text {
+    pub fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[self.start..]).unwrap_or_default()
+    }
+
+    pub fn make_ascii_lowercase(&mut self) {
+        self.bytes[self.start..].make_ascii_lowercase();
+    }
+}
+
+/// How digits are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Upper and lower case are different digits.
+    Sensitive,
+    /// Either case, for bases up to 36.
+    Either,
+}
+
+/// `number` in `base`, which is from 2 to 62.
+pub fn encode(mut number: u128, base: u32) -> Text {
+    debug_assert!((2..=62).contains(&base));
+    let mut text = Text { bytes: [b'0'; MAX_LEN], start: MAX_LEN };
+    loop {
+        text.start -= 1;
+        text.bytes[text.start] = DIGITS[(number % u128::from(base)) as usize];
+        number /= u128::from(base);
+        if number == 0 {
+            return text;
+        }
+    }
+}
+
+/// The number of at most `bits` bits (1 to 128) that `text` spells in `base`, which is from 2 to 62.
+///
+/// # Errors
+/// [`Error::TextEmpty`], [`Error::TextCharacter`] at the first byte that is no digit of the base,
+/// [`Error::TextOverflow`] for a number of more bits.
+pub fn decode(text: &[u8], base: u32, case: Case, bits: u32) -> Result<u128, Error> {
+    debug_assert!((2..=62).contains(&base) && (case == Case::Sensitive || base <= 36));
+    if text.is_empty() {
+        return Err(Error::TextEmpty);
+    }
+    let overflow = Error::TextOverflow { bits };
+    let mut number = 0u128;
+    for (position, &byte) in text.iter().enumerate() {
+        let digit = match (byte, case) {
+            (b'0'..=b'9', _) => byte - b'0',
+            (b'A'..=b'Z', _) => byte - b'A' + 10,
+            (b'a'..=b'z', Case::Sensitive) => byte - b'a' + 36,
+            (b'a'..=b'z', Case::Either) => byte - b'a' + 10,
+            _ => u8::MAX,
+        };
+        if u32::from(digit) >= base {
+            return Err(Error::TextCharacter { position });
+        }
+        number = number
+            .checked_mul(u128::from(base))
+            .and_then(|n| n.checked_add(u128::from(digit)))
+            .ok_or(overflow)?;
+        if number > u128::MAX >> (128 - bits) {
+            return Err(overflow);
+        }
+    }
+    Ok(number)
+}

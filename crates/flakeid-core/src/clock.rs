@@ -1,0 +1,155 @@
+//! Ticks and epochs. Nothing here reads a clock: time comes in as an argument.
+
+/// A reading of the wall clock: nanoseconds since 1970-01-01 UTC, to the year 2554.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnixNanos(pub u64);
+
+/// A moment as databases keep it: microseconds since 1970-01-01 UTC. `i64::MIN` and `i64::MAX`
+/// stand for the infinities; every bound treats them as before and after all that a system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnixMicros(pub i64);
+
+/// A system's unit of time, counted from its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tick(pub u64);
+
+/// Where a moment lies against the ticks a system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Before,
+    At(Tick),
+    After,
+}
+
+/// How a system counts time: `unit` nanoseconds to a tick, tick 0 at `epoch` units after
+/// 1970-01-01 UTC, and `last` the largest tick it can write down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    unit: u64,
+    epoch: u64,
+    last: u64,
+}
+
+impl Scale {
+    /// A scale of `unit` nanoseconds whose epoch is a whole number of units after 1970.
+    /// The last tick must begin before the year 2554, so that no product here overflows.
+    pub const fn new(unit: u64, epoch: u64, last: Tick) -> Self {
+        assert!((last.0 as u128 + epoch as u128) * unit as u128 <= u64::MAX as u128);
+        Self { unit, epoch, last: last.0 }
+    }
+
+    /// The last tick the format can write down.
+    pub const fn last(self) -> Tick {
+        Tick(self.last)
+    }
+
+    /// Nanoseconds to a tick.
+    pub const fn unit(self) -> u64 {
+        self.unit
+    }
+
+    /// The tick that holds `now`, which may be past [`Self::last`]; `None` before the epoch.
+    #[inline]
+    pub const fn tick(self, now: UnixNanos) -> Option<Tick> {
+        match (now.0 / self.unit).checked_sub(self.epoch) {
+            Some(tick) => Some(Tick(tick)),
+            None => None,
+        }
+    }
+
+    /// When `tick` begins, on the wall clock.
+    #[inline]
+    pub const fn nanos(self, tick: Tick) -> UnixNanos {
+        UnixNanos((tick.0 + self.epoch) * self.unit)
+    }
+
+    /// When `tick` begins, cut to the microsecond.
+    pub const fn start(self, tick: Tick) -> UnixMicros {
+        UnixMicros((self.nanos(tick).0 / 1000) as i64)
+    }
+
+    /// The first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is
+    /// tick 0, so the answer is never [`Place::Before`].
+    pub const fn first_from(self, time: UnixMicros) -> Place {
+        let ticks = (time.0 as i128 * 1000 + self.unit as i128 - 1).div_euclid(self.unit as i128)
+            - self.epoch as i128;
+        if ticks > self.last as i128 {
+            Place::After
+        } else if ticks < 0 {
+            Place::At(Tick(0))
+        } else {
+            Place::At(Tick(ticks as u64))
+        }
+    }
+
+    /// The last tick whose [`start`](Self::start) is not after `time`: one before the first that
+    /// starts a microsecond later. Past the last tick it is that one, never [`Place::After`].
+    pub const fn last_until(self, time: UnixMicros) -> Place {
+        match self.first_from(UnixMicros(time.0.saturating_add(1))) {
+            Place::Before | Place::At(Tick(0)) => Place::Before,
+            Place::At(Tick(tick)) => Place::At(Tick(tick - 1)),
+            Place::After => Place::At(Tick(self.last)),
+        }
+    }
+
+    /// The tick that holds `time`, or the side on which it lies outside the format.
+    pub const fn place(self, time: UnixMicros) -> Place {
+        let ticks = (time.0 as i128 * 1000).div_euclid(self.unit as i128) - self.epoch as i128;
+        if ticks < 0 {
+            Place::Before
+        } else if ticks > self.last as i128 {
+            Place::After
+        } else {
+            Place::At(Tick(ticks as u64))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 4 ms from 1970-01-01 00:00:01, eleven ticks.
+    const SCALE: Scale = Scale::new(4_000_000, 250, Tick(10));
+
+    #[test]
+    fn bounds_are_exact_at_every_microsecond_around_the_format() {
+        for micros in 990_000..1_050_000 {
+            let time = UnixMicros(micros);
+            let naive_first = (0..=10).map(Tick).find(|&t| SCALE.start(t) >= time);
+            let naive_last = (0..=10).map(Tick).rev().find(|&t| SCALE.start(t) <= time);
+            assert_eq!(SCALE.first_from(time), naive_first.map_or(Place::After, Place::At));
+            assert_eq!(SCALE.last_until(time), naive_last.map_or(Place::Before, Place::At));
+        }
+    }
+
+    #[test]
+    fn bounds_are_exact_where_a_tick_is_no_whole_number_of_microseconds() {
+        let scale = Scale::new(131_072, 0, Tick(50));
+        for micros in -10..7_000 {
+            let time = UnixMicros(micros);
+            let naive_first = (0..=50).map(Tick).find(|&t| scale.start(t) >= time);
+            let naive_last = (0..=50).map(Tick).rev().find(|&t| scale.start(t) <= time);
+            assert_eq!(scale.first_from(time), naive_first.map_or(Place::After, Place::At));
+            assert_eq!(scale.last_until(time), naive_last.map_or(Place::Before, Place::At));
+        }
+    }
+
+    #[test]
+    fn the_infinities_lie_outside() {
+        let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
+        assert_eq!(SCALE.first_from(first), Place::At(Tick(0)));
+        assert_eq!(SCALE.last_until(first), Place::Before);
+        assert_eq!(SCALE.place(first), Place::Before);
+        assert_eq!(SCALE.first_from(last), Place::After);
+        assert_eq!(SCALE.last_until(last), Place::At(Tick(10)));
+        assert_eq!(SCALE.place(last), Place::After);
+    }
+
+    #[test]
+    fn a_clock_before_the_epoch_has_no_tick() {
+        assert_eq!(SCALE.tick(UnixNanos(999_999_999)), None);
+        assert_eq!(SCALE.tick(UnixNanos(1_000_000_000)), Some(Tick(0)));
+        assert_eq!(SCALE.tick(UnixNanos(1_007_999_999)), Some(Tick(1)));
+    }
+}

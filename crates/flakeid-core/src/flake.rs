@@ -1,0 +1,240 @@
+//! flake: 64 bits, the layout of Twitter's Snowflake as go-flakeid has it.
+//!
+//! | bits | field | |
+//! |---|---|---|
+//! | 42 | time | milliseconds since the epoch, which is a setting |
+//! | 5 | datacenter | the generator ID's upper half |
+//! | 5 | worker | its lower half |
+//! | 12 | counter | within the millisecond |
+//!
+//! Reference: T-PWK/go-flakeid v1.0.1. There values too large for a field are masked; here they are
+//! errors.
+//!
+//! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive; no
+//! later one is issued, because it would sort below all others. Taking apart and packing know all
+//! 64 bits, bounds of a time only the positive half.
+
+use crate::base62::{self, Case};
+use crate::base64;
+use crate::bits::Field;
+use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::error::Error;
+use crate::generator::System;
+
+pub const NAME: &str = "flake";
+
+pub const COUNTER: Field = Field::new("counter", 0, 12);
+pub const WORKER: Field = Field::above("worker", COUNTER, 5);
+pub const DATACENTER: Field = Field::above("datacenter", WORKER, 5);
+pub const TIME: Field = Field::above("time", DATACENTER, 42);
+/// datacenter and worker as one number.
+pub const GENERATOR: Field = Field::above("generator ID", COUNTER, 10);
+
+/// The last tick of the positive half.
+pub const LAST_SIGNED: Tick = Tick(TIME.max() >> 1);
+
+/// Nanoseconds in a tick.
+const UNIT: u64 = 1_000_000;
+
+pub struct Flake;
+
+impl System for Flake {
+    const SEQUENCE_BITS: u32 = COUNTER.width();
+    const TICK_TOCK: bool = false;
+}
+
+/// Milliseconds from 1970-01-01 UTC to tick 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch(u64);
+
+impl Epoch {
+    /// 1970-01-01 UTC.
+    pub const UNIX: Self = Self(0);
+    /// The latest epoch: as many milliseconds after 1970 as the time field holds, in the year 2109.
+    pub const MAX: Self = Self(TIME.max());
+
+    /// The epoch at `millis` milliseconds after 1970-01-01 UTC; `None` before that or after
+    /// [`Self::MAX`].
+    pub const fn from_millis(millis: i64) -> Option<Self> {
+        if millis < 0 || millis as u64 > Self::MAX.0 {
+            return None;
+        }
+        Some(Self(millis as u64))
+    }
+
+    /// The epoch at a moment, cut to the millisecond; `None` as for [`Self::from_millis`].
+    pub const fn from_micros(micros: UnixMicros) -> Option<Self> {
+        Self::from_millis(micros.0.div_euclid(1000))
+    }
+
+    /// When tick 0 begins.
+    pub const fn micros(self) -> UnixMicros {
+        UnixMicros(self.0 as i64 * 1000)
+    }
+
+    /// All 42 bits of time from this epoch.
+    pub const fn scale(self) -> Scale {
+        Scale::new(UNIT, self.0, Tick(TIME.max()))
+    }
+
+    /// The half whose IDs are positive.
+    pub const fn signed_scale(self) -> Scale {
+        Scale::new(UNIT, self.0, LAST_SIGNED)
+    }
+}
+
+/// What an ID is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    pub tick: Tick,
+    pub datacenter: u64,
+    pub worker: u64,
+    pub counter: u64,
+}
+
+/// An ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub u64);
+
+impl Id {
+    /// The ID of a generator's `counter` in `tick`. All must fit their fields.
+    #[inline]
+    pub const fn pack(tick: Tick, generator: u64, counter: u64) -> Self {
+        Self((TIME.put(tick.0) | GENERATOR.put(generator) | COUNTER.put(counter)) as u64)
+    }
+
+    /// The ID of these fields at `time`, cut to the millisecond.
+    ///
+    /// # Errors
+    /// [`Error::TimeOutOfRange`] outside the 42 bits from `epoch`, [`Error::FieldOutOfRange`].
+    pub const fn encode(
+        time: UnixMicros,
+        datacenter: i64,
+        worker: i64,
+        counter: i64,
+        epoch: Epoch,
+    ) -> Result<Self, Error> {
+        let scale = epoch.scale();
+        let tick = match scale.place(time) {
+            Place::At(tick) => tick,
+            Place::Before | Place::After => {
+                return Err(Error::TimeOutOfRange {
+                    system: NAME,
+                    time,
+                    first: scale.start(Tick(0)),
+                    last: scale.start(scale.last()),
+                });
+            }
+        };
+        let (datacenter, worker, counter) =
+            match (DATACENTER.check(datacenter), WORKER.check(worker), COUNTER.check(counter)) {
+                (Ok(datacenter), Ok(worker), Ok(counter)) => (datacenter, worker, counter),
+                (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => return Err(error),
+            };
+        Ok(Self::pack(tick, datacenter << WORKER.width() | worker, counter))
+    }
+
+    pub const fn parts(self) -> Parts {
+        let word = self.0 as u128;
+        Parts {
+            tick: Tick(TIME.get(word)),
+            datacenter: DATACENTER.get(word),
+            worker: WORKER.get(word),
+            counter: COUNTER.get(word),
+        }
+    }
+
+    /// When its millisecond began.
+    pub const fn time(self, epoch: Epoch) -> UnixMicros {
+        epoch.scale().start(self.parts().tick)
+    }
+
+    /// The smallest positive ID whose time is not before `time`; the largest where there is none.
+    pub const fn min(time: UnixMicros, epoch: Epoch) -> Self {
+        match epoch.signed_scale().first_from(time) {
+            Place::At(tick) => Self::pack(tick, 0, 0),
+            Place::Before => Self(0),
+            Place::After => Self::last(LAST_SIGNED),
+        }
+    }
+
+    /// The largest positive ID whose time is not after `time`; the smallest where there is none.
+    pub const fn max(time: UnixMicros, epoch: Epoch) -> Self {
+        match epoch.signed_scale().last_until(time) {
+            Place::At(tick) => Self::last(tick),
+            Place::Before => Self(0),
+            Place::After => Self::last(LAST_SIGNED),
+        }
+    }
+
+    const fn last(tick: Tick) -> Self {
+        Self::pack(tick, GENERATOR.max(), COUNTER.max())
+    }
+}
+
+/// The ways to write an ID, each as the number's 64 bits without sign. As go-flakeid prints them:
+/// no leading zeros, lower-case hex, base64 of the eight bytes from the lowest to the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Decimal,
+    Hex,
+    Binary,
+    Base62,
+    Base64,
+}
+
+impl Format {
+    pub const NAMES: &str = "decimal, hex, binary, base62, base64";
+
+    /// The format of this name, as [`Self::NAMES`] spells them.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "decimal" => Self::Decimal,
+            "hex" => Self::Hex,
+            "binary" => Self::Binary,
+            "base62" => Self::Base62,
+            "base64" => Self::Base64,
+            _ => return None,
+        })
+    }
+
+    const fn base(self) -> u32 {
+        match self {
+            Self::Binary => 2,
+            Self::Decimal => 10,
+            Self::Hex => 16,
+            Self::Base62 | Self::Base64 => 62,
+        }
+    }
+
+    /// Writes `id` and hands the text to `show`.
+    pub fn write<T>(self, id: Id, show: impl FnOnce(&str) -> T) -> T {
+        match self {
+            Self::Base64 => {
+                let text = base64::encode(id.0.to_le_bytes());
+                show(core::str::from_utf8(&text).unwrap_or_default())
+            }
+            Self::Hex => {
+                let mut text = base62::encode(u128::from(id.0), 16);
+                text.make_ascii_lowercase();
+                show(text.as_str())
+            }
+            _ => show(base62::encode(u128::from(id.0), self.base()).as_str()),
+        }
+    }
+
+    /// The ID that `text` spells. Hex is read in either case; leading zeros are allowed.
+    ///
+    /// # Errors
+    /// As [`base62::decode`] or [`base64::decode`] give them.
+    pub fn read(self, text: &[u8]) -> Result<Id, Error> {
+        let case = match self {
+            Self::Hex => Case::Either,
+            _ => Case::Sensitive,
+        };
+        match self {
+            Self::Base64 => base64::decode(text).map(|bytes| Id(u64::from_le_bytes(bytes))),
+            _ => base62::decode(text, self.base(), case, 64).map(|number| Id(number as u64)),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Which generator IDs a node owns, as `flakeid.generator_ids` says it.
+
+use core::fmt;
+
+/// The largest generator ID of any system.
+pub const MAX_ID: u32 = u16::MAX as u32;
+/// How many a node may own.
+pub const MAX_OWNED: usize = 64;
+
+/// The generator IDs of a node, ascending, at least one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct GeneratorIds {
+    ids: [u16; MAX_OWNED],
+    len: usize,
+}
+
+/// Why a setting was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused<'a> {
+    /// Nothing where an ID or a range is needed.
+    Empty,
+    /// Neither a number nor a range of two.
+    NotANumber(&'a str),
+    /// Above [`MAX_ID`].
+    TooLarge(&'a str),
+    /// A range whose first is above its last.
+    Reversed(&'a str),
+    /// An ID named twice.
+    Doubled(u16),
+    /// More than [`MAX_OWNED`].
+    TooMany,
+    /// `hostname:N` on a host whose name does not end in a number.
+    HostWithoutNumber,
+    /// `hostname:N` on a host whose number times N is beyond [`MAX_ID`].
+    HostNumberTooLarge,
+    /// A source of IDs that this version does not know.
+    UnknownSource(&'a str),
+}
+
+impl GeneratorIds {
+    /// Reads `'0-7'`, `'7'`, `'16-31,40'` or `'hostname:8'`; `host` gives the host's name where the
+    /// setting asks for it.
+    ///
+    /// # Errors
+    /// [`Refused`], for the first fault from the left.
+    pub fn parse<'a, H: AsRef<str>>(
+        setting: &'a str,
+        host: impl FnOnce() -> H,
+    ) -> Result<Self, Refused<'a>> {
+        if let Some((source, count)) = setting.split_once(':') {
+            if source.trim() != "hostname" {
+                return Err(Refused::UnknownSource(source.trim()));
+            }
+            return Self::of_host(number(count)?, host().as_ref());
+        }
+        let mut ids = Self { ids: [0; MAX_OWNED], len: 0 };
+        for item in setting.split(',') {
+            let (first, last) = match item.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(item)?, number(item)?),
+            };
+            if first > last {
+                return Err(Refused::Reversed(item.trim()));
+            }
+            for id in first..=last {
+                ids.insert(id)?;
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The `count` IDs of the host whose name ends in n, as Kubernetes' StatefulSets name theirs:
+    /// from n times `count` on.
+    fn of_host<'a>(count: u16, host: &str) -> Result<Self, Refused<'a>> {
+        if count == 0 {
+            return Err(Refused::Empty);
+        }
+        if usize::from(count) > MAX_OWNED {
+            return Err(Refused::TooMany);
+        }
+        let first_label = host.split('.').next().unwrap_or(host);
+        let digits = first_label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let ordinal = &first_label[digits..];
+        if ordinal.is_empty() {
+            return Err(Refused::HostWithoutNumber);
+        }
+        let first = ordinal
+            .parse::<u32>()
+            .ok()
+            .and_then(|n| n.checked_mul(u32::from(count)))
+            .filter(|first| first + u32::from(count) - 1 <= MAX_ID)
+            .ok_or(Refused::HostNumberTooLarge)?;
+        let mut ids = Self { ids: [0; MAX_OWNED], len: 0 };
+        for i in 0..u32::from(count) {
+            ids.insert((first + i) as u16)?;
+        }
+        Ok(ids)
+    }
+
+    fn insert<'a>(&mut self, id: u16) -> Result<(), Refused<'a>> {
+        match self.as_slice().binary_search(&id) {
+            Ok(_) => Err(Refused::Doubled(id)),
+            Err(_) if self.len == MAX_OWNED => Err(Refused::TooMany),
+            Err(place) => {
+                self.ids.copy_within(place..self.len, place + 1);
+                self.ids[place] = id;
+                self.len += 1;
+                Ok(())
+            }
+        }
+    }
+
+    pub fn as_slice(&self) -> &[u16] {
+        &self.ids[..self.len]
+    }
+}
+
+impl fmt::Debug for GeneratorIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+fn number(text: &str) -> Result<u16, Refused<'_>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refused::Empty);
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Refused::NotANumber(text));
+    }
+    text.parse().map_err(|_| Refused::TooLarge(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(setting: &str) -> Result<GeneratorIds, Refused<'_>> {
+        GeneratorIds::parse(setting, || "flake-3")
+    }
+
+    fn ids(setting: &str, host: &'static str) -> std::vec::Vec<u16> {
+        GeneratorIds::parse(setting, || host).unwrap().as_slice().to_vec()
+    }
+
+    #[test]
+    fn ranges_lists_and_single_ids_come_out_sorted() {
+        assert_eq!(ids("0-7", ""), (0..8).collect::<std::vec::Vec<_>>());
+        assert_eq!(ids("7", ""), [7]);
+        assert_eq!(ids(" 40 , 16-18 ", ""), [16, 17, 18, 40]);
+        assert_eq!(ids("65535", ""), [65535]);
+        assert_eq!(ids("0-63", "").len(), 64);
+    }
+
+    #[test]
+    fn a_host_owns_the_ids_from_its_number_times_the_count() {
+        assert_eq!(ids("hostname:8", "db-2"), (16..24).collect::<std::vec::Vec<_>>());
+        assert_eq!(ids("hostname:2", "db-0.db.svc.cluster.local"), [0, 1]);
+        assert_eq!(ids("hostname:1", "pg007"), [7]);
+    }
+
+    #[test]
+    fn every_kind_of_bad_setting_is_refused_by_its_own_name() {
+        for (setting, refused) in [
+            ("", Refused::Empty),
+            (" ", Refused::Empty),
+            ("1,,2", Refused::Empty),
+            ("1-", Refused::Empty),
+            ("-1", Refused::Empty),
+            ("hostname:0", Refused::Empty),
+            ("hostname:", Refused::Empty),
+            ("a", Refused::NotANumber("a")),
+            ("1-2-3", Refused::NotANumber("2-3")),
+            ("+1", Refused::NotANumber("+1")),
+            ("1.5", Refused::NotANumber("1.5")),
+            ("65536", Refused::TooLarge("65536")),
+            ("99999999999999999999", Refused::TooLarge("99999999999999999999")),
+            ("7-3", Refused::Reversed("7-3")),
+            ("1,2,1", Refused::Doubled(1)),
+            ("0-7,7", Refused::Doubled(7)),
+            ("0-64", Refused::TooMany),
+            ("0-65535", Refused::TooMany),
+            ("hostname:65", Refused::TooMany),
+            ("zookeeper:8", Refused::UnknownSource("zookeeper")),
+        ] {
+            assert_eq!(read(setting), Err(refused), "{setting:?}");
+        }
+        let on = |host: &'static str| GeneratorIds::parse("hostname:8", move || host);
+        assert_eq!(on("db"), Err(Refused::HostWithoutNumber));
+        assert_eq!(on(""), Err(Refused::HostWithoutNumber));
+        assert_eq!(on("db-8192"), Err(Refused::HostNumberTooLarge));
+        assert_eq!(on("db-99999999999"), Err(Refused::HostNumberTooLarge));
+        assert!(on("db-8191").is_ok());
+    }
+}

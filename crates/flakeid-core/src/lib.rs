@@ -1,0 +1,33 @@
+//! All of flakeid that is true without PostgreSQL.
+//!
+//! * A system's file ([`flake`], [`sno`]) holds its layout, how an ID is packed and taken apart,
+//!   its text, and the bounds of a time.
+//! * [`generator`] decides what the next ID is: a pure function of a word, the time and the rules.
+//! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells.
+//! * [`gate`] holds the moment up to which IDs may be issued.
+//! * [`generator_ids`] reads the setting that says which generator IDs a node owns.
+//!
+//! What this crate is not: it reads no clock and no entropy (both are arguments), it allocates
+//! nothing, has no dependencies and no unsafe code.
+#![cfg_attr(not(loom), no_std)]
+#![forbid(unsafe_code)]
+
+#[cfg(all(test, not(loom)))]
+extern crate std;
+
+pub mod base32;
+pub mod base62;
+pub mod base64;
+pub mod bits;
+pub mod cell;
+pub mod clock;
+pub mod error;
+pub mod flake;
+pub mod gate;
+pub mod generator;
+pub mod generator_ids;
+pub mod session;
+pub mod sno;
+mod sync;
+
+pub use error::Error;

@@ -1,0 +1,160 @@
+//! A session's walk over its node's partitions: where it takes its IDs from, so that sessions
+//! seldom meet and what one session gets is strictly increasing.
+//!
+//! A session begins every tick at its home. When home has nothing left in this tick it goes on to
+//! the next higher partition, never to a lower one: the partition stands below the tick and above
+//! the sequence in every format, so its IDs rise. It stays there until the tick is over, instead of
+//! trying the used-up ones again at a clock read each.
+//!
+//! Homes are spread by reversing the bits of the session's number: two sessions on eight partitions
+//! start at 0 and 4, each with four partitions to itself, where 0 and 1 would meet as soon as the
+//! first spills. A session whose home is high has few partitions above it; when it runs out of them
+//! it halves the distance of its home to the lowest for the ticks to come, and goes back to its own
+//! when a tick did not need the room.
+
+use crate::cell::{Ask, Cell, Outcome};
+use crate::clock::{Scale, Tick};
+use crate::gate::Gate;
+use crate::generator::{Block, Rules, Stamp, System};
+
+/// Where a session stands. Partitions are named by their place in the list of the node's own,
+/// which is sorted by generator ID.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    own_home: usize,
+    home: usize,
+    /// The partition to try next.
+    at: usize,
+    /// Until the clock is past this tick, the partitions from home to below `at` have nothing left.
+    spent: Tick,
+    /// The last ID's stamp and partition: everything after it sorts above.
+    floor: Stamp,
+    last: usize,
+    /// Counts what the owner may want to know; never read here.
+    pub counts: Counts,
+}
+
+/// What happened to a session, per tick and not per ID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Moves to a higher partition for want of sequence.
+    pub spills: u64,
+    /// Times that no partition had any left.
+    pub exhausted: u64,
+}
+
+/// IDs of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The partition's place in the list.
+    pub partition: usize,
+    pub block: Block,
+}
+
+/// Why there is no ID now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// Ask again when the clock reads `until`; it read `now`.
+    Wait { until: Tick, now: Tick },
+    /// The gate must be moved past this tick first.
+    Gated(Tick),
+    /// The system has no more time to give.
+    Ended,
+    /// The clock is before the system's epoch.
+    BeforeEpoch,
+}
+
+impl Session {
+    /// The session with this number on a node of `partitions` generator IDs (at least one).
+    pub fn new(number: u32, partitions: usize) -> Self {
+        let home = spread(number, partitions);
+        Self {
+            own_home: home,
+            home,
+            at: home,
+            spent: Tick(0),
+            floor: Stamp::default(),
+            last: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The same session after the list of partitions has changed: whatever it is given sorts as if
+    /// its last ID had come from a partition above them all.
+    pub fn moved(&self, number: u32, partitions: usize) -> Self {
+        Self {
+            floor: self.floor,
+            last: usize::MAX,
+            counts: self.counts,
+            ..Self::new(number, partitions)
+        }
+    }
+
+    /// The place of the partition where it begins a tick.
+    pub fn home(&self) -> usize {
+        self.home
+    }
+
+    /// Takes up to `want` IDs, all from one partition and tick.
+    #[inline]
+    pub fn next<S: System>(
+        &mut self,
+        cells: &[&Cell],
+        want: u32,
+        rules: &Rules,
+        gate: &Gate,
+        scale: Scale,
+        clock: &mut impl FnMut() -> Option<Tick>,
+    ) -> Result<Issued, Stall> {
+        let calm = self.at == self.home;
+        let mut resume = Tick(u64::MAX);
+        loop {
+            let within = match self.at == self.home {
+                true => Tick(u64::MAX),
+                false => self.spent,
+            };
+            // A lower partition than the last one's needs a later tick.
+            let floor = match self.at < self.last {
+                true => self.floor.next_tick::<S>(),
+                false => self.floor,
+            };
+            let ask = Ask { floor, within, want };
+            match cells[self.at].issue::<S>(ask, rules, gate, scale, clock) {
+                Outcome::Issued(block) => {
+                    let issued = Issued { partition: self.at, block };
+                    if calm && self.at != self.own_home && block.stamp > self.floor {
+                        self.home = self.own_home;
+                        self.at = self.own_home;
+                    }
+                    self.floor = block.stamp;
+                    self.last = issued.partition;
+                    return Ok(issued);
+                }
+                Outcome::NewTick => {
+                    self.at = self.home;
+                    resume = Tick(u64::MAX);
+                }
+                Outcome::Wait { until, now } => {
+                    resume = resume.min(until);
+                    self.spent = Tick(resume.0 - 1);
+                    if self.at + 1 == cells.len() {
+                        self.counts.exhausted += 1;
+                        self.home /= 2;
+                        return Err(Stall::Wait { until: resume, now });
+                    }
+                    self.counts.spills += 1;
+                    self.at += 1;
+                }
+                Outcome::Gated(tick) => return Err(Stall::Gated(tick)),
+                Outcome::Ended => return Err(Stall::Ended),
+                Outcome::BeforeEpoch => return Err(Stall::BeforeEpoch),
+            }
+        }
+    }
+}
+
+/// The home of a session: its number's bits reversed, as a fraction of the partitions (van der
+/// Corput's sequence), so that any few sessions in a row are as far apart as they can be.
+fn spread(number: u32, partitions: usize) -> usize {
+    (u64::from(number.reverse_bits()) * partitions as u64 >> 32) as usize
+}

@@ -1,0 +1,174 @@
+//! sno: 80 bits, of which the lower 40 are free of time.
+//!
+//! | bits | field | |
+//! |---|---|---|
+//! | 39 | time | units of 4 ms since 2010-01-01 UTC |
+//! | 1 | tick | the tick-tock: which of two timelines, turned when the clock steps back |
+//! | 8 | meta | the caller's |
+//! | 16 | partition | the generator ID |
+//! | 16 | sequence | within the 4 ms |
+//!
+//! Text is sixteen characters of [`base32`]. Bytes, big-endian, and text both sort as the ID does.
+//!
+//! Reference: muyo/sno v1.2.1. There texts are not checked beyond their length and times outside the
+//! years 2010 to 2079 wrap; here both are errors.
+
+use crate::base32;
+use crate::bits::Field;
+use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::error::Error;
+use crate::generator::{Stamp, System};
+
+pub const NAME: &str = "sno";
+
+pub const SEQUENCE: Field = Field::new("sequence", 0, 16);
+pub const PARTITION: Field = Field::above("partition", SEQUENCE, 16);
+pub const META: Field = Field::above("meta", PARTITION, 8);
+pub const TICK: Field = Field::above("tick", META, 1);
+pub const TIME: Field = Field::above("time", TICK, 39);
+
+/// Bytes of an ID.
+pub const LEN: usize = (TIME.end() / 8) as usize;
+
+/// 4 ms from 2010-01-01 UTC on.
+pub const SCALE: Scale = Scale::new(4_000_000, 1_262_304_000_000 / 4, Tick(TIME.max()));
+
+pub struct TickTock;
+
+impl System for TickTock {
+    const SEQUENCE_BITS: u32 = SEQUENCE.width();
+    const TICK_TOCK: bool = true;
+}
+
+/// What an ID is made of. `tick` is the tick-tock bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    pub time: Tick,
+    pub tick: u64,
+    pub meta: u64,
+    pub partition: u64,
+    pub sequence: u64,
+}
+
+/// An ID, its bytes from the highest to the lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Id(pub [u8; LEN]);
+
+impl Id {
+    /// The ID of a partition's `sequence` at `stamp`. All must fit their fields.
+    #[inline]
+    pub const fn pack(stamp: Stamp, meta: u64, partition: u64, sequence: u64) -> Self {
+        Self::from_word(
+            TIME.put(stamp.tick::<TickTock>().0)
+                | TICK.put(stamp.toggle::<TickTock>() as u64)
+                | META.put(meta)
+                | PARTITION.put(partition)
+                | SEQUENCE.put(sequence),
+        )
+    }
+
+    /// The ID of these fields at `time`, cut to 4 ms.
+    ///
+    /// # Errors
+    /// [`Error::TimeOutOfRange`] outside 2010 to 2079, [`Error::FieldOutOfRange`].
+    pub const fn encode(
+        time: UnixMicros,
+        tick: i64,
+        meta: i64,
+        partition: i64,
+        sequence: i64,
+    ) -> Result<Self, Error> {
+        let at = match SCALE.place(time) {
+            Place::At(at) => at,
+            Place::Before | Place::After => {
+                return Err(Error::TimeOutOfRange {
+                    system: NAME,
+                    time,
+                    first: SCALE.start(Tick(0)),
+                    last: SCALE.start(SCALE.last()),
+                });
+            }
+        };
+        let checked = (
+            TICK.check(tick),
+            META.check(meta),
+            PARTITION.check(partition),
+            SEQUENCE.check(sequence),
+        );
+        match checked {
+            (Ok(tick), Ok(meta), Ok(partition), Ok(sequence)) => {
+                Ok(Self::pack(Stamp::new::<TickTock>(at, tick == 1), meta, partition, sequence))
+            }
+            (Err(error), _, _, _)
+            | (_, Err(error), _, _)
+            | (_, _, Err(error), _)
+            | (_, _, _, Err(error)) => Err(error),
+        }
+    }
+
+    pub const fn parts(self) -> Parts {
+        let word = self.word();
+        Parts {
+            time: Tick(TIME.get(word)),
+            tick: TICK.get(word),
+            meta: META.get(word),
+            partition: PARTITION.get(word),
+            sequence: SEQUENCE.get(word),
+        }
+    }
+
+    /// When its 4 ms began; the tick-tock bit does not count.
+    pub const fn time(self) -> UnixMicros {
+        SCALE.start(self.parts().time)
+    }
+
+    /// The smallest ID whose time is not before `time`; the largest where there is none.
+    pub const fn min(time: UnixMicros) -> Self {
+        match SCALE.first_from(time) {
+            Place::At(tick) => Self::pack(Stamp::new::<TickTock>(tick, false), 0, 0, 0),
+            Place::Before => Self([0; LEN]),
+            Place::After => Self([0xff; LEN]),
+        }
+    }
+
+    /// The largest ID whose time is not after `time`; the smallest where there is none.
+    pub const fn max(time: UnixMicros) -> Self {
+        match SCALE.last_until(time) {
+            Place::At(tick) => Self::pack(
+                Stamp::new::<TickTock>(tick, true),
+                META.max(),
+                PARTITION.max(),
+                SEQUENCE.max(),
+            ),
+            Place::Before => Self([0; LEN]),
+            Place::After => Self([0xff; LEN]),
+        }
+    }
+
+    /// The sixteen ASCII characters of its text.
+    #[inline]
+    pub const fn text(self) -> [u8; base32::TEXT_LEN] {
+        base32::encode(self.word())
+    }
+
+    /// The ID of a text.
+    ///
+    /// # Errors
+    /// As [`base32::decode`] gives them.
+    #[inline]
+    pub fn from_text(text: &[u8]) -> Result<Self, Error> {
+        base32::decode(text).map(Self::from_word)
+    }
+
+    /// Its 80 bits as a number.
+    pub const fn word(self) -> u128 {
+        let [a, b, c, d, e, f, g, h, i, j] = self.0;
+        u128::from_be_bytes([0, 0, 0, 0, 0, 0, a, b, c, d, e, f, g, h, i, j])
+    }
+
+    const fn from_word(word: u128) -> Self {
+        let [.., a, b, c, d, e, f, g, h, i, j] = word.to_be_bytes();
+        Self([a, b, c, d, e, f, g, h, i, j])
+    }
+}
