@@ -73,6 +73,15 @@ impl Cell {
         }
     }
 
+    /// Makes this cell what [`Cell::after`] gives. For a cell that nobody issues from yet: who lets
+    /// others see it must do so by a Release of their own.
+    pub fn begin_after<S: System>(&self, tick: Tick) {
+        self.word.store(Word::spent::<S>(tick).0, Ordering::Relaxed);
+        for reached in &self.reached {
+            reached.store(tick.0, Ordering::Relaxed);
+        }
+    }
+
     /// The last word, for those who only look.
     pub fn word(&self) -> Word {
         Word(self.word.load(Ordering::Relaxed))

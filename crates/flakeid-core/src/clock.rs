@@ -92,6 +92,15 @@ impl Scale {
         }
     }
 
+    /// The first and last tick that start from `from` until `to`, both included; `None` where no
+    /// tick does.
+    pub const fn between(self, from: UnixMicros, to: UnixMicros) -> Option<(Tick, Tick)> {
+        match (self.first_from(from), self.last_until(to)) {
+            (Place::At(first), Place::At(last)) if first.0 <= last.0 => Some((first, last)),
+            _ => None,
+        }
+    }
+
     /// The tick that holds `time`, or the side on which it lies outside the format.
     pub const fn place(self, time: UnixMicros) -> Place {
         let ticks = (time.0 as i128 * 1000).div_euclid(self.unit as i128) - self.epoch as i128;

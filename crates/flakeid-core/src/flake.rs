@@ -167,6 +167,15 @@ impl Id {
         }
     }
 
+    /// The smallest and the largest positive ID whose time is from `from` until `to`, both included.
+    /// Where there is none the first is above the second.
+    pub const fn range(from: UnixMicros, to: UnixMicros, epoch: Epoch) -> (Self, Self) {
+        match epoch.signed_scale().between(from, to) {
+            Some((first, last)) => (Self::pack(first, 0, 0), Self::last(last)),
+            None => (Self::last(LAST_SIGNED), Self(0)),
+        }
+    }
+
     const fn last(tick: Tick) -> Self {
         Self::pack(tick, GENERATOR.max(), COUNTER.max())
     }

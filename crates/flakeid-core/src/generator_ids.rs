@@ -21,6 +21,10 @@ pub enum Refused<'a> {
     Empty,
     /// Neither a number nor a range of two.
     NotANumber(&'a str),
+    /// No two numbers with a dash between them.
+    NotARange(&'a str),
+    /// Fewer numbers than this.
+    TooFew(u32),
     /// Above [`MAX_ID`].
     TooLarge(&'a str),
     /// A range whose first is above its last.
@@ -121,7 +125,8 @@ impl fmt::Debug for GeneratorIds {
     }
 }
 
-fn number(text: &str) -> Result<u16, Refused<'_>> {
+/// A number from 0 to [`MAX_ID`], in digits.
+pub(crate) fn number(text: &str) -> Result<u16, Refused<'_>> {
     let text = text.trim();
     if text.is_empty() {
         return Err(Refused::Empty);

@@ -18,6 +18,7 @@ use crate::bits::Field;
 use crate::clock::{Place, Scale, Tick, UnixMicros};
 use crate::error::Error;
 use crate::generator::{Stamp, System};
+use crate::generator_ids::{Refused, number};
 
 pub const NAME: &str = "sno";
 
@@ -38,6 +39,24 @@ pub struct TickTock;
 impl System for TickTock {
     const SEQUENCE_BITS: u32 = SEQUENCE.width();
     const TICK_TOCK: bool = true;
+}
+
+/// The part of the sequence that a node may use, from the first number to the last, so that several
+/// nodes can share a partition.
+///
+/// # Errors
+/// [`Refused`] for anything but two numbers of the sequence, the first not above the second, or for
+/// fewer than four of them, the least the sno library takes.
+pub fn parse_slice(setting: &str) -> Result<(u32, u32), Refused<'_>> {
+    let (first, last) = setting.split_once('-').ok_or(Refused::NotARange(setting.trim()))?;
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last {
+        return Err(Refused::Reversed(setting.trim()));
+    }
+    if last - first < 3 {
+        return Err(Refused::TooFew(4));
+    }
+    Ok((first.into(), last.into()))
 }
 
 /// What an ID is made of. `tick` is the tick-tock bit.
@@ -126,7 +145,7 @@ impl Id {
     /// The smallest ID whose time is not before `time`; the largest where there is none.
     pub const fn min(time: UnixMicros) -> Self {
         match SCALE.first_from(time) {
-            Place::At(tick) => Self::pack(Stamp::new::<TickTock>(tick, false), 0, 0, 0),
+            Place::At(tick) => Self::first(tick),
             Place::Before => Self([0; LEN]),
             Place::After => Self([0xff; LEN]),
         }
@@ -135,15 +154,28 @@ impl Id {
     /// The largest ID whose time is not after `time`; the smallest where there is none.
     pub const fn max(time: UnixMicros) -> Self {
         match SCALE.last_until(time) {
-            Place::At(tick) => Self::pack(
-                Stamp::new::<TickTock>(tick, true),
-                META.max(),
-                PARTITION.max(),
-                SEQUENCE.max(),
-            ),
+            Place::At(tick) => Self::last(tick),
             Place::Before => Self([0; LEN]),
             Place::After => Self([0xff; LEN]),
         }
+    }
+
+    /// The smallest and the largest ID whose time is from `from` until `to`, both included. Where
+    /// there is none the first is above the second.
+    pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
+        match SCALE.between(from, to) {
+            Some((first, last)) => (Self::first(first), Self::last(last)),
+            None => (Self([0xff; LEN]), Self([0; LEN])),
+        }
+    }
+
+    const fn first(tick: Tick) -> Self {
+        Self::pack(Stamp::new::<TickTock>(tick, false), 0, 0, 0)
+    }
+
+    const fn last(tick: Tick) -> Self {
+        let stamp = Stamp::new::<TickTock>(tick, true);
+        Self::pack(stamp, META.max(), PARTITION.max(), SEQUENCE.max())
     }
 
     /// The sixteen ASCII characters of its text.
@@ -170,5 +202,28 @@ impl Id {
     const fn from_word(word: u128) -> Self {
         let [.., a, b, c, d, e, f, g, h, i, j] = word.to_be_bytes();
         Self([a, b, c, d, e, f, g, h, i, j])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_two_numbers_of_the_sequence_at_least_four_apart() {
+        assert_eq!(parse_slice("0-65535"), Ok((0, 65535)));
+        assert_eq!(parse_slice(" 100 - 103 "), Ok((100, 103)));
+        for (setting, refused) in [
+            ("", Refused::NotARange("")),
+            ("7", Refused::NotARange("7")),
+            ("-7", Refused::Empty),
+            ("7-", Refused::Empty),
+            ("a-7", Refused::NotANumber("a")),
+            ("0-65536", Refused::TooLarge("65536")),
+            ("9-3", Refused::Reversed("9-3")),
+            ("0-2", Refused::TooFew(4)),
+        ] {
+            assert_eq!(parse_slice(setting), Err(refused), "{setting:?}");
+        }
     }
 }

@@ -1,0 +1,104 @@
+# flakeid is built for one PostgreSQL at a time, the one that PG_CONFIG names:
+#
+#     make PG_CONFIG=/path/to/pg_config && sudo make install PG_CONFIG=/path/to/pg_config
+#
+# Plain cargo builds it; this file adds what cargo doesn't know: where PostgreSQL wants the files, and the install
+# script, which is the files of sql/ in the order in which src/lib.rs names them.
+
+# A PG_CONFIG of the user's own: `make run`, `make test` and `make lint` then keep to it, and set no server up.
+ifneq ($(filter command environment,$(firstword $(origin PG_CONFIG))),)
+GIVEN_PG_CONFIG := $(PG_CONFIG)
+endif
+PG_CONFIG ?= $(or $(wildcard $(shell scripts/pg_config 15)),pg_config)
+PG_CONFIG_PATH := $(shell command -v $(PG_CONFIG))
+PG_MAJOR := $(if $(PG_CONFIG_PATH),$(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'))
+MAJORS := 15 16 18
+
+CARGO ?= cargo
+INSTALL ?= install
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.control)
+SQL_FILES := $(addprefix sql/,$(shell sed 's,//.*,,' src/lib.rs | tr '\n' ' ' \
+	| grep -o 'extension_sql_file![^"]*"\.\./sql/[^"]*"' | sed 's,.*"\.\./sql/\(.*\)",\1,'))
+UPGRADES := $(wildcard sql/flakeid--*--*.sql)
+SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) -type f)
+
+# cargo keeps the libraries of all versions under one name, the last one built; so each is copied to its own folder.
+STAGE := $(TARGET)/pg$(PG_MAJOR)
+LIBRARY := $(STAGE)/flakeid.so
+INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
+
+PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
+EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
+PG_REGRESS = $(dir $(shell $(PG_CONFIG) --pgxs))../../src/test/regress/pg_regress
+REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_regress/sql/*.sql)))
+
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+.PHONY: build install uninstall installcheck run test lint bench clean help check-major
+
+build: check-major $(LIBRARY) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
+
+$(LIBRARY): $(SOURCES)
+	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build --release --no-default-features --features pg$(PG_MAJOR)
+	@mkdir -p $(STAGE)
+	@cp $(TARGET)/release/libflakeid.so $@
+
+$(INSTALL_SCRIPT): src/lib.rs $(SQL_FILES) flakeid.control
+	@mkdir -p $(STAGE)
+	@{ printf '%s\n' '\echo Use "CREATE EXTENSION flakeid" to load this file. \quit'; cat $(SQL_FILES) </dev/null; } >$@
+
+check-major:
+	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): say PG_CONFIG=/path/to/pg_config, or let scripts/setup 15 set a server up))
+	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
+	@:
+
+install: build ## put it into that PostgreSQL; DESTDIR is honoured
+	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
+	$(INSTALL) -m 755 $(LIBRARY) '$(PKGLIBDIR)'
+	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPGRADES) '$(EXTENSIONDIR)'
+
+uninstall: check-major ## take it out again
+	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
+
+# The output has a folder of its own, since pg_regress would take a sql/ beside it for the tests.
+installcheck: check-major ## test the running server of that PostgreSQL, into which flakeid is installed and preloaded
+	@mkdir -p $(TARGET)/installcheck
+	$(PG_REGRESS) --bindir='$(shell $(PG_CONFIG) --bindir)' \
+		--inputdir=tests/pg_regress --outputdir=$(TARGET)/installcheck \
+		--dbname=contrib_regression --load-extension=flakeid $(REGRESS)
+
+run: ## set up, build, and see it work: pgbench with 8 clients on a private server
+	@scripts/run $(GIVEN_PG_CONFIG)
+
+test: ## set up, and run every test on every version of PostgreSQL
+	@scripts/test $(GIVEN_PG_CONFIG)
+
+# With --release, and so with the build scripts that `make build` has run already: to read PostgreSQL's headers takes
+# the longest time of all.
+LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
+lint: ## rustfmt, clippy, rustdoc
+	$(CARGO) fmt --all --check
+	@set -x; for features in '' --no-default-features --all-features; do \
+		$(CARGO) clippy -p flakeid-core --release --all-targets $$features -- -D warnings || exit; \
+	done
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
+	@for pg_config in $(LINT_PG_CONFIGS); do \
+		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
+		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
+		set -x -- -p flakeid --release --no-default-features --features pg$$major; \
+		$(CARGO) clippy --all-targets "$$@" -- -D warnings || exit; \
+		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
+	done
+
+bench: install ## measure the speed, on a private server
+	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid -- tests/bench/run
+
+clean: ## remove what was built
+	$(CARGO) clean
+
+help: ## show this
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo
+	@echo 'PG_CONFIG=$(PG_CONFIG) is the PostgreSQL meant, unless you name another one.'

@@ -1,0 +1,234 @@
+#![cfg(not(loom))]
+//! One partition against a model that keeps every ID it ever issued and looks for the next one
+//! among all that there are, under any clock.
+
+use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::clock::Tick;
+use flakeid_core::flake::Flake;
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, Stamp, Step, System, Word, step};
+use flakeid_core::sno::{SCALE, TickTock};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// So few numbers that a tick is soon used up.
+struct Plain2;
+impl System for Plain2 {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock3;
+impl System for TickTock3 {
+    const SEQUENCE_BITS: u32 = 3;
+    const TICK_TOCK: bool = true;
+}
+
+const START: u64 = 1000;
+
+/// A tick and its timeline; tuples are ordered as stamps must be.
+type At = (u64, bool);
+
+fn at<S: System>(stamp: Stamp) -> At {
+    (stamp.tick::<S>().0, stamp.toggle::<S>())
+}
+
+fn stamp<S: System>((tick, toggle): At) -> Stamp {
+    Stamp::new::<S>(Tick(tick), toggle)
+}
+
+/// What a partition may say.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Issued(Vec<(At, u32)>),
+    Wait(u64),
+    NewTick,
+    Ended,
+}
+
+impl Answer {
+    fn of_block<S: System>(block: Block) -> Self {
+        let numbers = block.sequence..block.sequence + block.count;
+        Self::Issued(numbers.map(|sequence| (at::<S>(block.stamp), sequence)).collect())
+    }
+
+    fn of_outcome<S: System>(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Issued(block) => Self::of_block::<S>(block),
+            Outcome::Wait { until, .. } => Self::Wait(until.0),
+            Outcome::NewTick => Self::NewTick,
+            Outcome::Ended => Self::Ended,
+            Outcome::Gated(_) | Outcome::BeforeEpoch => panic!("{outcome:?}"),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    now: u64,
+    floor: At,
+    within: u64,
+    want: u32,
+}
+
+/// A partition that remembers everything.
+struct Model {
+    tick_tock: bool,
+    slice: (u32, u32),
+    end: u64,
+    last: (At, u32),
+    used: BTreeSet<(At, u32)>,
+}
+
+impl Model {
+    fn answer(&mut self, call: &Call) -> Answer {
+        let &Call { now, mut floor, within, want } = call;
+        let ((held, toggle), _) = self.last;
+        if now > within {
+            return Answer::NewTick;
+        }
+        if self.tick_tock && now + 1 < held {
+            // Stepped back. The other timeline is free where it has nothing from `now` on.
+            let had = |&&((_, timeline), _): &&(At, u32)| timeline != toggle;
+            let free = self.used.iter().filter(had).all(|&((tick, _), _)| tick < now);
+            if free && START < now && now <= self.end {
+                return self.issue((now, !toggle), want, self.slice.0);
+            }
+        }
+        if self.tick_tock && now + 1 < floor.0 {
+            floor = (0, false);
+        }
+        let tick = now.max(held).max(floor.0);
+        if tick > self.end {
+            return Answer::Ended;
+        }
+        if tick > now + 1 && tick > held {
+            return Answer::Wait(tick);
+        }
+        let next = (self.slice.0..=self.slice.1).find(|&n| ((tick, toggle), n) > self.last);
+        match next {
+            Some(next) if (tick, toggle) >= floor => self.issue((tick, toggle), want, next),
+            _ => Answer::Wait(tick + 1),
+        }
+    }
+
+    fn issue(&mut self, at: At, want: u32, first: u32) -> Answer {
+        let ids: Vec<_> = (first..=self.slice.1).take(want as usize).map(|n| (at, n)).collect();
+        for &id in &ids {
+            assert!(self.used.insert(id), "the model itself repeats {id:?}");
+        }
+        self.last = ids[ids.len() - 1];
+        Answer::Issued(ids)
+    }
+}
+
+fn play<S: System>(slice: (u32, u32), end: u64, calls: &[Call]) {
+    let capacity = 1 << S::SEQUENCE_BITS;
+    // A slice of the last eight numbers, of all where there are not so many.
+    let room = 8.min(capacity);
+    let slice = (capacity - room + slice.0 * room / 8, capacity - room + slice.1 * room / 8);
+    let rules = Rules { sequence: slice, end: Tick(end) };
+    let cell = Cell::after::<S>(Tick(START));
+    let spent = ((START, S::TICK_TOCK), capacity - 1);
+    let used = BTreeSet::new();
+    let mut model = Model { tick_tock: S::TICK_TOCK, slice, end, last: spent, used };
+    for call in calls {
+        let &Call { now, floor, within, want } = call;
+        let floor = stamp::<S>(floor);
+        let pure = (!S::TICK_TOCK && now <= within)
+            .then(|| step::<S>(cell.word(), Tick(now), floor, &rules, want));
+        let expected = model.answer(&Call { floor: at::<S>(floor), ..*call });
+
+        let ask = Ask { floor, within: Tick(within), want };
+        let clock = &mut || Some(Tick(now));
+        let outcome = cell.issue::<S>(ask, &rules, &Gate::open(), SCALE, clock);
+        assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
+        if let Outcome::Wait { until, now: read } = outcome {
+            assert!(read == Tick(now) && until > read, "{call:?}: {outcome:?}");
+        }
+        let word = cell.word();
+        assert_eq!((at::<S>(word.stamp::<S>()), word.sequence::<S>()), model.last, "{call:?}");
+        match pure {
+            Some(Step::Issue(next, block)) => {
+                assert_eq!((next, Answer::of_block::<S>(block)), (word, expected));
+            }
+            Some(Step::Wait(until)) => assert_eq!(Answer::Wait(until.0), expected),
+            Some(Step::Ended) => assert_eq!(Answer::Ended, expected),
+            None => {}
+        }
+    }
+}
+
+/// Clocks that stand, go on, run and fall back, a little and a lot.
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let tick_by = prop_oneof![
+        4 => Just(0),
+        3 => 1..=2i64,
+        2 => -3..=-1i64,
+        1 => -40..=40i64,
+    ];
+    let floor_by = prop_oneof![3 => Just(None), 2 => (-3..=3i64, any::<bool>()).prop_map(Some)];
+    let within_by = prop_oneof![4 => Just(None), 1 => (-1..=1i64).prop_map(Some)];
+    let want = prop_oneof![3 => Just(1), 1 => 1..=10u32, 1 => Just(u32::MAX)];
+    let call = (tick_by, floor_by, within_by, want);
+    prop::collection::vec(call, 1..80).prop_map(|calls| {
+        let mut now = START + 3;
+        let call = |(by, floor, within, want): (_, Option<(i64, bool)>, Option<i64>, _)| {
+            now = now.saturating_add_signed(by);
+            let floor = floor
+                .map_or((0, false), |(by, timeline)| (now.saturating_add_signed(by), timeline));
+            let within = within.map_or(u64::MAX, |by| now.saturating_add_signed(by));
+            Call { now, floor, within, want }
+        };
+        calls.into_iter().map(call).collect()
+    })
+}
+
+fn slice() -> impl Strategy<Value = (u32, u32)> {
+    (0..8u32, 0..8u32).prop_map(|(a, b)| (a.min(b), a.max(b)))
+}
+
+fn end() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => Just(SCALE.last().0), 1 => START..START + 60]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_partition_gives_what_the_naive_model_gives(
+        slice in slice(), end in end(), calls in calls()
+    ) {
+        play::<Plain2>(slice, end, &calls);
+        play::<TickTock3>(slice, end, &calls);
+        play::<Flake>(slice, end, &calls);
+        play::<TickTock>(slice, end, &calls);
+    }
+
+    #[test]
+    fn words_sort_by_tick_then_timeline_then_sequence(
+        a in ((0..1u64 << 39, any::<bool>()), 0..1u32 << 16),
+        b in ((0..1u64 << 39, any::<bool>()), 0..1u32 << 16),
+    ) {
+        let word = |(at, sequence)| Word::new::<TickTock>(stamp::<TickTock>(at), sequence);
+        prop_assert_eq!(word(a).cmp(&word(b)), a.cmp(&b));
+        let stamp = word(a).stamp::<TickTock>();
+        prop_assert_eq!((at::<TickTock>(stamp), word(a).sequence::<TickTock>()), a);
+        prop_assert_eq!(at::<TickTock>(stamp.next_tick::<TickTock>()), (a.0.0 + 1, false));
+        prop_assert!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0)));
+    }
+}
+
+#[test]
+fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_said() {
+    let cell = Cell::after::<Plain2>(Tick(START));
+    let rules = Rules { sequence: (0, 3), end: Tick(START + 1) };
+    let ask = |now: Option<u64>| {
+        let ask = Ask { floor: Stamp::default(), within: Tick(u64::MAX), want: 1 };
+        let clock = &mut || now.map(Tick);
+        cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)
+    };
+    assert_eq!(ask(None), Outcome::BeforeEpoch);
+    assert!(matches!(ask(Some(START + 1)), Outcome::Issued(_)));
+    assert_eq!(ask(Some(START + 2)), Outcome::Ended);
+}

@@ -1,0 +1,77 @@
+#![cfg(not(loom))]
+//! The setting of a node's generator IDs, against a parser that is naive and allocates.
+
+use flakeid_core::generator_ids::GeneratorIds;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// A number of digits alone, however many zeros come first; `None` above what an ID may be.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = !text.is_empty() && text.chars().all(|c| matches!(c, '0'..='9'));
+    let significant = text.trim_start_matches('0');
+    let number = || format!("0{significant}").parse().ok().filter(|&number| number <= 65535);
+    if digits && significant.len() <= 5 { number() } else { None }
+}
+
+/// The IDs, ascending; `None` for a setting that is refused.
+fn naive(setting: &str, host: &str) -> Option<Vec<u64>> {
+    if let [source, count @ ..] = &setting.split(':').collect::<Vec<_>>()[..]
+        && !count.is_empty()
+    {
+        let count = number(&count.join(":")).filter(|count| (1..=64).contains(count))?;
+        let name: Vec<char> = host.chars().take_while(|&c| c != '.').collect();
+        let ends = name.iter().rev().take_while(|c| c.is_ascii_digit()).count();
+        let ordinal: String = name[name.len() - ends..].iter().collect();
+        let first = number(&ordinal)? * count;
+        let ids = (first..first + count).collect();
+        return (source.trim() == "hostname" && first + count <= 65536).then_some(ids);
+    }
+    let mut ids = Vec::new();
+    for item in setting.split(',') {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        ids.extend(first..=last);
+    }
+    let sorted: BTreeSet<u64> = ids.iter().copied().collect();
+    (sorted.len() == ids.len() && ids.len() <= 64).then(|| sorted.into_iter().collect())
+}
+
+/// Pieces that settings are made of, in any order and mostly in a good one.
+fn settings() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        8 => (0..90u32).prop_map(|n| n.to_string()),
+        2 => (65500..65540u32).prop_map(|n| n.to_string()),
+        1 => "0{0,9}[0-9]{0,6}",
+    ];
+    let range = (0..65600u32, -1..66i64)
+        .prop_map(|(first, more)| format!("{first}-{}", i64::from(first) + more));
+    let item = prop_oneof![3 => number.clone(), 2 => range, 1 => "[0-9 +.-]{0,6}"];
+    let list = prop::collection::vec(item, 1..6).prop_map(|items| items.join(","));
+    let host = number.prop_map(|count| format!("hostname:{count}"));
+    let pieces = prop::sample::select(vec!["hostname", ":", "-", ",", "0", "17", "65535", " "]);
+    let jumble = prop::collection::vec(pieces, 0..9).prop_map(|pieces| pieces.concat());
+    prop_oneof![4 => list, 2 => host, 2 => jumble, 1 => any::<String>()]
+}
+
+fn hosts() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{0,3}-?[0-9]{0,6}(\\.[a-z0-9]{1,4}){0,2}", any::<String>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 4096, failure_persistence: None, ..Default::default()
+    })]
+
+    #[test]
+    fn a_setting_gives_the_ids_that_the_naive_parser_gives_or_is_refused_by_both(
+        setting in settings(), host in hosts()
+    ) {
+        let ids = GeneratorIds::parse(&setting, || &host).ok();
+        let ids = ids.map(|ids| ids.as_slice().iter().map(|&id| u64::from(id)).collect::<Vec<_>>());
+        prop_assert_eq!(ids, naive(&setting, &host));
+    }
+}

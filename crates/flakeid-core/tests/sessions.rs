@@ -1,0 +1,318 @@
+#![cfg(not(loom))]
+//! Sessions that share a node's partitions, in one thread but interleaved in every way: a session
+//! may get its turn in the middle of another's, wherever that one reads the clock, which is between
+//! its look at the word and its swap.
+
+mod broken;
+mod ledger;
+
+use broken::Flaw;
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::Tick;
+use flakeid_core::flake::Flake;
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, System};
+use flakeid_core::session::{Issued, Session, Stall};
+use flakeid_core::sno::{SCALE, TickTock};
+use ledger::{Fault, Ledger, Steps};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+struct Plain2;
+impl System for Plain2 {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock2;
+impl System for TickTock2 {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = true;
+}
+
+struct TickTock3;
+impl System for TickTock3 {
+    const SEQUENCE_BITS: u32 = 3;
+    const TICK_TOCK: bool = true;
+}
+
+const START: u64 = 1000;
+const FAR: Tick = Tick(1 << 38);
+
+/// The clock moves by `by`, and who reads it sees it `late`: processors differ.
+type Reading = (i64, u64);
+
+#[derive(Clone, Debug)]
+struct Call {
+    walker: usize,
+    want: u32,
+    readings: Vec<Reading>,
+    /// Another call, made while this one reads the clock for the n-th time, before or after the
+    /// reading is taken.
+    meanwhile: Option<(usize, bool, Box<Call>)>,
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Next(Call),
+    /// The walker's list becomes the partitions of the mask.
+    Reload {
+        walker: usize,
+        mask: u8,
+        number: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Script {
+    partitions: usize,
+    numbers: Vec<u32>,
+    slice: (u32, u32),
+    end: Tick,
+    events: Vec<Event>,
+}
+
+/// A session, and what of its walk the promises speak of.
+struct Walker {
+    session: Session,
+    owned: Vec<usize>,
+    /// The tick of its last ID and the place of that ID's partition in its list, if it is the list
+    /// of now.
+    last: Option<(u64, Option<usize>)>,
+    /// It has been told to wait until then.
+    waits: u64,
+}
+
+struct State {
+    walkers: Vec<Option<Walker>>,
+    ledger: Ledger,
+    now: u64,
+    greatest: u64,
+}
+
+struct World<S> {
+    cells: Vec<Cell>,
+    rules: Rules,
+    gate: Gate,
+    steps: Steps,
+    state: RefCell<State>,
+    system: PhantomData<S>,
+}
+
+impl<S: System> World<S> {
+    fn new(script: &Script, steps: Steps) -> Self {
+        // The slice is one of the last eight numbers, of all where there are not so many.
+        let capacity = 1 << S::SEQUENCE_BITS;
+        let room = 8.min(capacity);
+        let slice = (script.slice.0 * room / 8, script.slice.1 * room / 8);
+        let sequence = (capacity - room + slice.0, capacity - room + slice.1);
+        let walker = |&number: &u32| {
+            let session = Session::new(number, script.partitions);
+            Some(Walker { session, owned: (0..script.partitions).collect(), last: None, waits: 0 })
+        };
+        let state = State {
+            walkers: script.numbers.iter().map(walker).collect(),
+            ledger: Ledger::new(steps, sequence.0),
+            now: START + 3,
+            greatest: 0,
+        };
+        Self {
+            cells: (0..script.partitions).map(|_| Cell::after::<S>(Tick(START))).collect(),
+            rules: Rules { sequence, end: script.end },
+            gate: Gate::open(),
+            steps,
+            state: RefCell::new(state),
+            system: PhantomData,
+        }
+    }
+
+    fn play(&self, script: &Script) {
+        for event in &script.events {
+            match event {
+                Event::Next(call) => drop(self.next(call)),
+                &Event::Reload { walker, mask, number } => {
+                    let mut state = self.state.borrow_mut();
+                    let count = state.walkers.len();
+                    let walker = state.walkers[walker % count].as_mut().unwrap();
+                    walker.owned = (0..self.cells.len()).filter(|i| mask >> i & 1 == 1).collect();
+                    if walker.owned.is_empty() {
+                        walker.owned = (0..self.cells.len()).collect();
+                    }
+                    walker.session = walker.session.moved(number, walker.owned.len());
+                    walker.last = walker.last.map(|(tick, _)| (tick, None));
+                    walker.waits = 0;
+                }
+            }
+        }
+        let state = self.state.borrow();
+        for (partition, cell) in self.cells.iter().enumerate() {
+            assert_eq!(state.ledger.close::<S>(partition as u64, cell.word()), Ok(()));
+        }
+    }
+
+    fn read(&self, (by, late): Reading) -> u64 {
+        let mut state = self.state.borrow_mut();
+        state.now = state.now.saturating_add_signed(by);
+        let reading = state.now - late;
+        state.greatest = state.greatest.max(reading);
+        reading
+    }
+
+    /// One call of a session. `None` where it is in the middle of one already.
+    fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
+        let number = call.walker % self.state.borrow().walkers.len();
+        let mut walker = self.state.borrow_mut().walkers[number].take()?;
+        let owned: Vec<&Cell> = walker.owned.iter().map(|&i| &self.cells[i]).collect();
+        let home = walker.session.home();
+        let mut reads = 0;
+        let mut clock = || {
+            let take = |reads| self.read(*call.readings.get(reads).unwrap_or(&(0, 0)));
+            let mut meanwhile = call.meanwhile.as_ref().filter(|(at, ..)| *at == reads);
+            let early = meanwhile.take_if(|(_, early, _)| *early);
+            early.map(|(.., call)| self.next(call));
+            let reading = take(reads);
+            meanwhile.map(|(.., call)| self.next(call));
+            reads += 1;
+            Some(Tick(reading))
+        };
+        let (want, rules) = (call.want, &self.rules);
+        let given = walker.session.next::<S>(&owned, want, rules, &self.gate, SCALE, &mut clock);
+        let mut state = self.state.borrow_mut();
+        match given {
+            Ok(Issued { partition, block }) => {
+                let Block { stamp, sequence, count } = block;
+                let tick = stamp.tick::<S>();
+                assert!((1..=want).contains(&count));
+                assert!(rules.sequence.0 <= sequence);
+                assert!(sequence + count - 1 <= rules.sequence.1);
+                assert!(tick.0 <= state.greatest + 1 && tick <= rules.end, "{block:?}");
+                let id = walker.owned[partition] as u64;
+                assert_eq!(state.ledger.enter::<S>(number, id, block), Ok(()));
+                walker.last = Some((tick.0, Some(partition)));
+            }
+            Err(Stall::Wait { until, now }) => {
+                assert!(until > now);
+                if self.steps == Steps::Never {
+                    self.assert_nothing_left(&state.ledger, &walker, home, now.0);
+                }
+                walker.waits = until.0;
+            }
+            // The tick that must come next is that of the clock, of a word or above a session's
+            // last, and the latter are one ahead of the clock at most.
+            Err(Stall::Ended) => assert!(state.greatest + 2 > rules.end.0),
+            Err(Stall::Gated(_) | Stall::BeforeEpoch) => panic!("{given:?}"),
+        }
+        state.walkers[number] = Some(walker);
+        Some(given)
+    }
+
+    /// With a clock that does not step back, a session waits only where no partition from its place
+    /// on has a number left in the tick that it must take from.
+    fn assert_nothing_left(&self, ledger: &Ledger, walker: &Walker, home: usize, now: u64) {
+        if now < walker.waits {
+            // It has stood where nothing is left since. Its home may be lower now, for the next tick.
+            return;
+        }
+        let (tick, place) = match walker.last {
+            // Going home leaves lower partitions behind, even in the middle of a tick.
+            Some((tick, Some(place))) if tick >= now => (tick, place.max(home)),
+            // Not one of the new list may sort below it.
+            Some((tick, None)) if tick >= now => (tick + 1, home),
+            _ => (now, home),
+        };
+        if tick > now + 1 {
+            return;
+        }
+        for &partition in &walker.owned[place..] {
+            let left = match ledger.last_of_partition(partition as u64) {
+                Some(id) if id.tick == tick => id.sequence < self.rules.sequence.1,
+                Some(id) => id.tick < tick,
+                None => true,
+            };
+            assert!(!left, "partition {partition} has some left in tick {tick}: now {now}, home {home} {:?} {:?} {:?} {:?}", walker.session, walker.owned, walker.last, ledger);
+        }
+    }
+
+    /// When no one else is at work, who comes back when told to gets an ID before long.
+    fn assert_all_go_on(&self) {
+        let count = self.state.borrow().walkers.len();
+        for walker in 0..count {
+            let call = Call { walker, want: 1, readings: Vec::new(), meanwhile: None };
+            let mut waits = 0;
+            while let Err(stall) = self.next(&call).unwrap() {
+                let Stall::Wait { until, .. } = stall else { panic!("{stall:?}") };
+                self.state.borrow_mut().now = until.0;
+                waits += 1;
+                assert!(waits <= 1 + self.cells.len(), "still waits");
+            }
+        }
+    }
+}
+
+fn call(reading: BoxedStrategy<Reading>) -> impl Strategy<Value = Call> {
+    let want = prop_oneof![4 => Just(1), 2 => 2..6u32, 1 => Just(u32::MAX)];
+    let call = (0..4usize, want, prop::collection::vec(reading, 0..5))
+        .prop_map(|(walker, want, readings)| Call { walker, want, readings, meanwhile: None });
+    call.prop_recursive(2, 3, 1, |call| {
+        let meanwhile = (0..3usize, any::<bool>(), call.clone().prop_map(Box::new));
+        (call, prop::option::weighted(0.3, meanwhile))
+            .prop_map(|(call, meanwhile)| Call { meanwhile, ..call })
+    })
+}
+
+fn script(reading: impl Strategy<Value = Reading> + 'static) -> impl Strategy<Value = Script> {
+    let numbers = prop_oneof![0..8u32, any::<u32>()];
+    let reload = (0..4usize, any::<u8>(), numbers.clone())
+        .prop_map(|(walker, mask, number)| Event::Reload { walker, mask, number });
+    let event = prop_oneof![15 => call(reading.boxed()).prop_map(Event::Next), 1 => reload];
+    let slice = (0..8u32, 0..8u32).prop_map(|(a, b)| (a.min(b), a.max(b)));
+    let end = prop_oneof![5 => Just(FAR), 1 => (START..START + 40).prop_map(Tick)];
+    let numbers = prop::collection::vec(numbers, 1..=4);
+    let script = (1..=5usize, numbers, slice, end, prop::collection::vec(event, 1..60));
+    script.prop_map(|(partitions, numbers, slice, end, events)| Script {
+        partitions,
+        numbers,
+        slice,
+        end,
+        events,
+    })
+}
+
+fn forward() -> impl Strategy<Value = i64> {
+    prop_oneof![12 => Just(0), 4 => Just(1), 1 => 2..5i64]
+}
+
+/// As the clocks of several processors: each goes forward, one may be a tick behind another.
+fn noise() -> impl Strategy<Value = Reading> {
+    (forward(), 0..=1u64)
+}
+
+fn steps() -> impl Strategy<Value = Reading> {
+    (prop_oneof![8 => forward(), 3 => -4..0i64, 1 => -50..50i64], 0..=1u64)
+}
+
+fn play<S: System>(script: &Script, steps: Steps) {
+    let world = World::<S>::new(script, steps);
+    world.play(script);
+    if script.end == FAR {
+        world.assert_all_go_on();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1024, failure_persistence: None, ..Default::default()
+    })]
+
+    #[test]
+    fn sessions_rise_and_never_wait_for_nothing_while_the_clock_goes_forward(
+        script in script(forward().prop_map(|by| (by, 0)))
+    ) {
+        play::<Plain2>(&script, Steps::Never);
+        play::<TickTock2>(&script, Steps::Never);
+        play::<TickTock3>(&script, Steps::Never);
+        play::<Flake>(&script, Steps::Never);
+        play::<TickTock>(&script, Steps::Never);
+    }
+}

@@ -1,0 +1,392 @@
+#![cfg(not(loom))]
+//! Every row that came out of the reference libraries holds here, or is refused where they were at
+//! fault. Hex is the bytes from the highest to the lowest.
+
+mod naive;
+
+use flakeid_core::Error;
+use flakeid_core::base64;
+use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
+use flakeid_core::flake::{self, Epoch, Format};
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, Stamp};
+use flakeid_core::sno::{self, TickTock};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+use std::str::FromStr;
+
+/// The rows of a file. A row with a field that is unknown, or without one it needs, is a panic.
+fn rows<Row: DeserializeOwned>(file: &str) -> Vec<Row> {
+    file.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn number<N: FromStr<Err: Debug>>(text: &str) -> N {
+    text.parse().expect(text)
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    assert_eq!(hex.len() % 2, 0);
+    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
+}
+
+/// Numbers that may pass 2^53 are strings.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct FlakeRow {
+    dec: String,
+    signed: String,
+    hex: String,
+    /// The clock that the library was shown.
+    unix_ms: String,
+    /// Milliseconds, 64 bits without sign: the library allows one before 1970.
+    epoch: String,
+    ts_field: u64,
+    datacenter: u64,
+    worker: u64,
+    counter: u64,
+    /// As given; the library keeps the lower five bits.
+    in_datacenter: String,
+    in_worker: String,
+    base64_le: String,
+    base64_be: String,
+    /// The time lies outside the 42 bits; the library keeps the lower ones.
+    #[serde(default)]
+    wraps: bool,
+    src: String,
+    label: String,
+}
+
+#[derive(Default, Debug, PartialEq, Eq)]
+struct FlakeKinds {
+    plain: usize,
+    masked: usize,
+    wrapped: usize,
+    epoch_before_1970: usize,
+}
+
+#[test]
+fn every_flake_of_the_reference_is_encoded_alike_and_its_silent_masks_and_wraps_are_errors() {
+    let mut kinds = FlakeKinds::default();
+    for row in rows::<FlakeRow>(include_str!("vectors/flakeid.jsonl")) {
+        let id = flake::Id(u64::from_str_radix(&row.hex, 16).unwrap());
+        let given = |text: &str| number::<u64>(text) as i64;
+        let (datacenter, worker) = (given(&row.in_datacenter), given(&row.in_worker));
+        assert!(matches!(&*row.src, "mockclock" | "real"), "{row:?}");
+
+        let Some(epoch) = Epoch::from_millis(given(&row.epoch)) else {
+            assert!(given(&row.epoch) < 0 && row.wraps, "{row:?}");
+            kinds.epoch_before_1970 += 1;
+            continue;
+        };
+        let time = UnixMicros(number::<i64>(&row.unix_ms) * 1000);
+        let encode = |time: UnixMicros| {
+            flake::Id::encode(time, datacenter, worker, row.counter as i64, epoch)
+        };
+        let wrapped = UnixMicros((number::<i64>(&row.epoch) + row.ts_field as i64) * 1000);
+        assert_eq!(id.time(epoch), wrapped, "{row:?}");
+        if row.wraps {
+            kinds.wrapped += 1;
+            assert_ne!(wrapped, time, "{row:?}");
+            let first = UnixMicros(number::<i64>(&row.epoch) * 1000);
+            let last = UnixMicros(first.0 + ((1 << 42) - 1) * 1000);
+            let error = Error::TimeOutOfRange { system: "flake", time, first, last };
+            assert_eq!(encode(time), Err(error), "{row:?}");
+        } else if (datacenter, worker) != (row.datacenter as i64, row.worker as i64) {
+            kinds.masked += 1;
+            let (field, value) = match datacenter == row.datacenter as i64 {
+                true => ("worker", worker),
+                false => ("datacenter", datacenter),
+            };
+            let error = Error::FieldOutOfRange { field, value, max: 31 };
+            assert_eq!(encode(time), Err(error), "{row:?}");
+        } else {
+            kinds.plain += 1;
+            assert_eq!(wrapped, time, "{row:?}");
+            assert_eq!(encode(time), Ok(id), "{row:?}");
+            assert_eq!(encode(UnixMicros(time.0 + 999)), Ok(id), "{row:?}");
+        }
+    }
+    assert_eq!(kinds, FlakeKinds { plain: 144, masked: 4, wrapped: 3, epoch_before_1970: 1 });
+}
+
+#[test]
+fn every_flake_of_the_reference_reads_alike_in_parts_and_in_every_text() {
+    let rows = rows::<FlakeRow>(include_str!("vectors/flakeid.jsonl"));
+    assert_eq!(rows.len(), 152);
+    for row in rows {
+        let FlakeRow { ts_field, datacenter, worker, counter, .. } = row;
+        let word = number::<u64>(&row.dec);
+        let id = flake::Id(word);
+        let parts = flake::Parts { tick: Tick(ts_field), datacenter, worker, counter };
+        assert_eq!(id.parts(), parts, "{}", row.label);
+        assert_eq!(flake::Id::pack(Tick(ts_field), datacenter * 32 + worker, counter), id);
+        assert_eq!((word as i64).to_string(), row.signed, "{}", row.label);
+        assert_eq!(format!("{word:016x}"), row.hex, "{}", row.label);
+
+        for (format, text) in [
+            (Format::Decimal, row.dec),
+            (Format::Hex, format!("{word:x}")),
+            (Format::Binary, format!("{word:b}")),
+            (Format::Base62, naive::in_base(u128::from(word), 62)),
+            (Format::Base64, row.base64_le),
+        ] {
+            assert_eq!(format.write(id, str::to_owned), text, "{format:?}: {}", row.label);
+            assert_eq!(format.read(text.as_bytes()), Ok(id), "{format:?}: {text}");
+        }
+        assert_eq!(Format::Hex.read(row.hex.as_bytes()), Ok(id));
+        assert_eq!(Format::Hex.read(row.hex.to_uppercase().as_bytes()), Ok(id));
+        assert_eq!(base64::encode(word.to_be_bytes()), *row.base64_be.as_bytes());
+        assert_eq!(base64::decode(row.base64_be.as_bytes()), Ok(word.to_be_bytes()));
+    }
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct SnoRow {
+    hex: String,
+    text: String,
+    /// When the ID's 4 ms began.
+    unix_ms: i64,
+    tick: u64,
+    meta: u64,
+    partition: u64,
+    sequence: u64,
+    /// The text as a JSON string; `null` for the ID that is all zeros.
+    json: String,
+    /// What made it.
+    src: String,
+    /// The time it was made of, where one was given.
+    in_ns: Option<String>,
+    #[expect(dead_code, reason = "names the row where an assertion shows it")]
+    label: String,
+}
+
+#[derive(Default, Debug, PartialEq, Eq)]
+struct SnoKinds {
+    of_bytes: usize,
+    of_a_time: usize,
+    /// By a generator whose clock had been seen to step back this often.
+    after_drifts: [usize; 6],
+}
+
+#[test]
+fn every_sno_of_the_reference_agrees_in_bytes_text_parts_and_time() {
+    let mut kinds = SnoKinds::default();
+    for row in rows::<SnoRow>(include_str!("vectors/sno.jsonl")) {
+        let SnoRow { tick, meta, partition, sequence, .. } = row;
+        let id = sno::Id(bytes_of(&row.hex).try_into().unwrap());
+        assert_eq!(id.text(), *row.text.as_bytes(), "{row:?}");
+        assert_eq!(sno::Id::from_text(row.text.as_bytes()), Ok(id), "{row:?}");
+        match u128::from_str_radix(&row.hex, 16).unwrap() {
+            0 => assert_eq!(row.json, "null"),
+            _ => assert_eq!(row.json, format!("\"{}\"", row.text)),
+        }
+
+        // 2010-01-01 00:00 UTC is 1262304000 s.
+        let at = Tick((row.unix_ms - 1_262_304_000_000) as u64 / 4);
+        let parts = sno::Parts { time: at, tick, meta, partition, sequence };
+        assert_eq!(id.parts(), parts, "{row:?}");
+        let stamp = Stamp::new::<TickTock>(at, tick == 1);
+        assert_eq!(sno::Id::pack(stamp, meta, partition, sequence), id, "{row:?}");
+
+        let began = UnixMicros(row.unix_ms * 1000);
+        assert_eq!(id.time(), began, "{row:?}");
+        let encode = |time| {
+            let [tick, meta, partition, sequence] =
+                [tick, meta, partition, sequence].map(|field| field as i64);
+            sno::Id::encode(time, tick, meta, partition, sequence)
+        };
+        assert_eq!(encode(began), Ok(id), "{row:?}");
+        assert_eq!(encode(UnixMicros(began.0 + 3999)), Ok(id), "{row:?}");
+        match (&*row.src, &row.in_ns) {
+            ("FromBinaryBytes", None) => kinds.of_bytes += 1,
+            ("NewWithTime", Some(nanos)) => {
+                kinds.of_a_time += 1;
+                let nanos: u64 = number(nanos);
+                assert_eq!(sno::SCALE.tick(UnixNanos(nanos)), Some(at), "{row:?}");
+                assert_eq!(encode(UnixMicros((nanos / 1000) as i64)), Ok(id), "{row:?}");
+            }
+            (src, None) => {
+                let drifts = src.strip_prefix("New(drifts=").and_then(|s| s.strip_suffix(')'));
+                let drifts: usize = number(drifts.expect(src));
+                kinds.after_drifts[drifts] += 1;
+                assert_eq!(tick as usize, drifts % 2, "{row:?}");
+            }
+            _ => panic!("a row of no known kind: {row:?}"),
+        }
+    }
+    let expected = SnoKinds { of_bytes: 112, of_a_time: 114, after_drifts: [1, 1, 2, 2, 2, 2] };
+    assert_eq!(kinds, expected);
+}
+
+/// What was called, with an input that is wrong.
+#[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+enum Api {
+    FromEncodedString,
+    FromEncodedBytes,
+    #[serde(rename = "Scan(string)")]
+    ScanString,
+    #[serde(rename = "Scan([]byte)")]
+    ScanBytes,
+    #[serde(rename = "Scan(other)")]
+    ScanOther,
+    FromBinaryBytes,
+    #[serde(rename = "UnmarshalJSON")]
+    UnmarshalJson,
+    NewWithTime,
+    NewGenerator,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct InvalidSnoRow {
+    api: Api,
+    /// The bytes. Empty where the input is not bytes.
+    input_hex: String,
+    /// The same as a string, empty where it is not one that shows.
+    input: String,
+    /// Whether the library took it.
+    ok: bool,
+    err: Option<String>,
+    err_type: Option<String>,
+    #[serde(default)]
+    label: String,
+    /// What the library made of it, here and on other processors.
+    hex: Option<String>,
+    text: Option<String>,
+    hex_amd64_scalar: Option<String>,
+    text_amd64_scalar: Option<String>,
+    hex_purego: Option<String>,
+    text_purego: Option<String>,
+    #[serde(default)]
+    platform_dependent: bool,
+}
+
+/// Why a text is refused, by what its row says of it.
+fn refusal(label: &str) -> Error {
+    let length = |found| Error::TextLength { expected: 16, found };
+    match label {
+        "empty" => length(0),
+        "leading space" | "trailing space" => length(17),
+        "space inside" => Error::TextCharacter { position: 8 },
+        "upper-case"
+        | "first char upper-case"
+        | "spaces"
+        | "dashes"
+        | "NULs"
+        | "0xff"
+        | "8 two-byte UTF-8 chars = 16 bytes" => Error::TextCharacter { position: 0 },
+        _ => match label.split(' ').collect::<Vec<_>>()[..] {
+            ["length", n] => length(number(n)),
+            [_, "is", "outside", "the", "alphabet"] => Error::TextCharacter { position: 0 },
+            ["char", _, "at", "position", n] => Error::TextCharacter { position: number(n) },
+            _ => panic!("a label of no known kind: {label}"),
+        },
+    }
+}
+
+#[test]
+fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
+    let rows = rows::<InvalidSnoRow>(include_str!("vectors/sno_invalid.jsonl"));
+    for row in &rows {
+        let input = bytes_of(&row.input_hex);
+        assert_eq!(row.ok, row.err.is_none() && row.err_type.is_none(), "{row:?}");
+        match row.api {
+            Api::FromEncodedString | Api::FromEncodedBytes | Api::ScanString => {
+                assert_eq!(sno::Id::from_text(&input), Err(refusal(&row.label)), "{row:?}");
+                // The library's answers are those of no ID: it checks lengths only.
+                assert_eq!(row.ok, input.len() == 16, "{row:?}");
+                let read = [&row.hex, &row.hex_amd64_scalar, &row.hex_purego];
+                let shown = [&row.text, &row.text_amd64_scalar, &row.text_purego];
+                for (hex, text) in read.into_iter().zip(shown) {
+                    assert_eq!(hex.is_some(), text.is_some());
+                    let Some(hex) = hex else { continue };
+                    let id = sno::Id(bytes_of(hex).try_into().unwrap());
+                    assert_ne!(id.text()[..], input, "{row:?}");
+                    assert_eq!(id.text(), *text.as_ref().unwrap().as_bytes(), "{row:?}");
+                }
+                // The other processors' answers are given where they differ.
+                assert_eq!(row.platform_dependent, row.hex_purego.is_some(), "{row:?}");
+            }
+            Api::FromBinaryBytes | Api::ScanBytes => {
+                assert!(!row.ok && <[u8; sno::LEN]>::try_from(&*input).is_err(), "{row:?}");
+                assert!(sno::Id::from_text(&input).is_err(), "{row:?}");
+            }
+            // Null, an integer, a time: types that hold neither a text nor ten bytes.
+            Api::ScanOther => {
+                assert!(row.input_hex.is_empty() && row.input.is_empty(), "{row:?}");
+                let kind = row.label.strip_suffix("; receiver was 0102..0a").unwrap();
+                assert_eq!(row.ok, kind == "nil", "{row:?}");
+                assert!(matches!(kind, "nil" | "int" | "time.Time"), "{row:?}");
+            }
+            Api::UnmarshalJson => assert_json(row),
+            Api::NewWithTime => {
+                // Seconds from 1970 to what the row says.
+                let seconds = match &*row.input {
+                    "2100-01-01T00:00:00Z" => 4_102_444_800,
+                    "2300-01-01T00:00:00Z" => 10_413_792_000,
+                    _ => panic!("{row:?}"),
+                };
+                let time = UnixMicros(seconds * 1_000_000);
+                let [first, last] =
+                    [1_262_304_000_000, 3_461_327_255_548].map(|ms| UnixMicros(ms * 1000));
+                let error = Error::TimeOutOfRange { system: "sno", time, first, last };
+                assert_eq!(sno::Id::encode(time, 0, 7, 1, 5), Err(error), "{row:?}");
+            }
+            Api::NewGenerator => assert_slice(row),
+        }
+    }
+    let count = |api| rows.iter().filter(|row| row.api == api).count();
+    assert_eq!([Api::FromEncodedString, Api::FromEncodedBytes].map(count), [80, 15]);
+    assert_eq!([Api::ScanString, Api::ScanBytes, Api::ScanOther].map(count), [9, 3, 3]);
+    assert_eq!([Api::FromBinaryBytes, Api::UnmarshalJson].map(count), [1, 7]);
+    assert_eq!([Api::NewWithTime, Api::NewGenerator].map(count), [2, 10]);
+    assert_eq!(rows.len(), 130);
+}
+
+/// JSON is left to those who know it: a string's content is a text like any other, and what is no
+/// string has none. The library cuts off the first and the last byte unseen.
+fn assert_json(row: &InvalidSnoRow) {
+    let content: Result<Option<String>, _> = serde_json::from_str(&row.input);
+    match content {
+        Ok(Some(text)) => {
+            let id = sno::Id(bytes_of(row.hex.as_ref().unwrap()).try_into().unwrap());
+            assert!(row.ok && sno::Id::from_text(text.as_bytes()) == Ok(id), "{row:?}");
+        }
+        Ok(None) => assert!(row.ok && row.input == "null", "{row:?}"),
+        Err(_) => assert_eq!(row.ok, row.input == "xbrpk4q72xwf2m63ly", "{row:?}"),
+    }
+    // Without its quotes it is a good text, and with anything else around it is none.
+    let bare = sno::Id::from_text(row.input.as_bytes());
+    assert_eq!(bare.is_ok(), row.input == "brpk4q72xwf2m63l", "{row:?}");
+}
+
+/// The bounds of a slice of the sequence are taken as they are, however few numbers lie between;
+/// nothing lies between bounds in the wrong order. The library turns those around, reads two zeros
+/// as all, and refuses fewer than six numbers.
+fn assert_slice(row: &InvalidSnoRow) {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Snapshot {
+        sequence_min: u32,
+        sequence_max: u32,
+    }
+    let Snapshot { sequence_min: first, sequence_max: last } =
+        serde_json::from_str(&row.input).unwrap();
+    assert_eq!(row.ok, row.label.starts_with("accepted: "), "{row:?}");
+
+    let rules = Rules { sequence: (first, last), end: Tick(100) };
+    let cell = Cell::after::<TickTock>(Tick(4));
+    let issue = || {
+        let ask = Ask { floor: Stamp::default(), within: Tick(u64::MAX), want: u32::MAX };
+        let mut clock = || Some(Tick(5));
+        cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)
+    };
+    if first <= last {
+        let Outcome::Issued(Block { sequence, count, .. }) = issue() else { panic!("{row:?}") };
+        assert_eq!((sequence, count), (first, last - first + 1), "{row:?}");
+    }
+    assert_eq!(issue(), Outcome::Wait { until: Tick(6), now: Tick(5) }, "{row:?}");
+}

@@ -1,0 +1,185 @@
+-- flake: 64 bits kept as bigint. 42 of milliseconds since an epoch, 5 of datacenter, 5 of worker,
+-- 12 of counter. What reads the setting flakeid.epoch is STABLE; the same with an epoch is IMMUTABLE.
+
+-- making -------------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_next() RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_next_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_next() IS 'a new flake ID';
+
+CREATE FUNCTION flake_next_batch(n integer) RETURNS SETOF bigint
+    AS 'MODULE_PATHNAME', 'flake_next_batch_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_next_batch(integer) IS 'n new flake IDs';
+
+-- taking apart -------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_decode(
+    id bigint,
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+)
+    AS 'MODULE_PATHNAME', 'flake_decode_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_decode(bigint) IS 'the fields of a flake ID, its time counted from flakeid.epoch';
+
+CREATE FUNCTION flake_decode(
+    id bigint, epoch timestamptz,
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+)
+    AS 'MODULE_PATHNAME', 'flake_decode_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_decode(bigint, timestamptz) IS 'the fields of a flake ID, its time counted from an epoch';
+
+CREATE FUNCTION flake_timestamp(id bigint) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'flake_timestamp_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint) IS 'when a flake ID was made, counted from flakeid.epoch';
+
+CREATE FUNCTION flake_timestamp(id bigint, epoch timestamptz) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'flake_timestamp_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint, timestamptz) IS 'when a flake ID was made, counted from an epoch';
+
+-- putting together ---------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_encode(created_at timestamptz, datacenter integer, worker integer, counter integer)
+    RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_encode_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_encode(timestamptz, integer, integer, integer)
+    IS 'the flake ID of these fields, its time counted from flakeid.epoch';
+
+CREATE FUNCTION flake_encode(
+    created_at timestamptz, datacenter integer, worker integer, counter integer, epoch timestamptz
+)
+    RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_encode_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_encode(timestamptz, integer, integer, integer, timestamptz)
+    IS 'the flake ID of these fields, its time counted from an epoch';
+
+CREATE FUNCTION flake_at(created_at timestamptz, number bigint DEFAULT 0) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_at_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_at(timestamptz, bigint)
+    IS 'the flake ID for a given time: this server''s number-th of that millisecond, counted from 0 and around';
+
+CREATE FUNCTION flake_at(created_at timestamptz, number bigint, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_at_epoch_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_at(timestamptz, bigint, timestamptz)
+    IS 'the flake ID for a given time, counted from an epoch';
+
+-- bounds of a time ---------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_min("time" timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_min_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_min(timestamptz) IS 'the smallest flake ID whose time is not before this';
+
+CREATE FUNCTION flake_min("time" timestamptz, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_min_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_min(timestamptz, timestamptz)
+    IS 'the smallest flake ID whose time, counted from an epoch, is not before this';
+
+CREATE FUNCTION flake_max("time" timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_max_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_max(timestamptz) IS 'the largest flake ID whose time is not after this';
+
+CREATE FUNCTION flake_max("time" timestamptz, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_max_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_max(timestamptz, timestamptz)
+    IS 'the largest flake ID whose time, counted from an epoch, is not after this';
+
+CREATE FUNCTION flake_range_min(times tstzrange) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_min_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_min(tstzrange)
+    IS 'the smallest flake ID of these times; above flake_range_max where there is none';
+
+CREATE FUNCTION flake_range_min(times tstzrange, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_min_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_min(tstzrange, timestamptz)
+    IS 'the smallest flake ID of these times, counted from an epoch; above flake_range_max where there is none';
+
+CREATE FUNCTION flake_range_max(times tstzrange) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_max_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_max(tstzrange)
+    IS 'the largest flake ID of these times; below flake_range_min where there is none';
+
+CREATE FUNCTION flake_range_max(times tstzrange, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_max_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
+    IS 'the largest flake ID of these times, counted from an epoch; below flake_range_min where there is none';
+
+-- time as a predicate ------------------------------------------------------------------------------
+-- Not STRICT: a strict function is not inlined when its body holds an AND, and being inlined into
+-- comparisons of the ID itself is what makes an index of it usable.
+
+CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id >= flake_min("from") AND id <= flake_max("to");
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made from one time to another, both included';
+
+CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz)
+    RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= flake_min("from", epoch) AND id <= flake_max("to", epoch);
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
+    IS 'whether a flake ID was made from one time to another, both included, counted from an epoch';
+
+CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id >= flake_range_min(times) AND id <= flake_range_max(times);
+COMMENT ON FUNCTION flake_within(bigint, tstzrange)
+    IS 'whether a flake ID was made within a range of times';
+
+CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= flake_range_min(times, epoch) AND id <= flake_range_max(times, epoch);
+COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
+    IS 'whether a flake ID was made within a range of times, counted from an epoch';
+
+CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    RETURN id < flake_min("time");
+COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
+
+CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id < flake_min("time", epoch);
+COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made before a time, counted from an epoch';
+
+CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    RETURN id > flake_max("time");
+COMMENT ON FUNCTION flake_after(bigint, timestamptz) IS 'whether a flake ID was made after a time';
+
+CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id > flake_max("time", epoch);
+COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made after a time, counted from an epoch';
+
+-- text ---------------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_to_text(id bigint, format text) RETURNS text
+    AS 'MODULE_PATHNAME', 'flake_to_text_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_to_text(bigint, text)
+    IS 'a flake ID without sign in the format decimal, hex, binary, base62 or base64';
+
+CREATE FUNCTION flake_from_text(id text, format text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_from_text_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_from_text(text, text)
+    IS 'the flake ID that a text in the format decimal, hex, binary, base62 or base64 spells';

@@ -1,0 +1,348 @@
+//! Every error this extension raises: SQLSTATE, message, detail and hint, in PostgreSQL's style.
+
+use crate::guc::Refusal;
+use flakeid_core::Error;
+use flakeid_core::base32;
+use flakeid_core::clock::UnixMicros;
+use flakeid_core::flake::Format;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode as Code, pg_sys};
+use std::time::Duration;
+
+/// Why there is no ID, or no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// A field or a time outside what a system can express.
+    Value(Error),
+    /// A text that is no sno.
+    SnoText { text: Vec<u8>, error: Error },
+    /// Bytes that are no sno, by their number.
+    SnoLength { bytes: usize },
+    /// A text that is no flake in the format it is said to have.
+    FlakeText { text: String, format: String, error: Error },
+    /// A format that flakes are not written in.
+    FlakeFormat { format: String },
+    /// An epoch outside what flake can count from.
+    Epoch { time: UnixMicros, last: UnixMicros },
+    /// A negative number of IDs, or one to number an ID by.
+    Negative { what: &'static str, value: i64 },
+    /// No shared memory, and none to be had.
+    NotPreloaded,
+    /// More generator IDs than there is room for in one life of the server.
+    NoPlaceLeft,
+    /// A standby was asked for an ID.
+    Standby { function: &'static str },
+    /// A generator ID beyond a system's field.
+    GeneratorTooLarge { system: &'static str, id: u16, max: u64 },
+    /// A setting that is no good, so that we don't know who we are.
+    Refused(Refusal),
+    /// The host's name, and with it the generator IDs, could not be had.
+    NoGeneratorIds,
+    /// The clock is behind the last ID, by more than we wait.
+    ClockBehind { system: &'static str, by: Duration, wait: Duration },
+    /// The clock stands before a system's first moment.
+    BeforeEpoch { system: &'static str, first: UnixMicros },
+    /// A system has no more time to give out.
+    Ended { system: &'static str, last: UnixMicros },
+    /// The gate is closed for this moment.
+    Gated { system: &'static str, time: UnixMicros },
+    /// No memory for a value of a few bytes.
+    OutOfMemory,
+}
+
+/// A moment in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
+pub fn moment(time: UnixMicros) -> String {
+    match time.0 {
+        i64::MIN => "-infinity".into(),
+        i64::MAX => "infinity".into(),
+        _ => match jiff::Timestamp::from_microsecond(time.0) {
+            Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S%.f+00").to_string(),
+            Err(_) => format!("{} microseconds from 1970", time.0),
+        },
+    }
+}
+
+/// A moment, for values that are shown as such; what lies beyond the calendar becomes its end.
+pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(time.0).unwrap_or(jiff::Timestamp::MAX)
+}
+
+/// A text from outside as an error may quote it: as it is where every client can read it.
+fn quoted(text: &[u8]) -> String {
+    // SAFETY: reads a variable that is set when the session begins.
+    let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
+    match std::str::from_utf8(text) {
+        Ok(text) if utf8 || text.is_ascii() => text.into(),
+        _ => text.escape_ascii().to_string(),
+    }
+}
+
+/// What is wrong with a text, as a sentence.
+fn text_detail(what: &str, error: Error) -> String {
+    match error {
+        Error::TextLength { expected, found } => {
+            format!("{what} has {expected} characters, this text has {found} bytes.")
+        }
+        Error::TextEmpty => "The text is empty.".into(),
+        Error::TextCharacter { position } => {
+            format!("The character at position {} is none of its digits.", position + 1)
+        }
+        Error::TextOverflow { bits } => format!("The number does not fit {bits} bits."),
+        Error::TextTrailingBits => {
+            "The last digit holds bits that are beyond the 64 of the number.".into()
+        }
+        Error::FieldOutOfRange { .. } | Error::TimeOutOfRange { .. } => String::new(),
+    }
+}
+
+/// A duration as a person would say it.
+fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => format!("{} ms", duration.as_millis()),
+        1..=599 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds @ 600..=172_799 => format!("{} min", seconds / 60),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+struct Words {
+    code: Code,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+}
+
+impl Words {
+    fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), detail: None, hint: None }
+    }
+
+    fn detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: Some(detail.into()), ..self }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl Failure {
+    fn words(self) -> Words {
+        match self {
+            Self::Value(Error::FieldOutOfRange { field, value, max }) => Words::new(
+                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("{field} out of range: {value}"),
+            )
+            .detail(format!("The {field} must be from 0 to {max}.")),
+            Self::Value(Error::TimeOutOfRange { system, time, first, last }) => Words::new(
+                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
+                format!("time out of range for {system}: {}", moment(time)),
+            )
+            .detail(format!("A {system} has times from {} to {}.", moment(first), moment(last))),
+            Self::Value(error) => {
+                Words::new(Code::ERRCODE_INVALID_TEXT_REPRESENTATION, "invalid input syntax")
+                    .detail(text_detail("It", error))
+            }
+            Self::SnoText { text, error } => Words::new(
+                Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+                format!("invalid input syntax for type sno: \"{}\"", quoted(&text)),
+            )
+            .detail(text_detail("A sno", error))
+            .hint(format!(
+                "A sno is written as {} characters of 2 to 9 and a to x, in lower case.",
+                base32::TEXT_LEN
+            )),
+            Self::SnoLength { bytes } => Words::new(
+                Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
+                "invalid length in external \"sno\" value",
+            )
+            .detail(format!("A sno has {} bytes, this value has {bytes}.", flakeid_core::sno::LEN)),
+            Self::FlakeText { text, format, error } => Words::new(
+                Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+                format!("invalid input syntax for a flake in {format}: \"{text}\""),
+            )
+            .detail(text_detail("A flake in this format", error)),
+            Self::FlakeFormat { format } => Words::new(
+                Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("unrecognized flake format: \"{format}\""),
+            )
+            .hint(format!("Formats are {}.", Format::NAMES)),
+            Self::Epoch { time, last } => Words::new(
+                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
+                format!("epoch out of range: {}", moment(time)),
+            )
+            .detail(format!("An epoch must lie from 1970-01-01 00:00:00+00 to {}.", moment(last))),
+            Self::Negative { what, value } => Words::new(
+                Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{what} must not be negative: {value}"),
+            ),
+            Self::NotPreloaded => Words::new(
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "flakeid must be loaded via \"shared_preload_libraries\" to make IDs",
+            )
+            .hint(
+                "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the \
+                 server. Reading IDs works without it.",
+            ),
+            Self::NoPlaceLeft => Words::new(
+                Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!(
+                    "this server has owned {} generator IDs since it started, the most it can",
+                    crate::shmem::PLACES
+                ),
+            )
+            .hint("Restart the server."),
+            Self::Standby { function } => Words::new(
+                Code::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+                format!("cannot execute {function}() during recovery"),
+            ),
+            Self::GeneratorTooLarge { system, id, max } => Words::new(
+                Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("generator ID {id} is too large for {system}"),
+            )
+            .detail(format!("A {system} has generator IDs from 0 to {max}."))
+            .hint("Choose smaller ones in \"flakeid.generator_ids\", or another system."),
+            Self::Refused(Refusal { setting, value, reason }) => Words::new(
+                Code::ERRCODE_CONFIG_FILE_ERROR,
+                format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+            )
+            .detail(reason)
+            .hint("Mend it in the server's configuration and reload."),
+            Self::NoGeneratorIds => Words::new(
+                Code::ERRCODE_CONFIG_FILE_ERROR,
+                "could not determine this server's generator IDs",
+            )
+            .hint("Set \"flakeid.generator_ids\" to numbers, or give the host a name."),
+            Self::ClockBehind { system, by, wait } => Words::new(
+                Code::ERRCODE_SYSTEM_ERROR,
+                format!("the clock is {} behind the last {system} ID", span(by)),
+            )
+            .detail(format!(
+                "An ID made now could be one that was given out before. \
+                 flakeid.max_clock_wait allows to wait {}.",
+                span(wait)
+            ))
+            .hint(
+                "Check the server's clock and its time synchronization; IDs are made again as soon \
+                 as the clock has caught up.",
+            ),
+            Self::BeforeEpoch { system, first } => Words::new(
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("the clock is before the first {system} ID's time"),
+            )
+            .detail(format!("The first {system} has the time {}.", moment(first)))
+            .hint(match system {
+                flakeid_core::flake::NAME => "Check the server's clock and \"flakeid.epoch\".",
+                _ => "Check the server's clock.",
+            }),
+            Self::Ended { system, last } => Words::new(
+                Code::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+                format!("there are no {system} IDs after {}", moment(last)),
+            )
+            .hint(match system {
+                flakeid_core::flake::NAME => {
+                    "Check the server's clock. \"flakeid.epoch\" says from when on flake counts."
+                }
+                _ => "Check the server's clock.",
+            }),
+            Self::Gated { system, time } => Words::new(
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("{system} IDs for {} are not cleared yet", moment(time)),
+            ),
+            Self::OutOfMemory => Words::new(Code::ERRCODE_OUT_OF_MEMORY, "out of memory"),
+        }
+    }
+
+    /// Raises it as an error.
+    #[cold]
+    pub fn raise(self) -> ! {
+        let words = self.words();
+        let mut report = ErrorReport::new(words.code, words.message, "flakeid");
+        if let Some(detail) = words.detail {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = words.hint {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("an error was reported and went on")
+    }
+
+    /// Raises it, or leaves it with a caller that can take it softly, as input functions do since
+    /// PostgreSQL 16 (`pg_input_is_valid`). Then it returns, and the function's answer is NULL.
+    #[cold]
+    pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
+        #[cfg(not(feature = "pg15"))]
+        {
+            // SAFETY: fcinfo is the call's own; its context is null or a node.
+            let context = unsafe { (*fcinfo).context };
+            // SAFETY: as above.
+            if !context.is_null()
+                && unsafe { (*context).type_ } == pg_sys::NodeTag::T_ErrorSaveContext
+            {
+                return self.save(context);
+            }
+        }
+        let _ = fcinfo;
+        self.raise()
+    }
+
+    #[cfg(not(feature = "pg15"))]
+    fn save(self, context: *mut pg_sys::Node) {
+        // pgrx keeps these from its bindings, as an ereport by hand can jump over Rust frames. Saving
+        // into an ErrorSaveContext does not jump.
+        unsafe extern "C-unwind" {
+            fn errcode(code: std::ffi::c_int) -> std::ffi::c_int;
+            fn errmsg(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+            fn errdetail(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+            fn errhint(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+        }
+        let words = self.words();
+        let text = |words: Option<String>| {
+            words.and_then(|words| std::ffi::CString::new(words.replace('\0', " ")).ok())
+        };
+        let (message, detail, hint) =
+            (text(Some(words.message)), text(words.detail), text(words.hint));
+        let format = c"%s".as_ptr();
+        // SAFETY: context is an ErrorSaveContext; errsave_start says whether details are wanted, and
+        // only then the rest may be called; every format takes one string.
+        unsafe {
+            if !pg_sys::errsave_start(context, std::ptr::null()) {
+                return;
+            }
+            errcode(words.code as std::ffi::c_int);
+            if let Some(message) = &message {
+                errmsg(format, message.as_ptr());
+            }
+            if let Some(detail) = &detail {
+                errdetail(format, detail.as_ptr());
+            }
+            if let Some(hint) = &hint {
+                errhint(format, hint.as_ptr());
+            }
+            pg_sys::errsave_finish(context, c"error.rs".as_ptr(), 0, c"flakeid".as_ptr());
+        }
+    }
+}
+
+/// The value, or the error raised.
+pub trait OrRaise<T> {
+    fn or_raise(self) -> T;
+}
+
+impl<T, F: Into<Failure>> OrRaise<T> for Result<T, F> {
+    #[inline]
+    fn or_raise(self) -> T {
+        match self {
+            Ok(value) => value,
+            Err(failure) => failure.into().raise(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Value(error)
+    }
+}

@@ -1,0 +1,236 @@
+//! The hot path: from a call to an ID.
+//!
+//! What a backend keeps per system ([`Source`]) it looks up once and again after a reload: the
+//! addresses of its node's cells, the rules, and where its session stands. An ID then costs a reading
+//! of the clock and a compare-and-swap; no lock, no system call, no call into the server, no memory
+//! but what a value by reference needs.
+
+use crate::error::{Failure, OrRaise};
+use crate::shmem::{Shared, shared};
+use crate::{clock, guc, wait};
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::Scale;
+use flakeid_core::flake::{self, Flake};
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, System};
+use flakeid_core::session::{Issued, Session, Stall};
+use flakeid_core::sno::{self, TickTock};
+use pgrx::pg_sys;
+use std::cell::UnsafeCell;
+use std::time::Duration;
+
+/// What the hot path has to know of a system beyond the core's [`System`].
+pub trait Served: System + Sized + 'static {
+    const NAME: &'static str;
+    /// The function that asks, for messages.
+    const NEXT: &'static str;
+    const MAX_GENERATOR: u64;
+    fn scale() -> Scale;
+    fn rules() -> Rules;
+    fn cell(shared: &'static Shared, place: usize) -> &'static Cell;
+    fn source() -> &'static Backend<Self>;
+}
+
+impl Served for Flake {
+    const NAME: &'static str = flake::NAME;
+    const NEXT: &'static str = "flake_next";
+    const MAX_GENERATOR: u64 = flake::GENERATOR.max();
+    fn scale() -> Scale {
+        guc::epoch().scale()
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, flake::COUNTER.max() as u32), end: flake::LAST_SIGNED }
+    }
+    fn cell(shared: &'static Shared, place: usize) -> &'static Cell {
+        &shared.flake[place]
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<Flake> = Backend::new();
+        &SOURCE
+    }
+}
+
+impl Served for TickTock {
+    const NAME: &'static str = sno::NAME;
+    const NEXT: &'static str = "sno_next";
+    const MAX_GENERATOR: u64 = sno::PARTITION.max();
+    fn scale() -> Scale {
+        sno::SCALE
+    }
+    fn rules() -> Rules {
+        Rules { sequence: guc::sno_sequence(), end: sno::SCALE.last() }
+    }
+    fn cell(shared: &'static Shared, place: usize) -> &'static Cell {
+        &shared.sno[place]
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<TickTock> = Backend::new();
+        &SOURCE
+    }
+}
+
+/// A run of IDs of one generator.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub generator: u64,
+    pub block: Block,
+}
+
+/// This backend's source of one system's IDs.
+pub struct Backend<S>(UnsafeCell<Option<Source>>, std::marker::PhantomData<S>);
+
+// SAFETY: a backend runs this library's code on its main thread alone.
+unsafe impl<S> Sync for Backend<S> {}
+
+struct Source {
+    /// The settings' version that the rest was made from.
+    version: u32,
+    session: Session,
+    cells: Vec<&'static Cell>,
+    ids: Vec<u16>,
+    rules: Rules,
+    scale: Scale,
+    gate: &'static Gate,
+    longest_wait: Duration,
+}
+
+impl<S: Served> Backend<S> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(None), std::marker::PhantomData)
+    }
+
+    /// The source, made anew after a reload.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    fn ready(&'static self) -> &'static mut Source {
+        // SAFETY: one thread; no reference to the source outlives the call that made it, and nothing
+        // that runs in between (interrupts raise errors, they run no SQL) comes back here.
+        let slot = unsafe { &mut *self.0.get() };
+        let fresh = matches!(slot, Some(source) if source.version == guc::version());
+        if !fresh {
+            *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
+        }
+        match slot {
+            Some(source) => source,
+            None => pgrx::error!("a source of IDs was made and is not there"),
+        }
+    }
+
+    fn peek(&'static self) -> Option<&'static Source> {
+        // SAFETY: as in `ready`.
+        unsafe { (*self.0.get()).as_ref() }
+    }
+}
+
+impl Source {
+    #[cold]
+    fn make<S: Served>(before: Option<&Source>) -> Result<Self, Failure> {
+        // SAFETY: a call without conditions. It is asked until it says no; a server never goes back
+        // into recovery, so a source once made need not ask again.
+        if before.is_none() && unsafe { pg_sys::RecoveryInProgress() } {
+            return Err(Failure::Standby { function: S::NEXT });
+        }
+        if let Some(refusal) = guc::refusal() {
+            return Err(Failure::Refused(refusal));
+        }
+        let version = guc::version();
+        let owned = guc::generator_ids().ok_or(Failure::NoGeneratorIds)?;
+        let ids = owned.as_slice();
+        if let Some(&id) = ids.iter().find(|&&id| u64::from(id) > S::MAX_GENERATOR) {
+            return Err(Failure::GeneratorTooLarge { system: S::NAME, id, max: S::MAX_GENERATOR });
+        }
+        let shared = shared()?;
+        let cells = ids
+            .iter()
+            .map(|&id| shared.place(id).map(|place| S::cell(shared, place)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let number = process_number();
+        Ok(Self {
+            version,
+            session: match before {
+                None => Session::new(number, ids.len()),
+                Some(before) => before.session.moved(number, ids.len()),
+            },
+            cells,
+            ids: ids.to_vec(),
+            rules: S::rules(),
+            scale: S::scale(),
+            gate: &shared.gate,
+            longest_wait: guc::max_clock_wait(),
+        })
+    }
+
+    #[inline]
+    fn take<S: Served>(&mut self, want: u32) -> Run {
+        loop {
+            let scale = self.scale;
+            let mut clock = || scale.tick(clock::now());
+            let taken = self.session.next::<S>(
+                &self.cells,
+                want,
+                &self.rules,
+                self.gate,
+                scale,
+                &mut clock,
+            );
+            match taken {
+                Ok(Issued { partition, block }) => {
+                    return Run { generator: self.ids[partition].into(), block };
+                }
+                Err(stall) => self.overcome::<S>(stall).or_raise(),
+            }
+        }
+    }
+
+    /// Does what a stall asks for; afterwards it is worth asking again.
+    #[cold]
+    fn overcome<S: Served>(&self, stall: Stall) -> Result<(), Failure> {
+        match stall {
+            Stall::Wait { until, .. } => wait::until(S::NAME, until, self.scale, self.longest_wait),
+            Stall::Gated(tick) => {
+                Err(Failure::Gated { system: S::NAME, time: self.scale.start(tick) })
+            }
+            Stall::Ended => {
+                Err(Failure::Ended { system: S::NAME, last: self.scale.start(self.rules.end) })
+            }
+            Stall::BeforeEpoch => Err(Failure::BeforeEpoch {
+                system: S::NAME,
+                first: self.scale.start(flakeid_core::clock::Tick(0)),
+            }),
+        }
+    }
+}
+
+/// Up to `want` IDs (at least one), all of one generator and tick; raises an error where there are
+/// none to be had.
+#[inline]
+pub fn take<S: Served>(want: u32) -> Run {
+    S::source().ready().take::<S>(want)
+}
+
+/// This process's number among the server's, small and its own while it lives.
+fn process_number() -> u32 {
+    // SAFETY: set when the process joined the server, before it could run a function.
+    #[cfg(feature = "pg18")]
+    let number = unsafe { pg_sys::MyProcNumber };
+    // SAFETY: as above.
+    #[cfg(not(feature = "pg18"))]
+    let number = unsafe { (*pg_sys::MyProc).pgprocno };
+    number as u32
+}
+
+fn home<S: Served>() -> Option<u16> {
+    S::source().peek().map(|source| source.ids[source.session.home()])
+}
+
+/// The generator ID where this session begins its ticks; `None` before its first flake.
+pub fn flake_home() -> Option<u16> {
+    home::<Flake>()
+}
+
+/// As [`flake_home`], for sno.
+pub fn sno_home() -> Option<u16> {
+    home::<TickTock>()
+}

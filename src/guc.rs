@@ -1,0 +1,272 @@
+//! The settings `flakeid.*`. All are read at start and on reload, none can be set by a session.
+//!
+//! A value is checked where it is set: `ALTER SYSTEM` and a reload refuse a bad one and say why. One
+//! case is left to us. PostgreSQL meets a bad value that stood in the file before this library was
+//! loaded with no more than a warning, and goes on with the default: a node would then issue under
+//! generator IDs that are another's. So what was there before is looked at here, and a bad value
+//! stands in the way of every new ID ([`refusal`]) until it is mended and reloaded; the server, and
+//! all that reads IDs, goes on.
+
+use crate::identity;
+use flakeid_core::flake::Epoch;
+use flakeid_core::generator_ids::GeneratorIds;
+use flakeid_core::sno;
+use pgrx::prelude::*;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::time::Duration;
+
+static GENERATOR_IDS: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"0-7"));
+static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"unix"));
+static SNO_SEQUENCE: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c"0-65535"));
+static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
+
+/// What this process knows of the settings. A backend is one thread: see [`process`].
+struct Process {
+    /// Counts changes, so that the hot path sees one by one comparison. Never 0.
+    version: Cell<u32>,
+    generator_ids: Cell<Option<GeneratorIds>>,
+    epoch: Cell<Epoch>,
+    sno_sequence: Cell<(u32, u32)>,
+    refused: RefCell<Vec<Refusal>>,
+}
+
+/// A bad value that was there before the setting was.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub setting: &'static str,
+    pub value: String,
+    pub reason: String,
+}
+
+/// Lets a value live in a static of a process that has one thread.
+struct OneThread<T>(T);
+// SAFETY: PostgreSQL's processes run this library's code on their main thread alone; it starts no
+// other, and pgrx panics when one calls in.
+unsafe impl<T> Sync for OneThread<T> {}
+
+static PROCESS: OneThread<Process> = OneThread(Process {
+    version: Cell::new(1),
+    generator_ids: Cell::new(None),
+    epoch: Cell::new(Epoch::UNIX),
+    sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
+    refused: RefCell::new(Vec::new()),
+});
+
+/// Changes whenever a setting does; never 0.
+#[inline]
+pub fn version() -> u32 {
+    PROCESS.0.version.get()
+}
+
+/// The generator IDs this node owns. `None` only where the host's name had to be read and could not.
+pub fn generator_ids() -> Option<GeneratorIds> {
+    PROCESS.0.generator_ids.get()
+}
+
+/// `flakeid.generator_ids` as it is written.
+pub fn generator_ids_setting() -> String {
+    text(GENERATOR_IDS.get())
+}
+
+pub fn epoch() -> Epoch {
+    PROCESS.0.epoch.get()
+}
+
+pub fn sno_sequence() -> (u32, u32) {
+    PROCESS.0.sno_sequence.get()
+}
+
+pub fn max_clock_wait() -> Duration {
+    Duration::from_millis(MAX_CLOCK_WAIT.get().max(0) as u64)
+}
+
+/// The first setting whose value, there before this library was, is no good.
+pub fn refusal() -> Option<Refusal> {
+    PROCESS.0.refused.borrow().first().cloned()
+}
+
+fn text(value: Option<CString>) -> String {
+    value.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A setting of text: how it is read, and what is done with it.
+trait TextSetting {
+    const NAME: &'static CStr;
+    /// Whether `value` is good; why not otherwise, as a sentence.
+    fn check(value: &str) -> Result<(), String>;
+    /// Takes a value that was checked.
+    fn take(value: &str);
+
+    fn name() -> &'static str {
+        Self::NAME.to_str().unwrap_or_default()
+    }
+}
+
+struct GeneratorIdsSetting;
+impl TextSetting for GeneratorIdsSetting {
+    const NAME: &'static CStr = c"flakeid.generator_ids";
+    fn check(value: &str) -> Result<(), String> {
+        identity::resolve(value).map(|_| ())
+    }
+    fn take(value: &str) {
+        PROCESS.0.generator_ids.set(identity::resolve(value).ok());
+    }
+}
+
+struct EpochSetting;
+impl TextSetting for EpochSetting {
+    const NAME: &'static CStr = c"flakeid.epoch";
+    fn check(value: &str) -> Result<(), String> {
+        parse_epoch(value).map(|_| ())
+    }
+    fn take(value: &str) {
+        if let Ok(epoch) = parse_epoch(value) {
+            PROCESS.0.epoch.set(epoch);
+        }
+    }
+}
+
+struct SnoSequenceSetting;
+impl TextSetting for SnoSequenceSetting {
+    const NAME: &'static CStr = c"flakeid.sno_sequence";
+    fn check(value: &str) -> Result<(), String> {
+        sno::parse_slice(value).map(|_| ()).map_err(identity::reason)
+    }
+    fn take(value: &str) {
+        if let Ok(slice) = sno::parse_slice(value) {
+            PROCESS.0.sno_sequence.set(slice);
+        }
+    }
+}
+
+/// `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with its
+/// offset.
+fn parse_epoch(value: &str) -> Result<Epoch, String> {
+    let value = value.trim();
+    let millis = if value.eq_ignore_ascii_case("unix") {
+        0
+    } else if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        value.parse().unwrap_or(i64::MAX)
+    } else if let Ok(moment) = value.parse::<jiff::Timestamp>() {
+        moment.as_millisecond()
+    } else if let Some(midnight) = parse_date(value) {
+        midnight.as_millisecond()
+    } else {
+        return Err(format!(
+            "\"{value}\" is neither \"unix\", nor milliseconds since 1970, nor a date such as \
+             2020-01-01, nor a moment such as 2020-01-01T00:00:00Z."
+        ));
+    };
+    Epoch::from_millis(millis).ok_or_else(|| {
+        let last = crate::error::moment(Epoch::MAX.micros());
+        format!("The epoch must lie between 1970-01-01 00:00:00+00 and {last}.")
+    })
+}
+
+/// The midnight in UTC at which a date (and nothing but a date) begins.
+fn parse_date(value: &str) -> Option<jiff::Timestamp> {
+    if value.len() != "2020-01-01".len() {
+        return None;
+    }
+    let date: jiff::civil::Date = value.parse().ok()?;
+    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+}
+
+/// Defines all settings, once a process.
+pub fn define() {
+    define_text::<GeneratorIdsSetting>(
+        c"Generator IDs that this server owns.",
+        c"Ranges and lists (0-7, or 16-31,40), or hostname:N for N of them from N times the number that the host's name ends in. No two servers that make IDs for one set of data may share one.",
+        &GENERATOR_IDS,
+    );
+    define_text::<EpochSetting>(
+        c"Moment from which flake's milliseconds count.",
+        c"unix, a date, a moment with its offset, or milliseconds since 1970. Never change it once IDs exist.",
+        &EPOCH,
+    );
+    define_text::<SnoSequenceSetting>(
+        c"Part of sno's sequence that this server may use.",
+        c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
+        &SNO_SEQUENCE,
+    );
+    GucRegistry::define_int_guc(
+        c"flakeid.max_clock_wait",
+        c"Longest time to wait for a clock that is behind the last ID.",
+        c"A clock further behind than this is an error at once.",
+        &MAX_CLOCK_WAIT,
+        0,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::UNIT_MS,
+    );
+    // SAFETY: a plain call with a static string.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
+}
+
+fn define_text<S: TextSetting>(
+    short: &'static CStr,
+    long: &'static CStr,
+    setting: &'static GucSetting<Option<CString>>,
+) {
+    // SAFETY: the name is a static string; the answer, where there is one, is read at once.
+    let before = unsafe {
+        let value = pg_sys::GetConfigOption(S::NAME.as_ptr(), true, false);
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
+    };
+    // SAFETY: both hooks are guarded against panics.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            S::NAME,
+            short,
+            long,
+            setting,
+            GucContext::Sighup,
+            GucFlags::empty(),
+            Some(check::<S>),
+            Some(assign::<S>),
+            None,
+        );
+    }
+    if let Some(value) = before
+        && let Err(reason) = S::check(&value)
+    {
+        PROCESS.0.refused.borrow_mut().push(Refusal { setting: S::name(), value, reason });
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check<S: TextSetting>(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: the caller passes the new value, a string, and takes the detail as format_elog_string
+    // leaves it, in a memory context of its own.
+    unsafe {
+        let checked = match CStr::from_ptr(*value).to_str() {
+            Ok(value) => S::check(value),
+            Err(_) => Err("It is not valid UTF-8.".into()),
+        };
+        if let Err(reason) = checked {
+            let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
+            pg_sys::pre_format_elog_string(0, std::ptr::null());
+            pg_sys::GUC_check_errdetail_string =
+                pg_sys::format_elog_string(c"%s".as_ptr(), reason.as_ptr());
+            return false;
+        }
+    }
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra: *mut c_void) {
+    // SAFETY: the caller passes a value that was checked.
+    let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
+    S::take(&value);
+    PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != S::name());
+    PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
+}

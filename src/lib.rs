@@ -1,0 +1,37 @@
+//! flakeid: k-ordered, decentralised IDs made where the rows are made.
+//!
+//! What can be true without PostgreSQL is in the crate `flakeid-core`; this one links it to a server.
+//!
+//! * [`generate`] is the hot path: it takes IDs from the cells in shared memory ([`shmem`]), waits
+//!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
+//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
+//! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
+//! * [`error`] gives every error its SQLSTATE, message, detail and hint.
+//!
+//! Functions are bare Rust here; their SQL, with volatility, strictness and comments, is in `sql/`.
+
+use pgrx::prelude::*;
+
+mod clock;
+mod error;
+mod generate;
+mod guc;
+mod identity;
+mod shmem;
+mod types;
+mod wait;
+
+::pgrx::pg_module_magic!(name, version);
+
+// In the order in which a fresh install runs them.
+extension_sql_file!("../sql/flake.sql", name = "flake");
+extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
+extension_sql_file!("../sql/sno_operators.sql", name = "sno_operators", requires = ["sno"]);
+extension_sql_file!("../sql/sno_time.sql", name = "sno_time", requires = ["sno_operators"]);
+extension_sql_file!("../sql/identity.sql", name = "identity", requires = ["sno_time"]);
+
+#[pg_guard]
+extern "C-unwind" fn _PG_init() {
+    guc::define();
+    shmem::request_if_preloaded();
+}

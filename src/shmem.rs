@@ -1,0 +1,242 @@
+//! The one shared struct: every system's cells, found by generator ID.
+//!
+//! # Who writes what
+//! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
+//!   crash, or under the registry's lock where there is no preload.
+//! * `keys[i]` says whose cells stand at place `i`. It is written once, by the backend that first
+//!   needs that generator ID, under the exclusive lock, after the cells at `i` have been set to begin
+//!   after the present moment; it is never cleared. A reload can therefore take IDs away from this
+//!   node and give them back: their cells are still there and go on where they were, however long
+//!   another backend has gone on under the old setting.
+//! * A cell changes by its own compare-and-swap, without any lock: see `flakeid_core::cell`.
+//!
+//! # What survives
+//! Nothing here survives the postmaster or a crash. A cell that is new begins after the clock's
+//! present tick; the gate stands open.
+
+use crate::clock;
+use crate::error::Failure;
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::{Scale, Tick};
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::System;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use serde::Serialize;
+use std::cell::UnsafeCell;
+use std::mem::{align_of, size_of};
+use std::ptr::addr_of_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// How many generator IDs a server can have owned between two starts.
+pub const PLACES: usize = 1024;
+
+const NAME: &std::ffi::CStr = c"flakeid";
+
+/// A key that is no generator ID.
+const FREE: u32 = u32::MAX;
+
+#[repr(C)]
+pub struct Shared {
+    /// Taken to bring in a generator ID.
+    lock: UnsafeCell<pg_sys::LWLock>,
+    kind: Kind,
+    pub gate: Gate,
+    keys: [AtomicU32; PLACES],
+    pub flake: [Cell; PLACES],
+    pub sno: [Cell; PLACES],
+}
+
+/// How a server came to have the shared struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Kind {
+    /// By `shared_preload_libraries`.
+    Preloaded,
+    /// By the first backend that asked, as a named segment (PostgreSQL 17 and later).
+    #[cfg(feature = "pg18")]
+    NamedSegment,
+}
+
+/// This process's address of the struct; null until it has one.
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+
+static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
+static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
+
+/// Asks for room at server start. Does nothing in a library loaded later.
+pub fn request_if_preloaded() {
+    // SAFETY: plain variables of a process that has one thread.
+    unsafe {
+        if !pg_sys::process_shared_preload_libraries_in_progress {
+            return;
+        }
+        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
+        pg_sys::shmem_request_hook = Some(request);
+        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
+        pg_sys::shmem_startup_hook = Some(startup);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn request() {
+    // SAFETY: called by the postmaster when sizes are added up.
+    unsafe {
+        if let Some(previous) = PREVIOUS_REQUEST {
+            previous();
+        }
+        pg_sys::RequestAddinShmemSpace(size_of::<Shared>());
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn startup() {
+    // SAFETY: called by the postmaster when the segment is there, also after a crash; nobody else
+    // runs then, so the struct is set up before anyone sees it.
+    unsafe {
+        if let Some(previous) = PREVIOUS_STARTUP {
+            previous();
+        }
+        let mut found = false;
+        let memory = pg_sys::ShmemInitStruct(NAME.as_ptr(), size_of::<Shared>(), &mut found);
+        let shared = memory.cast::<Shared>();
+        if !found {
+            set_up(shared, Kind::Preloaded);
+        }
+        adopt(shared);
+    }
+}
+
+/// # Safety
+/// `shared` must be room for the struct that nobody else can see yet.
+unsafe fn set_up(shared: *mut Shared, kind: Kind) {
+    assert!(shared.is_aligned(), "shared memory is not aligned to {}", align_of::<Shared>());
+    // SAFETY: the fields are written in place, as the struct is too large for the stack; the room is
+    // ours by the caller's word. Cells are atomics, for which any bytes will do: each is set when its
+    // place is given a key.
+    unsafe {
+        let lock = addr_of_mut!((*shared).lock);
+        pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
+        addr_of_mut!((*shared).kind).write(kind);
+        addr_of_mut!((*shared).gate).write(Gate::open());
+        for place in 0..PLACES {
+            addr_of_mut!((*shared).keys[place]).write(AtomicU32::new(FREE));
+        }
+    }
+}
+
+/// # Safety
+/// `shared` must have been set up.
+unsafe fn adopt(shared: *mut Shared) {
+    // SAFETY: the tranche's number was chosen when the struct was set up; its name is told to every
+    // process.
+    unsafe {
+        let tranche = (*(*shared).lock.get()).tranche;
+        pg_sys::LWLockRegisterTranche(tranche.into(), NAME.as_ptr());
+    }
+    SHARED.store(shared, Ordering::Relaxed);
+}
+
+/// The shared struct.
+///
+/// # Errors
+/// [`Failure::NotPreloaded`] where there is none and this server cannot make one now.
+pub fn shared() -> Result<&'static Shared, Failure> {
+    let mut shared = SHARED.load(Ordering::Relaxed);
+    if shared.is_null() {
+        shared = named_segment()?;
+    }
+    // SAFETY: it was set up before it was stored, and lasts as long as the process.
+    Ok(unsafe { &*shared })
+}
+
+/// How the server has the struct; `None` where this process has not got it (yet).
+pub fn kind() -> Option<Kind> {
+    let shared = SHARED.load(Ordering::Relaxed);
+    // SAFETY: as in `shared`.
+    (!shared.is_null()).then(|| unsafe { (*shared).kind })
+}
+
+#[cfg(not(feature = "pg18"))]
+fn named_segment() -> Result<*mut Shared, Failure> {
+    Err(Failure::NotPreloaded)
+}
+
+#[cfg(feature = "pg18")]
+fn named_segment() -> Result<*mut Shared, Failure> {
+    #[pg_guard]
+    unsafe extern "C-unwind" fn init(memory: *mut std::ffi::c_void) {
+        // SAFETY: the registry calls this once, under its lock, before it hands the segment out.
+        unsafe { set_up(memory.cast(), Kind::NamedSegment) };
+    }
+    let mut found = false;
+    // SAFETY: the segment is as large as the struct and is kept mapped until the process ends.
+    unsafe {
+        let memory =
+            pg_sys::GetNamedDSMSegment(NAME.as_ptr(), size_of::<Shared>(), Some(init), &mut found);
+        let shared = memory.cast::<Shared>();
+        adopt(shared);
+        Ok(shared)
+    }
+}
+
+impl Shared {
+    /// The place of a generator ID's cells, which are brought in if they are not there.
+    ///
+    /// # Errors
+    /// [`Failure::NoPlaceLeft`] when too many different IDs have been owned since the start.
+    pub fn place(&'static self, id: u16) -> Result<usize, Failure> {
+        if let Some(place) = self.find(id) {
+            return Ok(place);
+        }
+        let _guard = ExclusiveLock::take(self.lock.get());
+        match self.find(id) {
+            Some(place) => Ok(place),
+            None => self.bring_in(id),
+        }
+    }
+
+    fn find(&self, id: u16) -> Option<usize> {
+        // Acquire pairs with the Release in `bring_in`: who sees a key sees its cells.
+        self.keys.iter().position(|key| key.load(Ordering::Acquire) == u32::from(id))
+    }
+
+    /// Sets up a generator ID's cells in all systems. The lock is held.
+    fn bring_in(&'static self, id: u16) -> Result<usize, Failure> {
+        let place = self.find_free().ok_or(Failure::NoPlaceLeft)?;
+        begin::<flakeid_core::flake::Flake>(&self.flake[place], crate::guc::epoch().scale());
+        begin::<flakeid_core::sno::TickTock>(&self.sno[place], flakeid_core::sno::SCALE);
+        self.keys[place].store(id.into(), Ordering::Release);
+        Ok(place)
+    }
+
+    fn find_free(&self) -> Option<usize> {
+        self.keys.iter().position(|key| key.load(Ordering::Relaxed) == FREE)
+    }
+}
+
+/// Makes a cell begin after the present tick. Nobody looks at it yet.
+fn begin<S: System>(cell: &Cell, scale: Scale) {
+    cell.begin_after::<S>(scale.tick(clock::now()).unwrap_or(Tick(0)));
+}
+
+/// Holds a lightweight lock; it is let go on every way out. After an error PostgreSQL has let it go
+/// already, and only then.
+struct ExclusiveLock(*mut pg_sys::LWLock);
+
+impl ExclusiveLock {
+    fn take(lock: *mut pg_sys::LWLock) -> Self {
+        // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
+        unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
+        Self(lock)
+    }
+}
+
+impl Drop for ExclusiveLock {
+    fn drop(&mut self) {
+        // SAFETY: taken above. An error raised in between is still unwinding when this runs, before
+        // PostgreSQL releases what is held.
+        unsafe { pg_sys::LWLockRelease(self.0) };
+    }
+}

@@ -1,0 +1,167 @@
+//! flake, kept as bigint: the 64 bits of an ID are read without sign.
+
+use super::datum::{Ready, integer, row};
+use super::time::{Time, ends};
+use crate::error::{Failure, OrRaise};
+use crate::{generate, guc};
+use flakeid_core::flake::{COUNTER, Epoch, Flake, Format, Id, WORKER};
+use pgrx::datum::Range;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+fn id(id: i64) -> Id {
+    Id(id as u64)
+}
+
+/// The epoch that a caller names.
+fn epoch(time: Time) -> Epoch {
+    let last = Epoch::MAX.micros();
+    Epoch::from_micros(time.0).ok_or(Failure::Epoch { time: time.0, last }).or_raise()
+}
+
+#[inline]
+fn pack(run: generate::Run, i: u32) -> i64 {
+    let counter = run.block.sequence + i;
+    Id::pack(run.block.stamp.tick::<Flake>(), run.generator, counter.into()).0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_next() -> i64 {
+    pack(generate::take::<Flake>(1), 0)
+}
+
+#[pg_extern(sql = false)]
+fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
+    SetOfIterator::new(super::batch::<Flake, _>(n, pack))
+}
+
+fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, epoch: Epoch) -> Ready {
+    let parts = id.parts();
+    let fields = [
+        Time(id.time(epoch)).datum(),
+        integer(parts.datacenter),
+        integer(parts.worker),
+        integer(parts.counter),
+    ];
+    row(fcinfo, fields)
+}
+
+#[pg_extern(sql = false)]
+fn flake_decode(value: i64, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+    decode(fcinfo, id(value), guc::epoch())
+}
+
+#[pg_extern(sql = false)]
+fn flake_decode_epoch(value: i64, since: Time, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+    decode(fcinfo, id(value), epoch(since))
+}
+
+#[pg_extern(sql = false)]
+fn flake_timestamp(value: i64) -> Time {
+    Time(id(value).time(guc::epoch()))
+}
+
+#[pg_extern(sql = false)]
+fn flake_timestamp_epoch(value: i64, since: Time) -> Time {
+    Time(id(value).time(epoch(since)))
+}
+
+fn encode(time: Time, datacenter: i32, worker: i32, counter: i32, epoch: Epoch) -> i64 {
+    Id::encode(time.0, datacenter.into(), worker.into(), counter.into(), epoch).or_raise().0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_encode(time: Time, datacenter: i32, worker: i32, counter: i32) -> i64 {
+    encode(time, datacenter, worker, counter, guc::epoch())
+}
+
+#[pg_extern(sql = false)]
+fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, since: Time) -> i64 {
+    encode(time, datacenter, worker, counter, epoch(since))
+}
+
+/// The ID of the node's `number`-th place at `time`: the counter runs first, then the generator IDs.
+fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
+    let place = super::place_at(number, (0, COUNTER.max() as u32)).or_raise();
+    let max = <Flake as generate::Served>::MAX_GENERATOR;
+    if place.generator > max {
+        let id = place.generator as u16;
+        Failure::GeneratorTooLarge { system: flakeid_core::flake::NAME, id, max }.raise();
+    }
+    let (datacenter, worker) = (place.generator >> WORKER.width(), place.generator & WORKER.max());
+    encode(time, datacenter as i32, worker as i32, place.sequence as i32, epoch)
+}
+
+#[pg_extern(sql = false)]
+fn flake_at(time: Time, number: i64) -> i64 {
+    at(time, number, guc::epoch())
+}
+
+#[pg_extern(sql = false)]
+fn flake_at_epoch(time: Time, number: i64, since: Time) -> i64 {
+    at(time, number, epoch(since))
+}
+
+#[pg_extern(sql = false)]
+fn flake_min(time: Time) -> i64 {
+    Id::min(time.0, guc::epoch()).0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_min_epoch(time: Time, since: Time) -> i64 {
+    Id::min(time.0, epoch(since)).0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_max(time: Time) -> i64 {
+    Id::max(time.0, guc::epoch()).0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_max_epoch(time: Time, since: Time) -> i64 {
+    Id::max(time.0, epoch(since)).0 as i64
+}
+
+fn range(range: Range<TimestampWithTimeZone>, epoch: Epoch) -> (Id, Id) {
+    let (from, to) = ends(range);
+    Id::range(from, to, epoch)
+}
+
+#[pg_extern(sql = false)]
+fn flake_range_min(times: Range<TimestampWithTimeZone>) -> i64 {
+    range(times, guc::epoch()).0.0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_range_min_epoch(times: Range<TimestampWithTimeZone>, since: Time) -> i64 {
+    range(times, epoch(since)).0.0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_range_max(times: Range<TimestampWithTimeZone>) -> i64 {
+    range(times, guc::epoch()).1.0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, since: Time) -> i64 {
+    range(times, epoch(since)).1.0 as i64
+}
+
+fn format(name: &str) -> Format {
+    Format::from_name(name).ok_or_else(|| Failure::FlakeFormat { format: name.into() }).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn flake_to_text(value: i64, name: &str) -> String {
+    format(name).write(id(value), str::to_owned)
+}
+
+#[pg_extern(sql = false)]
+fn flake_from_text(text: &str, name: &str) -> i64 {
+    let read = format(name).read(text.as_bytes()).map_err(|error| Failure::FlakeText {
+        text: text.into(),
+        format: name.into(),
+        error,
+    });
+    read.or_raise().0 as i64
+}

@@ -1,0 +1,66 @@
+//! timestamptz and tstzrange on their way in and out.
+
+use flakeid_core::clock::UnixMicros;
+use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
+use pgrx::datum::{Datum, Range, RangeBound};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+const POSTGRES_EPOCH: i64 =
+    (pg_sys::POSTGRES_EPOCH_JDATE as i64 - pg_sys::UNIX_EPOCH_JDATE as i64) * 86_400_000_000;
+
+/// A timestamptz. PostgreSQL's infinities are the ends of the number range, and so are the core's.
+#[derive(Clone, Copy, Debug)]
+pub struct Time(pub UnixMicros);
+
+impl Time {
+    fn from_postgres(micros: i64) -> Self {
+        match micros {
+            i64::MIN | i64::MAX => Self(UnixMicros(micros)),
+            _ => Self(UnixMicros(micros.saturating_add(POSTGRES_EPOCH))),
+        }
+    }
+
+    /// As PostgreSQL counts. Times of IDs are from 1970 to 2554: none wraps.
+    pub fn datum(self) -> pg_sys::Datum {
+        pg_sys::Datum::from(self.0.0 - POSTGRES_EPOCH)
+    }
+}
+
+// SAFETY: a timestamptz is passed by value, 64 bits.
+unsafe impl<'fcx> ArgAbi<'fcx> for Time {
+    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
+        // SAFETY: the declaration says timestamptz, which has an int8's representation.
+        Self::from_postgres(unsafe { arg.unbox_arg_using_from_datum() }.unwrap_or_default())
+    }
+}
+
+// SAFETY: as above.
+unsafe impl BoxRet for Time {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        // SAFETY: by value.
+        unsafe { fcinfo.return_raw_datum(self.datum()) }
+    }
+}
+
+pgrx::impl_sql_translatable!(Time, "timestamptz");
+
+/// The first and last microsecond of a range; for an empty one the first is after the last.
+pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
+    let micros = |time: TimestampWithTimeZone| Time::from_postgres(time.into_inner()).0.0;
+    let Some((lower, upper)) = range.into_inner() else {
+        return (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
+    };
+    let from = match lower {
+        RangeBound::Infinite => i64::MIN,
+        RangeBound::Inclusive(time) => micros(time),
+        RangeBound::Exclusive(time) => micros(time).saturating_add(1),
+    };
+    let to = match upper {
+        RangeBound::Infinite => i64::MAX,
+        RangeBound::Inclusive(time) => micros(time),
+        RangeBound::Exclusive(time) => micros(time).saturating_sub(1),
+    };
+    (UnixMicros(from), UnixMicros(to))
+}
