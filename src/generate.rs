@@ -9,7 +9,7 @@ use crate::error::{Failure, OrRaise};
 use crate::shmem::{Shared, shared};
 use crate::{clock, guc, wait};
 use flakeid_core::cell::Cell;
-use flakeid_core::clock::Scale;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, Rules, System};
@@ -26,6 +26,8 @@ pub trait Served: System + Sized + 'static {
     const NEXT: &'static str;
     const MAX_GENERATOR: u64;
     fn scale() -> Scale;
+    /// [`Scale::tick`] of that scale.
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
     fn rules() -> Rules;
     fn cell(shared: &'static Shared, place: usize) -> &'static Cell;
     fn source() -> &'static Backend<Self>;
@@ -37,6 +39,10 @@ impl Served for Flake {
     const MAX_GENERATOR: u64 = flake::GENERATOR.max();
     fn scale() -> Scale {
         guc::epoch().scale()
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<{ flake::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, flake::COUNTER.max() as u32), end: flake::LAST_SIGNED }
@@ -57,6 +63,10 @@ impl Served for TickTock {
     const MAX_GENERATOR: u64 = sno::PARTITION.max();
     fn scale() -> Scale {
         sno::SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<{ sno::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: guc::sno_sequence(), end: sno::SCALE.last() }
@@ -102,7 +112,7 @@ impl<S: Served> Backend<S> {
     }
 
     /// The source, made anew after a reload.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     fn ready(&'static self) -> &'static mut Source {
         // SAFETY: one thread; no reference to the source outlives the call that made it, and nothing
@@ -110,12 +120,17 @@ impl<S: Served> Backend<S> {
         let slot = unsafe { &mut *self.0.get() };
         let fresh = matches!(slot, Some(source) if source.version == guc::version());
         if !fresh {
-            *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
+            Self::refresh(slot);
         }
         match slot {
             Some(source) => source,
             None => pgrx::error!("a source of IDs was made and is not there"),
         }
+    }
+
+    #[cold]
+    fn refresh(slot: &mut Option<Source>) {
+        *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
     }
 
     fn peek(&'static self) -> Option<&'static Source> {
@@ -162,11 +177,11 @@ impl Source {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn take<S: Served>(&mut self, want: u32) -> Run {
         loop {
             let scale = self.scale;
-            let mut clock = || scale.tick(clock::now());
+            let mut clock = || S::tick(scale, clock::now());
             let taken = self.session.next::<S>(
                 &self.cells,
                 want,
@@ -195,17 +210,16 @@ impl Source {
             Stall::Ended => {
                 Err(Failure::Ended { system: S::NAME, last: self.scale.start(self.rules.end) })
             }
-            Stall::BeforeEpoch => Err(Failure::BeforeEpoch {
-                system: S::NAME,
-                first: self.scale.start(flakeid_core::clock::Tick(0)),
-            }),
+            Stall::BeforeEpoch => {
+                Err(Failure::BeforeEpoch { system: S::NAME, first: self.scale.start(Tick(0)) })
+            }
         }
     }
 }
 
 /// Up to `want` IDs (at least one), all of one generator and tick; raises an error where there are
 /// none to be had.
-#[inline]
+#[inline(always)]
 pub fn take<S: Served>(want: u32) -> Run {
     S::source().ready().take::<S>(want)
 }

@@ -34,7 +34,7 @@ pub const GENERATOR: Field = Field::above("generator ID", COUNTER, 10);
 pub const LAST_SIGNED: Tick = Tick(TIME.max() >> 1);
 
 /// Nanoseconds in a tick.
-const UNIT: u64 = 1_000_000;
+pub const UNIT: u64 = 1_000_000;
 
 pub struct Flake;
 

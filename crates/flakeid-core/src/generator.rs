@@ -95,6 +95,18 @@ pub struct Block {
 }
 
 impl Block {
+    /// No IDs.
+    pub const EMPTY: Self = Self { stamp: Stamp(0), sequence: 0, count: 0 };
+
+    /// Takes up to `want` IDs off its front.
+    #[inline]
+    pub fn take(&mut self, want: u32) -> Self {
+        let taken = Self { count: want.min(self.count), ..*self };
+        self.sequence += taken.count;
+        self.count -= taken.count;
+        taken
+    }
+
     const fn last<S: System>(self) -> Word {
         Word::new::<S>(self.stamp, self.sequence + self.count - 1)
     }

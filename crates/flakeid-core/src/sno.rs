@@ -31,8 +31,11 @@ pub const TIME: Field = Field::above("time", TICK, 39);
 /// Bytes of an ID.
 pub const LEN: usize = (TIME.end() / 8) as usize;
 
-/// 4 ms from 2010-01-01 UTC on.
-pub const SCALE: Scale = Scale::new(4_000_000, 1_262_304_000_000 / 4, Tick(TIME.max()));
+/// Nanoseconds in a tick.
+pub const UNIT: u64 = 4_000_000;
+
+/// Ticks of 4 ms from 2010-01-01 UTC on.
+pub const SCALE: Scale = Scale::new(UNIT, 1_262_304_000_000 / 4, Tick(TIME.max()));
 
 pub struct TickTock;
 
@@ -200,8 +203,11 @@ impl Id {
     }
 
     const fn from_word(word: u128) -> Self {
-        let [.., a, b, c, d, e, f, g, h, i, j] = word.to_be_bytes();
-        Self([a, b, c, d, e, f, g, h, i, j])
+        let mut bytes = [0; LEN];
+        let (high, low) = bytes.split_at_mut(8);
+        high.copy_from_slice(&((word >> 16) as u64).to_be_bytes());
+        low.copy_from_slice(&(word as u16).to_be_bytes());
+        Self(bytes)
     }
 }
 

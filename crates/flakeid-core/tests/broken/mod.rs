@@ -11,6 +11,8 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 /// What is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
+    /// Nothing.
+    None,
     /// The clock is read before the word, so it may look as if it had stepped back.
     ClockFirst,
     /// The new word is stored whatever the old one is by then.

@@ -22,10 +22,12 @@ pub enum Fault {
     NotAbove { last: Id, id: Id },
     /// In the other timeline than those before, although the clock has not stepped back.
     Turned(Id),
-    /// Sequence was used up that nobody got.
+    /// The number before it was used up, but nobody got it.
     Lost { before: Id },
-    /// The partition's word is not that of the last ID of its stamp.
-    WrongWord { partition: u64 },
+    /// An ID that its partition's word has not come to.
+    PastWord { word: Id, id: Id },
+    /// What a partition's word says, but nobody got.
+    NotIssued(Id),
 }
 
 /// Whether the clock of a run steps back.
@@ -77,36 +79,46 @@ impl Ledger {
         Ok(())
     }
 
-    /// The IDs of one partition in one tick and timeline.
-    fn of_stamp(&self, of: Id) -> impl DoubleEndedIterator<Item = Id> {
-        let with = move |sequence| Id { sequence, ..of };
-        self.issued.range(with(0)..=with(u32::MAX)).copied()
-    }
-
-    /// Holds the list against what is left in a partition: in every tick the numbers go from the
-    /// first on without a gap, and in the last they go to the one that its word says. So no swap
-    /// has been lost, and none has used up what nobody got.
-    pub fn close<S: System>(&self, partition: u64, word: Word) -> Result<(), Fault> {
-        for &before in self.issued.iter().filter(|id| id.partition == partition) {
+    /// In every tick a partition's numbers go from the first on without a gap: none was used up that
+    /// nobody got.
+    pub fn without_gaps(&self) -> Result<(), Fault> {
+        for &before in &self.issued {
             let lower = Id { sequence: before.sequence.wrapping_sub(1), ..before };
             if before.sequence != self.first && !self.issued.contains(&lower) {
                 return Err(Fault::Lost { before });
             }
         }
-        let (tick, toggle) = (word.stamp::<S>().tick::<S>().0, word.stamp::<S>().toggle::<S>());
-        let id = Id { tick, toggle, partition, sequence: word.sequence::<S>() };
-        match self.of_stamp(id).next_back() {
-            Some(last) if last == id => Ok(()),
-            None if self.issued.iter().all(|id| id.partition != partition) => Ok(()),
-            _ => Err(Fault::WrongWord { partition }),
-        }
+        Ok(())
+    }
+
+    /// A partition's word is past everything that went out in its timeline.
+    pub fn below_word<S: System>(&self, partition: u64, word: Word) -> Result<(), Fault> {
+        let word = word_of::<S>(partition, word);
+        let past = |id: &&Id| (id.partition, id.toggle) == (partition, word.toggle) && **id > word;
+        self.issued.iter().find(past).map_or(Ok(()), |&id| Err(Fault::PastWord { word, id }))
+    }
+
+    /// A partition's word is the last that went out in its tick and timeline, so that no swap has
+    /// been lost.
+    pub fn up_to_word<S: System>(&self, partition: u64, word: Word) -> Result<(), Fault> {
+        self.below_word::<S>(partition, word)?;
+        let word = word_of::<S>(partition, word);
+        let unused = self.last_of_partition(partition).is_none();
+        if unused || self.issued.contains(&word) { Ok(()) } else { Err(Fault::NotIssued(word)) }
     }
 
     pub fn last_of_partition(&self, partition: u64) -> Option<Id> {
         self.issued.iter().rev().copied().find(|id| id.partition == partition)
     }
 
-    pub fn len(&self) -> usize {
-        self.issued.len()
+    pub fn ids(&self) -> impl Iterator<Item = Id> {
+        self.issued.iter().copied()
     }
+}
+
+/// The ID that a partition's word stands for.
+fn word_of<S: System>(partition: u64, word: Word) -> Id {
+    let stamp = word.stamp::<S>();
+    let (tick, toggle) = (stamp.tick::<S>().0, stamp.toggle::<S>());
+    Id { tick, toggle, partition, sequence: word.sequence::<S>() }
 }

@@ -1,0 +1,153 @@
+#![cfg(not(loom))]
+//! A session's walk, step by step: where it begins, when it goes on, and when it goes home.
+
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::Tick;
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Rules, System};
+use flakeid_core::session::{Issued, Session, Stall};
+use flakeid_core::sno::SCALE;
+
+/// Four numbers to a tick and partition.
+struct Plain;
+impl System for Plain {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock;
+impl System for TickTock {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = true;
+}
+
+const RULES: Rules = Rules { sequence: (0, 3), end: Tick(1 << 30) };
+
+fn cells<S: System>(count: usize) -> Vec<Cell> {
+    (0..count).map(|_| Cell::after::<S>(Tick(90))).collect()
+}
+
+/// One ID at `now`: its partition's place, its tick and its timeline.
+fn take<S: System>(
+    session: &mut Session,
+    cells: &[Cell],
+    now: u64,
+) -> Result<(usize, u64, bool), Stall> {
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let clock = &mut || Some(Tick(now));
+    session.next::<S>(&cells, 1, &RULES, &Gate::open(), SCALE, clock).map(|issued| {
+        let Issued { partition, block } = issued;
+        (partition, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
+    })
+}
+
+/// Takes all that a session gets at `now`, and gives the partitions' places in that order.
+fn use_up<S: System>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usize> {
+    let mut places = Vec::new();
+    loop {
+        match take::<S>(session, cells, now) {
+            Ok((place, tick, _)) => {
+                assert_eq!(tick, now);
+                places.push(place);
+            }
+            Err(stall) => {
+                assert_eq!(stall, Stall::Wait { until: Tick(now + 1), now: Tick(now) });
+                return places;
+            }
+        }
+    }
+}
+
+/// Each place as often as a partition has numbers.
+fn all_of(places: std::ops::Range<usize>) -> Vec<usize> {
+    places.flat_map(|place| [place; 4]).collect()
+}
+
+#[test]
+fn as_many_sessions_as_partitions_begin_at_one_each() {
+    for partitions in [1, 2, 4, 8, 16, 32, 64] {
+        let homes = (0..partitions as u32).map(|number| Session::new(number, partitions).home());
+        let mut homes: Vec<usize> = homes.collect();
+        if partitions == 8 {
+            assert_eq!(homes, [0, 4, 2, 6, 1, 5, 3, 7]);
+        }
+        homes.sort_unstable();
+        assert!(homes.into_iter().eq(0..partitions));
+    }
+    for partitions in 1..=64 {
+        for number in [0, 1, 2, 63, 64, 12345, u32::MAX / 2, u32::MAX] {
+            assert!(Session::new(number, partitions).home() < partitions);
+        }
+    }
+}
+
+#[test]
+fn a_lone_session_with_a_high_home_gets_room_and_goes_home_again() {
+    let cells = cells::<Plain>(8);
+    let session = &mut Session::new(7, 8);
+    assert_eq!(use_up::<Plain>(session, &cells, 100), all_of(7..8));
+    assert_eq!(use_up::<Plain>(session, &cells, 101), all_of(3..8));
+    assert_eq!(use_up::<Plain>(session, &cells, 102), all_of(1..8));
+    assert_eq!(use_up::<Plain>(session, &cells, 103), all_of(0..8));
+    assert_eq!(use_up::<Plain>(session, &cells, 104), all_of(0..8));
+    // The first tick after the rush begins where the rush needed it. Its second shows that the room
+    // is not needed any more.
+    assert_eq!(take::<Plain>(session, &cells, 105), Ok((0, 105, false)));
+    assert_eq!(take::<Plain>(session, &cells, 106), Ok((0, 106, false)));
+    assert_eq!(session.home(), 7);
+    assert_eq!(take::<Plain>(session, &cells, 107), Ok((7, 107, false)));
+}
+
+#[test]
+fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
+    let cells = cells::<Plain>(2);
+    let (first, second) = (&mut Session::new(0, 2), &mut Session::new(0, 2));
+    (0..4).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
+    // What remains of this tick, rather than what comes in the next.
+    assert_eq!(use_up::<Plain>(second, &cells, 100), all_of(1..2));
+    assert_eq!(take::<Plain>(second, &cells, 101), Ok((0, 101, false)));
+}
+
+#[test]
+fn a_session_is_back_home_when_home_is_free_whatever_it_met_on_its_way() {
+    let cells = cells::<Plain>(3);
+    let session = &mut Session::new(0, 3);
+    (0..5).for_each(|_| drop(take::<Plain>(session, &cells, 100).unwrap()));
+    // A session whose list has changed needs a tick above its last, and takes one ahead.
+    let mut other = Session::new(0, 1);
+    take::<Plain>(&mut other, &cells[2..], 100).unwrap();
+    let mut other = other.moved(0, 1);
+    (0..4).for_each(|_| {
+        assert_eq!(take::<Plain>(&mut other, &cells[1..2], 100), Ok((0, 101, false)));
+    });
+    while take::<Plain>(session, &cells, 100).unwrap() != (2, 100, false) {}
+    assert_eq!(take::<Plain>(session, &cells, 101), Ok((0, 101, false)));
+}
+
+#[test]
+fn a_second_reload_in_a_tick_is_no_step_back() {
+    fn run<S: System>() {
+        let cells = cells::<S>(2);
+        let session = &mut Session::new(0, 1);
+        let (_, tick, toggle) = take::<S>(session, &cells[..1], 100).unwrap();
+        assert_eq!(tick, 100);
+        let session = &mut session.moved(0, 1);
+        assert_eq!(take::<S>(session, &cells[..1], 100), Ok((0, 101, toggle)));
+        let session = &mut session.moved(0, 1);
+        let (until, now) = (Tick(102), Tick(100));
+        assert_eq!(take::<S>(session, &cells[1..], 100), Err(Stall::Wait { until, now }));
+        assert_eq!(take::<S>(session, &cells[1..], 102), Ok((0, 102, toggle)));
+    }
+    run::<Plain>();
+    run::<TickTock>();
+}
+
+#[test]
+fn a_clock_a_tick_late_does_not_turn_what_is_a_tick_ahead() {
+    let cells = cells::<TickTock>(1);
+    let session = &mut Session::new(0, 1);
+    let (_, _, toggle) = take::<TickTock>(session, &cells, 100).unwrap();
+    let session = &mut session.moved(0, 1);
+    assert_eq!(take::<TickTock>(session, &cells, 100), Ok((0, 101, toggle)));
+    assert_eq!(take::<TickTock>(session, &cells, 99), Ok((0, 101, toggle)));
+}
