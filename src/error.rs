@@ -28,6 +28,7 @@ pub enum Failure {
     /// A negative number of IDs, or one to number an ID by.
     Negative { what: &'static str, value: i64 },
     /// No shared memory, and none to be had.
+    #[cfg(not(feature = "pg18"))]
     NotPreloaded,
     /// More generator IDs than there is room for in one life of the server.
     NoPlaceLeft,
@@ -177,6 +178,7 @@ impl Failure {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("{what} must not be negative: {value}"),
             ),
+            #[cfg(not(feature = "pg18"))]
             Self::NotPreloaded => Words::new(
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "flakeid must be loaded via \"shared_preload_libraries\" to make IDs",
@@ -275,12 +277,13 @@ impl Failure {
     pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
         #[cfg(not(feature = "pg15"))]
         {
-            // SAFETY: fcinfo is the call's own; its context is null or a node.
-            let context = unsafe { (*fcinfo).context };
-            // SAFETY: as above.
-            if !context.is_null()
-                && unsafe { (*context).type_ } == pg_sys::NodeTag::T_ErrorSaveContext
-            {
+            // SAFETY: fcinfo is the call's own; its context is null or a node, which begins with its
+            // tag.
+            let (context, tag) = unsafe {
+                let context = (*fcinfo).context;
+                (context, context.as_ref().map(|node| node.type_))
+            };
+            if tag == Some(pg_sys::NodeTag::T_ErrorSaveContext) {
                 return self.save(context);
             }
         }

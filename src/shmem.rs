@@ -141,7 +141,7 @@ unsafe fn adopt(shared: *mut Shared) {
 /// The shared struct.
 ///
 /// # Errors
-/// [`Failure::NotPreloaded`] where there is none and this server cannot make one now.
+/// `Failure::NotPreloaded` where there is none and this server cannot make one now.
 pub fn shared() -> Result<&'static Shared, Failure> {
     let mut shared = SHARED.load(Ordering::Relaxed);
     if shared.is_null() {

@@ -1,0 +1,34 @@
+# Every SQL block of the README runs as it stands, in order, as a reader would type it.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The tests run in a copy of the repository, next to README.md.
+my $readme = slurp_file('README.md');
+my @blocks = $readme =~ /^```sql\n(.*?)^```$/msg;
+cmp_ok(scalar @blocks, '>=', 5, 'the README has SQL blocks');
+
+my $node = PostgreSQL::Test::Cluster->new('readme');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->start;
+
+my $number = 0;
+for my $block (@blocks)
+{
+	$number++;
+	my ($stdout, $stderr) = ('', '');
+	my $code = $node->psql('postgres', $block, stdout => \$stdout, stderr => \$stderr, on_error_stop => 1);
+	is($code, 0, "block $number runs") or diag("$block\n$stderr");
+}
+
+# What the text says of the statements' answers.
+is($node->safe_psql('postgres', "SELECT flake_to_text(5828128208445124609, 'hex')"),
+	sprintf('%x', 5828128208445124609), 'hex has no leading zeros and no capitals');
+is($node->safe_psql('postgres', "SELECT flake_to_text(flake_from_text('BXDOxnfZflk=', 'base64'), 'hex')"),
+	'597ed977c6ce7005', 'base64 is read from the lowest byte up');
+
+$node->stop;
+done_testing();
