@@ -3,7 +3,8 @@
 use flakeid_core::clock::UnixNanos;
 use std::time::{Duration, Instant};
 
-/// The wall clock: one call into the vDSO. A clock set before 1970 reads as 1970.
+/// The wall clock: one call into the vDSO. A clock set before 1970 reads as 1970,
+/// one after 2554 as its end.
 ///
 /// `std`'s `SystemTime` reads the same clock, but checks and carries what is then only multiplied
 /// out again: 5 ns of an ID's 30.
@@ -12,9 +13,21 @@ pub fn now() -> UnixNanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call fills in the struct; this clock is always there, so it can't fail.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    // From the year 2554 on the count of nanoseconds would wrap; no system has ticks that late.
-    UnixNanos(seconds.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
+    let seconds = time.tv_sec as u64;
+    if seconds > LAST_SECOND {
+        return out_of_range(time.tv_sec);
+    }
+    UnixNanos(seconds * NANOS + time.tv_nsec as u64)
+}
+
+const NANOS: u64 = 1_000_000_000;
+/// The last whole second whose nanoseconds a number of 64 bits counts, in the year 2554. A second
+/// before 1970, which is negative, is above it when taken without its sign.
+const LAST_SECOND: u64 = u64::MAX / NANOS - 1;
+
+#[cold]
+fn out_of_range(seconds: i64) -> UnixNanos {
+    UnixNanos(if seconds < 0 { 0 } else { u64::MAX })
 }
 
 /// Time that has passed, by a clock that nobody can set.
