@@ -1,6 +1,5 @@
 //! Every error this extension raises: SQLSTATE, message, detail and hint, in PostgreSQL's style.
 
-use crate::guc::Refusal;
 use flakeid_core::Error;
 use flakeid_core::base32;
 use flakeid_core::clock::UnixMicros;
@@ -9,6 +8,14 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode as Code, pg_sys};
 use std::time::Duration;
+
+/// A bad value of a setting, there before this library was.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub setting: &'static str,
+    pub value: String,
+    pub reason: String,
+}
 
 /// Why there is no ID, or no answer.
 #[derive(Debug)]
@@ -31,7 +38,7 @@ pub enum Failure {
     #[cfg(not(feature = "pg18"))]
     NotPreloaded,
     /// More generator IDs than there is room for in one life of the server.
-    NoPlaceLeft,
+    NoPlaceLeft { places: usize },
     /// A standby was asked for an ID.
     Standby { function: &'static str },
     /// A generator ID beyond a system's field.
@@ -187,11 +194,10 @@ impl Failure {
                 "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the \
                  server. Reading IDs works without it.",
             ),
-            Self::NoPlaceLeft => Words::new(
+            Self::NoPlaceLeft { places } => Words::new(
                 Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 format!(
-                    "this server has owned {} generator IDs since it started, the most it can",
-                    crate::shmem::PLACES
+                    "this server has owned {places} generator IDs since it started, the most it can"
                 ),
             )
             .hint("Restart the server."),

@@ -6,21 +6,20 @@
 //! but what a value by reference needs.
 
 use crate::error::{Failure, OrRaise};
-use crate::shmem::{Shared, shared};
-use crate::{clock, guc, wait};
+use crate::shmem::shared;
+use crate::{clock, guc, systems, wait};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::flake::{self, Flake};
 use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, Rules, System};
 use flakeid_core::session::{Issued, Session, Stall};
-use flakeid_core::sno::{self, TickTock};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::time::Duration;
 
-/// What the hot path has to know of a system beyond the core's [`System`].
+/// What the hot path has to know of a system beyond the core's [`System`]. Its file in `types` says it.
 pub trait Served: System + Sized + 'static {
+    /// As the table of systems has it.
     const NAME: &'static str;
     /// The function that asks, for messages.
     const NEXT: &'static str;
@@ -29,56 +28,8 @@ pub trait Served: System + Sized + 'static {
     /// [`Scale::tick`] of that scale.
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
     fn rules() -> Rules;
-    fn cell(shared: &'static Shared, place: usize) -> &'static Cell;
+    /// This process's own.
     fn source() -> &'static Backend<Self>;
-}
-
-impl Served for Flake {
-    const NAME: &'static str = flake::NAME;
-    const NEXT: &'static str = "flake_next";
-    const MAX_GENERATOR: u64 = flake::GENERATOR.max();
-    fn scale() -> Scale {
-        guc::epoch().scale()
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake::UNIT }>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, flake::COUNTER.max() as u32), end: flake::LAST_SIGNED }
-    }
-    fn cell(shared: &'static Shared, place: usize) -> &'static Cell {
-        &shared.flake[place]
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<Flake> = Backend::new();
-        &SOURCE
-    }
-}
-
-impl Served for TickTock {
-    const NAME: &'static str = sno::NAME;
-    const NEXT: &'static str = "sno_next";
-    const MAX_GENERATOR: u64 = sno::PARTITION.max();
-    fn scale() -> Scale {
-        sno::SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ sno::UNIT }>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: guc::sno_sequence(), end: sno::SCALE.last() }
-    }
-    fn cell(shared: &'static Shared, place: usize) -> &'static Cell {
-        &shared.sno[place]
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<TickTock> = Backend::new();
-        &SOURCE
-    }
 }
 
 /// A run of IDs of one generator.
@@ -107,7 +58,7 @@ struct Source {
 }
 
 impl<S: Served> Backend<S> {
-    const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(UnsafeCell::new(None), std::marker::PhantomData)
     }
 
@@ -132,11 +83,6 @@ impl<S: Served> Backend<S> {
     fn refresh(slot: &mut Option<Source>) {
         *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
     }
-
-    fn peek(&'static self) -> Option<&'static Source> {
-        // SAFETY: as in `ready`.
-        unsafe { (*self.0.get()).as_ref() }
-    }
 }
 
 impl Source {
@@ -159,7 +105,7 @@ impl Source {
         let shared = shared()?;
         let cells = ids
             .iter()
-            .map(|&id| shared.place(id).map(|place| S::cell(shared, place)))
+            .map(|&id| shared.cell(const { systems::index(S::NAME) }, id, begin::<S>))
             .collect::<Result<Vec<_>, _>>()?;
         let number = process_number();
         Ok(Self {
@@ -235,16 +181,15 @@ fn process_number() -> u32 {
     number as u32
 }
 
-fn home<S: Served>() -> Option<u16> {
-    S::source().peek().map(|source| source.ids[source.session.home()])
+/// Makes a new cell begin after the present tick.
+fn begin<S: Served>(cell: &Cell) {
+    cell.begin_after::<S>(S::tick(S::scale(), clock::now()).unwrap_or(Tick(0)));
 }
 
-/// The generator ID where this session begins its ticks; `None` before its first flake.
-pub fn flake_home() -> Option<u16> {
-    home::<Flake>()
-}
-
-/// As [`flake_home`], for sno.
-pub fn sno_home() -> Option<u16> {
-    home::<TickTock>()
+/// The generator ID where this session begins its ticks when it is not in need of room; `None` where
+/// the node's are not known.
+pub fn home() -> Option<u16> {
+    let owned = guc::generator_ids()?;
+    let ids = owned.as_slice();
+    Some(ids[Session::new(process_number(), ids.len()).home()])
 }

@@ -7,6 +7,7 @@
 //! stands in the way of every new ID ([`refusal`]) until it is mended and reloaded; the server, and
 //! all that reads IDs, goes on.
 
+use crate::error::Refusal;
 use crate::identity;
 use flakeid_core::flake::Epoch;
 use flakeid_core::generator_ids::GeneratorIds;
@@ -32,14 +33,6 @@ struct Process {
     epoch: Cell<Epoch>,
     sno_sequence: Cell<(u32, u32)>,
     refused: RefCell<Vec<Refusal>>,
-}
-
-/// A bad value that was there before the setting was.
-#[derive(Clone, Debug)]
-pub struct Refusal {
-    pub setting: &'static str,
-    pub value: String,
-    pub reason: String,
 }
 
 /// Lets a value live in a static of a process that has one thread.

@@ -4,7 +4,8 @@
 //!
 //! * [`generate`] is the hot path: it takes IDs from the cells in shared memory ([`shmem`]), waits
 //!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
-//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
+//! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
+//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to, [`stat`] shows it.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
 //! * [`error`] gives every error its SQLSTATE, message, detail and hint.
 //!
@@ -18,6 +19,8 @@ mod generate;
 mod guc;
 mod identity;
 mod shmem;
+mod stat;
+mod systems;
 mod types;
 mod wait;
 
@@ -28,7 +31,7 @@ extension_sql_file!("../sql/flake.sql", name = "flake");
 extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
 extension_sql_file!("../sql/sno_operators.sql", name = "sno_operators", requires = ["sno"]);
 extension_sql_file!("../sql/sno_time.sql", name = "sno_time", requires = ["sno_operators"]);
-extension_sql_file!("../sql/identity.sql", name = "identity", requires = ["sno_time"]);
+extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["sno_time"]);
 
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {

@@ -3,23 +3,21 @@
 //! # Who writes what
 //! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
 //!   crash, or under the registry's lock where there is no preload.
-//! * `keys[i]` says whose cells stand at place `i`. It is written once, by the backend that first
-//!   needs that generator ID, under the exclusive lock, after the cells at `i` have been set to begin
-//!   after the present moment; it is never cleared. A reload can therefore take IDs away from this
-//!   node and give them back: their cells are still there and go on where they were, however long
-//!   another backend has gone on under the old setting.
+//! * A system's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
+//!   that first needs that generator ID in that system, under the exclusive lock, after the cell has
+//!   been set to begin after the present moment; it is never cleared. A reload can therefore take IDs
+//!   away from this node and give them back: their cells are still there and go on where they were,
+//!   however long another backend has gone on under the old setting.
 //! * A cell changes by its own compare-and-swap, without any lock: see `flakeid_core::cell`.
 //!
 //! # What survives
 //! Nothing here survives the postmaster or a crash. A cell that is new begins after the clock's
 //! present tick; the gate stands open.
 
-use crate::clock;
 use crate::error::Failure;
+use crate::systems;
 use flakeid_core::cell::Cell;
-use flakeid_core::clock::{Scale, Tick};
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::System;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde::Serialize;
@@ -29,7 +27,7 @@ use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// How many generator IDs a server can have owned between two starts.
-pub const PLACES: usize = 1024;
+const PLACES: usize = 1024;
 
 const NAME: &std::ffi::CStr = c"flakeid";
 
@@ -42,9 +40,14 @@ pub struct Shared {
     lock: UnsafeCell<pg_sys::LWLock>,
     kind: Kind,
     pub gate: Gate,
+    cells: [Cells; systems::TABLE.len()],
+}
+
+/// One system's cells, each at the place of its generator ID's key.
+#[repr(C)]
+struct Cells {
     keys: [AtomicU32; PLACES],
-    pub flake: [Cell; PLACES],
-    pub sno: [Cell; PLACES],
+    cells: [Cell; PLACES],
 }
 
 /// How a server came to have the shared struct.
@@ -120,8 +123,10 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
         addr_of_mut!((*shared).kind).write(kind);
         addr_of_mut!((*shared).gate).write(Gate::open());
-        for place in 0..PLACES {
-            addr_of_mut!((*shared).keys[place]).write(AtomicU32::new(FREE));
+        for system in 0..systems::TABLE.len() {
+            for place in 0..PLACES {
+                addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
+            }
         }
     }
 }
@@ -182,43 +187,49 @@ fn named_segment() -> Result<*mut Shared, Failure> {
 }
 
 impl Shared {
-    /// The place of a generator ID's cells, which are brought in if they are not there.
+    /// The cell of a generator ID in the system at this place of the table. A cell that is not there
+    /// is set up by `begin`, before anyone sees it.
     ///
     /// # Errors
     /// [`Failure::NoPlaceLeft`] when too many different IDs have been owned since the start.
-    pub fn place(&'static self, id: u16) -> Result<usize, Failure> {
-        if let Some(place) = self.find(id) {
-            return Ok(place);
+    pub fn cell(
+        &'static self,
+        system: usize,
+        id: u16,
+        begin: impl FnOnce(&Cell),
+    ) -> Result<&'static Cell, Failure> {
+        let cells = &self.cells[system];
+        if let Some(cell) = cells.find(id) {
+            return Ok(cell);
         }
-        let _guard = ExclusiveLock::take(self.lock.get());
-        match self.find(id) {
-            Some(place) => Ok(place),
-            None => self.bring_in(id),
+        let _lock = ExclusiveLock::take(self.lock.get());
+        match cells.find(id) {
+            Some(cell) => Ok(cell),
+            None => cells.bring_in(id, begin),
         }
-    }
-
-    fn find(&self, id: u16) -> Option<usize> {
-        // Acquire pairs with the Release in `bring_in`: who sees a key sees its cells.
-        self.keys.iter().position(|key| key.load(Ordering::Acquire) == u32::from(id))
-    }
-
-    /// Sets up a generator ID's cells in all systems. The lock is held.
-    fn bring_in(&'static self, id: u16) -> Result<usize, Failure> {
-        let place = self.find_free().ok_or(Failure::NoPlaceLeft)?;
-        begin::<flakeid_core::flake::Flake>(&self.flake[place], crate::guc::epoch().scale());
-        begin::<flakeid_core::sno::TickTock>(&self.sno[place], flakeid_core::sno::SCALE);
-        self.keys[place].store(id.into(), Ordering::Release);
-        Ok(place)
-    }
-
-    fn find_free(&self) -> Option<usize> {
-        self.keys.iter().position(|key| key.load(Ordering::Relaxed) == FREE)
     }
 }
 
-/// Makes a cell begin after the present tick. Nobody looks at it yet.
-fn begin<S: System>(cell: &Cell, scale: Scale) {
-    cell.begin_after::<S>(scale.tick(clock::now()).unwrap_or(Tick(0)));
+impl Cells {
+    fn find(&'static self, id: u16) -> Option<&'static Cell> {
+        // Acquire pairs with the Release in `bring_in`: who sees a key sees its cell.
+        let key_is_id = |key: &AtomicU32| key.load(Ordering::Acquire) == u32::from(id);
+        self.keys.iter().position(key_is_id).map(|place| &self.cells[place])
+    }
+
+    /// The lock is held.
+    fn bring_in(
+        &'static self,
+        id: u16,
+        begin: impl FnOnce(&Cell),
+    ) -> Result<&'static Cell, Failure> {
+        let is_free = |key: &AtomicU32| key.load(Ordering::Relaxed) == FREE;
+        let place =
+            self.keys.iter().position(is_free).ok_or(Failure::NoPlaceLeft { places: PLACES })?;
+        begin(&self.cells[place]);
+        self.keys[place].store(id.into(), Ordering::Release);
+        Ok(&self.cells[place])
+    }
 }
 
 /// Holds a lightweight lock; it is let go on every way out. After an error PostgreSQL has let it go

@@ -3,11 +3,37 @@
 use super::datum::{Ready, integer, row};
 use super::time::{Time, ends};
 use crate::error::{Failure, OrRaise};
-use crate::{generate, guc};
-use flakeid_core::flake::{COUNTER, Epoch, Flake, Format, Id, WORKER};
+use crate::generate::{self, Backend, Served};
+use crate::guc;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::flake::{
+    COUNTER, Epoch, Flake, Format, GENERATOR, Id, LAST_SIGNED, NAME, UNIT, WORKER,
+};
+use flakeid_core::generator::Rules;
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+
+impl Served for Flake {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "flake_next";
+    const MAX_GENERATOR: u64 = GENERATOR.max();
+    fn scale() -> Scale {
+        guc::epoch().scale()
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, COUNTER.max() as u32), end: LAST_SIGNED }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<Flake> = Backend::new();
+        &SOURCE
+    }
+}
 
 fn id(id: i64) -> Id {
     Id(id as u64)
@@ -83,10 +109,10 @@ fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, si
 /// The ID of the node's `number`-th place at `time`: the counter runs first, then the generator IDs.
 fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
     let place = super::place_at(number, (0, COUNTER.max() as u32)).or_raise();
-    let max = <Flake as generate::Served>::MAX_GENERATOR;
+    let max = GENERATOR.max();
     if place.generator > max {
         let id = place.generator as u16;
-        Failure::GeneratorTooLarge { system: flakeid_core::flake::NAME, id, max }.raise();
+        Failure::GeneratorTooLarge { system: NAME, id, max }.raise();
     }
     let (datacenter, worker) = (place.generator >> WORKER.width(), place.generator & WORKER.max());
     encode(time, datacenter as i32, worker as i32, place.sequence as i32, epoch)

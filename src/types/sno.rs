@@ -3,8 +3,11 @@
 use super::datum::{Ready, copy, cstring, integer, null, row};
 use super::time::{Time, ends};
 use crate::error::{Failure, OrRaise};
-use crate::generate;
-use flakeid_core::sno::{Id, LEN, META, TickTock};
+use crate::generate::{self, Backend, Served};
+use crate::guc;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::generator::Rules;
+use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, SCALE, TickTock, UNIT};
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::{Datum, Range, Uuid};
 use pgrx::pg_sys;
@@ -198,6 +201,27 @@ fn sno_from_uuid(uuid: Uuid) -> Sno {
     read(uuid.as_bytes()).or_raise()
 }
 
+impl Served for TickTock {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "sno_next";
+    const MAX_GENERATOR: u64 = PARTITION.max();
+    fn scale() -> Scale {
+        SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: guc::sno_sequence(), end: SCALE.last() }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<TickTock> = Backend::new();
+        &SOURCE
+    }
+}
+
 #[inline]
 fn checked_meta(meta: i32) -> u64 {
     META.check(meta.into()).or_raise()
@@ -247,7 +271,7 @@ fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -
 
 #[pg_extern(sql = false)]
 fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
-    let place = super::place_at(number, crate::guc::sno_sequence()).or_raise();
+    let place = super::place_at(number, guc::sno_sequence()).or_raise();
     let id = Id::encode(time.0, 0, meta.into(), place.generator as i64, place.sequence.into());
     Sno(id.or_raise())
 }

@@ -1,4 +1,4 @@
--- Who this server and this session are.
+-- What an operator can ask.
 
 CREATE FUNCTION flakeid_identity() RETURNS jsonb
     AS 'MODULE_PATHNAME', 'flakeid_identity_wrapper'

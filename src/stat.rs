@@ -1,0 +1,54 @@
+//! What an operator can ask.
+
+use crate::{error, generate, guc, shmem};
+use flakeid_core::flake;
+use pgrx::prelude::*;
+use serde::Serialize;
+
+/// What `flakeid_identity()` shows.
+#[derive(Serialize)]
+struct Identity {
+    version: &'static str,
+    setting: String,
+    generator_ids: Vec<u16>,
+    /// The generator ID at which this session begins its ticks when it is not in need of room.
+    home: Option<u16>,
+    shared_memory: Option<shmem::Kind>,
+    flake: FlakeIdentity,
+    sno: SnoIdentity,
+}
+
+#[derive(Serialize)]
+struct FlakeIdentity {
+    epoch: jiff::Timestamp,
+    /// The last moment for which `flake_next()` has IDs.
+    until: jiff::Timestamp,
+}
+
+#[derive(Serialize)]
+struct SnoIdentity {
+    first_sequence: u32,
+    last_sequence: u32,
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_identity() -> pgrx::JsonB {
+    let epoch = guc::epoch();
+    let (first_sequence, last_sequence) = guc::sno_sequence();
+    let identity = Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        setting: guc::generator_ids_setting(),
+        generator_ids: guc::generator_ids().map(|ids| ids.as_slice().to_vec()).unwrap_or_default(),
+        home: generate::home(),
+        shared_memory: shmem::kind(),
+        flake: FlakeIdentity {
+            epoch: error::timestamp(epoch.micros()),
+            until: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
+        },
+        sno: SnoIdentity { first_sequence, last_sequence },
+    };
+    match serde_json::to_value(&identity) {
+        Ok(value) => pgrx::JsonB(value),
+        Err(error) => pgrx::error!("could not write the identity as JSON: {error}"),
+    }
+}
