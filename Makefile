@@ -2,10 +2,11 @@
 #
 #     make PG_CONFIG=/path/to/pg_config && sudo make install PG_CONFIG=/path/to/pg_config
 #
-# Plain cargo builds it; this file adds what cargo doesn't know: where PostgreSQL wants the files, and the install
-# script, which is the files of sql/ in the order in which src/lib.rs names them.
+# Plain cargo builds it; this file adds what cargo doesn't know: where PostgreSQL wants the files,
+# and the install script, which is the files of sql/ in the order in which src/lib.rs names them.
 
-# A PG_CONFIG of the user's own: `make run`, `make test` and `make lint` then keep to it, and set no server up.
+# A PG_CONFIG of the user's own: `make run`, `make test` and `make lint` then keep to it, and set no
+# server up.
 ifneq ($(filter command environment,$(firstword $(origin PG_CONFIG))),)
 GIVEN_PG_CONFIG := $(PG_CONFIG)
 endif
@@ -24,7 +25,8 @@ SQL_FILES := $(addprefix sql/,$(shell sed 's,//.*,,' src/lib.rs | tr '\n' ' ' \
 UPGRADES := $(wildcard sql/flakeid--*--*.sql)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) -type f)
 
-# cargo keeps the libraries of all versions under one name, the last one built; so each is copied to its own folder.
+# cargo keeps the libraries of all versions under one name, the last one built; so each is copied to
+# its own folder.
 STAGE := $(TARGET)/pg$(PG_MAJOR)
 LIBRARY := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
@@ -63,7 +65,7 @@ uninstall: check-major ## take it out again
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
 
 # The output has a folder of its own, since pg_regress would take a sql/ beside it for the tests.
-installcheck: check-major ## test the running server of that PostgreSQL, into which flakeid is installed and preloaded
+installcheck: check-major ## test the running server that has it installed and preloaded
 	@mkdir -p $(TARGET)/installcheck
 	$(PG_REGRESS) --bindir='$(shell $(PG_CONFIG) --bindir)' \
 		--inputdir=tests/pg_regress --outputdir=$(TARGET)/installcheck \
@@ -75,8 +77,8 @@ run: ## set up, build, and see it work: pgbench with 8 clients on a private serv
 test: ## set up, and run every test on every version of PostgreSQL
 	@scripts/test $(GIVEN_PG_CONFIG)
 
-# With --release, and so with the build scripts that `make build` has run already: to read PostgreSQL's headers takes
-# the longest time of all.
+# With --release, and so with the build scripts that `make build` has run already: to read
+# PostgreSQL's headers takes the longest time of all.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 lint: ## rustfmt, clippy, rustdoc
 	$(CARGO) fmt --all --check
@@ -92,8 +94,14 @@ lint: ## rustfmt, clippy, rustdoc
 		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
 	done
 
-bench: install ## measure the speed, on a private server
-	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid -- tests/bench/run
+# Checkpoints come when the script asks for them, and their log files are kept for the next round;
+# nor does autovacuum come in between. The buffers are PostgreSQL's default, and are meant to be:
+# one comparison is of a table that is larger.
+BENCH_SETTINGS := shared_buffers=128MB max_wal_size=4GB min_wal_size=1GB checkpoint_timeout=1d \
+	autovacuum=off
+bench: install ## measure the speed, on a private server: a quarter of an hour
+	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid \
+		$(addprefix -c ,$(BENCH_SETTINGS)) -- tests/bench/run $(SECTIONS)
 
 clean: ## remove what was built
 	$(CARGO) clean

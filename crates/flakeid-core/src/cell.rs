@@ -56,8 +56,10 @@ pub enum Outcome {
 /// What the caller of [`Cell::issue`] asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// The session's last stamp: what it gets sorts at or above it, a turn of a tick-tock excepted.
+    /// The session's last stamp: what it gets sorts at or above it, but where a tick-tock has turned.
     pub floor: Stamp,
+    /// Whether it must be above: of a later tick.
+    pub later: bool,
     /// Nothing is issued once the clock is past this tick.
     pub within: Tick,
     /// How many IDs are wanted, at least one.
@@ -135,8 +137,12 @@ impl Cell {
     /// is free.
     #[inline]
     fn decide<S: System>(&self, word: Word, now: Tick, ask: Ask, rules: &Rules) -> Step {
+        let floor = match ask.later {
+            true => ask.floor.next_tick::<S>(),
+            false => ask.floor,
+        };
         if !S::TICK_TOCK {
-            return step::<S>(word, now, ask.floor, rules, ask.want);
+            return step::<S>(word, now, floor, rules, ask.want);
         }
         let stamp = word.stamp::<S>();
         if stepped_back::<S>(stamp, now) {
@@ -152,7 +158,7 @@ impl Cell {
         // Across a step back a session's order is given up, as the format has it.
         let floor = match stepped_back::<S>(ask.floor, now) {
             true => Stamp::default(),
-            false => ask.floor,
+            false => floor,
         };
         step::<S>(word, now, floor, rules, ask.want)
     }

@@ -15,11 +15,11 @@
 //!
 //! # The tick of the next ID
 //! is the greatest of three: the clock's, the word's, and that of the session's last ID. Where the
-//! clock is ahead this is the clock. Where it is behind, the last tick is *held*: what remains of
-//! its sequence is still good, and when that is used up only time helps. A session ahead of both
-//! drags another partition's word along by no more than one tick, the noise between two processors'
-//! clocks: further, a clock step back seen by one session would stop sessions that it does not
-//! concern.
+//! clock is ahead this is the clock. Where it is behind the word, the word's tick is *held*: what
+//! remains of its sequence is still good, and when that is used up only time helps. A session that is
+//! ahead of both waits for the clock: a word is never moved to a tick that no clock has read. So a
+//! word that is more than a tick ahead of a clock says that the clock has stepped back, and never
+//! just that another processor's clock is a little ahead.
 
 use crate::clock::Tick;
 
@@ -134,7 +134,7 @@ pub fn step<S: System>(word: Word, now: Tick, floor: Stamp, rules: &Rules, want:
     if tick > rules.end {
         return Step::Ended;
     }
-    if tick > held && tick.0 > now.0 + 1 {
+    if tick > held && tick > now {
         return Step::Wait(tick);
     }
     let stamp = Stamp::new::<S>(tick, last.toggle::<S>());
@@ -264,13 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn a_session_one_tick_ahead_takes_the_word_along_and_further_ahead_waits() {
+    fn a_session_ahead_of_the_clock_and_the_word_waits_for_the_clock() {
         let floor = |tick| Stamp::new::<Plain>(Tick(tick), false);
+        for tick in [7, 8, 900] {
+            assert_eq!(
+                step::<Plain>(plain(5, 9), Tick(6), floor(tick), &RULES, 1),
+                Step::Wait(Tick(tick))
+            );
+        }
         assert_eq!(
-            step::<Plain>(plain(5, 9), Tick(6), floor(7), &RULES, 1),
-            issue::<Plain>(7, false, 0, 1)
+            step::<Plain>(plain(7, 9), Tick(6), floor(7), &RULES, 1),
+            issue::<Plain>(7, false, 10, 1)
         );
-        assert_eq!(step::<Plain>(plain(5, 9), Tick(6), floor(8), &RULES, 1), Step::Wait(Tick(8)));
     }
 
     #[test]

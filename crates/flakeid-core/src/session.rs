@@ -158,11 +158,8 @@ impl Session {
                 false => self.spent,
             };
             // A lower partition than the last one's needs a later tick.
-            let floor = match self.at < self.last {
-                true => self.floor.next_tick::<S>(),
-                false => self.floor,
-            };
-            let ask = Ask { floor, within, want: want.max(self.run) };
+            let later = self.at < self.last;
+            let ask = Ask { floor: self.floor, later, within, want: want.max(self.run) };
             match cells[self.at].issue::<S>(ask, rules, gate, scale, clock) {
                 Outcome::Issued(block) => {
                     let mut rest = block;

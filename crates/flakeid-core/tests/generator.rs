@@ -26,6 +26,9 @@ impl System for TickTock3 {
 
 const START: u64 = 1000;
 
+/// So many ticks a clock may be behind another's reading without having stepped back.
+const LATE: u64 = 1;
+
 /// A tick and its timeline; tuples are ordered as stamps must be.
 type At = (u64, bool);
 
@@ -67,6 +70,7 @@ impl Answer {
 struct Call {
     now: u64,
     floor: At,
+    later: bool,
     within: u64,
     want: u32,
 }
@@ -82,12 +86,12 @@ struct Model {
 
 impl Model {
     fn answer(&mut self, call: &Call) -> Answer {
-        let &Call { now, mut floor, within, want } = call;
+        let &Call { now, mut floor, later, within, want } = call;
         let ((held, toggle), _) = self.last;
         if now > within {
             return Answer::NewTick;
         }
-        if self.tick_tock && now + 1 < held {
+        if self.tick_tock && now + LATE < held {
             // Stepped back. The other timeline is free where it has nothing from `now` on.
             let had = |&&((_, timeline), _): &&(At, u32)| timeline != toggle;
             let free = self.used.iter().filter(had).all(|&((tick, _), _)| tick < now);
@@ -95,14 +99,16 @@ impl Model {
                 return self.issue((now, !toggle), want, self.slice.0);
             }
         }
-        if self.tick_tock && now + 1 < floor.0 {
+        if self.tick_tock && now + LATE < floor.0 {
             floor = (0, false);
+        } else if later {
+            floor = (floor.0 + 1, false);
         }
         let tick = now.max(held).max(floor.0);
         if tick > self.end {
             return Answer::Ended;
         }
-        if tick > now + 1 && tick > held {
+        if tick > now && tick > held {
             return Answer::Wait(tick);
         }
         let next = (self.slice.0..=self.slice.1).find(|&n| ((tick, toggle), n) > self.last);
@@ -128,18 +134,20 @@ fn play<S: System>(slice: (u32, u32), end: u64, calls: &[Call]) {
     let room = 8.min(capacity);
     let slice = (capacity - room + slice.0 * room / 8, capacity - room + slice.1 * room / 8);
     let rules = Rules { sequence: slice, end: Tick(end) };
-    let cell = Cell::after::<S>(Tick(START));
-    let spent = ((START, S::TICK_TOCK), capacity - 1);
+    let cell = Cell::after::<S>(Tick(0));
+    cell.begin_after::<S>(Tick(START));
+    let spent = ((START, false), capacity - 1);
     let used = BTreeSet::new();
     let mut model = Model { tick_tock: S::TICK_TOCK, slice, end, last: spent, used };
     for call in calls {
-        let &Call { now, floor, within, want } = call;
+        let &Call { now, floor, later, within, want } = call;
         let floor = stamp::<S>(floor);
+        let least = if later { floor.next_tick::<S>() } else { floor };
         let pure = (!S::TICK_TOCK && now <= within)
-            .then(|| step::<S>(cell.word(), Tick(now), floor, &rules, want));
+            .then(|| step::<S>(cell.word(), Tick(now), least, &rules, want));
         let expected = model.answer(&Call { floor: at::<S>(floor), ..*call });
 
-        let ask = Ask { floor, within: Tick(within), want };
+        let ask = Ask { floor, later, within: Tick(within), want };
         let clock = &mut || Some(Tick(now));
         let outcome = cell.issue::<S>(ask, &rules, &Gate::open(), SCALE, clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
@@ -170,16 +178,17 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let floor_by = prop_oneof![3 => Just(None), 2 => (-3..=3i64, any::<bool>()).prop_map(Some)];
     let within_by = prop_oneof![4 => Just(None), 1 => (-1..=1i64).prop_map(Some)];
     let want = prop_oneof![3 => Just(1), 1 => 1..=10u32, 1 => Just(u32::MAX)];
-    let call = (tick_by, floor_by, within_by, want);
+    let call = (tick_by, floor_by, any::<bool>(), within_by, want);
     prop::collection::vec(call, 1..80).prop_map(|calls| {
         let mut now = START + 3;
-        let call = |(by, floor, within, want): (_, Option<(i64, bool)>, Option<i64>, _)| {
-            now = now.saturating_add_signed(by);
-            let floor = floor
-                .map_or((0, false), |(by, timeline)| (now.saturating_add_signed(by), timeline));
-            let within = within.map_or(u64::MAX, |by| now.saturating_add_signed(by));
-            Call { now, floor, within, want }
-        };
+        let call =
+            |(by, floor, later, within, want): (_, Option<(i64, bool)>, _, Option<i64>, _)| {
+                now = now.saturating_add_signed(by);
+                let floor = floor
+                    .map_or((0, false), |(by, timeline)| (now.saturating_add_signed(by), timeline));
+                let within = within.map_or(u64::MAX, |by| now.saturating_add_signed(by));
+                Call { now, floor, later, within, want }
+            };
         calls.into_iter().map(call).collect()
     })
 }
@@ -215,7 +224,8 @@ proptest! {
         let stamp = word(a).stamp::<TickTock>();
         prop_assert_eq!((at::<TickTock>(stamp), word(a).sequence::<TickTock>()), a);
         prop_assert_eq!(at::<TickTock>(stamp.next_tick::<TickTock>()), (a.0.0 + 1, false));
-        prop_assert!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0)));
+        // Nothing is left after a spent word in its tick and its timeline, which is the first.
+        prop_assert_eq!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0)), !a.0.1);
     }
 }
 
@@ -224,7 +234,7 @@ fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_said() {
     let cell = Cell::after::<Plain2>(Tick(START));
     let rules = Rules { sequence: (0, 3), end: Tick(START + 1) };
     let ask = |now: Option<u64>| {
-        let ask = Ask { floor: Stamp::default(), within: Tick(u64::MAX), want: 1 };
+        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
         let clock = &mut || now.map(Tick);
         cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)
     };

@@ -1,14 +1,15 @@
 #![cfg(not(loom))]
-//! The setting of a node's generator IDs, against a parser that is naive and allocates.
+//! The settings of a node's generator IDs and of sno's sequence, against a parser that is naive and allocates.
 
 use flakeid_core::generator_ids::GeneratorIds;
+use flakeid_core::sno::parse_slice;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// A number of digits alone, however many zeros come first; `None` above what an ID may be.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
-    let digits = !text.is_empty() && text.chars().all(|c| matches!(c, '0'..='9'));
+    let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let significant = text.trim_start_matches('0');
     let number = || format!("0{significant}").parse().ok().filter(|&number| number <= 65535);
     if digits && significant.len() <= 5 { number() } else { None }
@@ -73,5 +74,15 @@ proptest! {
         let ids = GeneratorIds::parse(&setting, || &host).ok();
         let ids = ids.map(|ids| ids.as_slice().iter().map(|&id| u64::from(id)).collect::<Vec<_>>());
         prop_assert_eq!(ids, naive(&setting, &host));
+    }
+
+    #[test]
+    fn a_slice_is_what_the_naive_parser_gives_or_refused_by_both(setting in settings()) {
+        let numbers: Vec<Option<u64>> = setting.splitn(2, '-').map(number).collect();
+        let naive = match numbers[..] {
+            [Some(first), Some(last)] if last >= first + 3 => Some((first as u32, last as u32)),
+            _ => None,
+        };
+        prop_assert_eq!(parse_slice(&setting).ok(), naive);
     }
 }

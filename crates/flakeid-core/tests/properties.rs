@@ -60,7 +60,12 @@ fn epoch() -> impl Strategy<Value = Epoch> {
 
 /// A moment near the beginning of a tick, most often near one that an ID in hand has, at the ends
 /// of the format, or anywhere. `unit` is microseconds to a tick.
-fn moments(epoch: i64, unit: i64, own: u64, last: u64) -> impl Strategy<Value = UnixMicros> {
+fn moments(
+    epoch: i64,
+    unit: i64,
+    own: u64,
+    last: u64,
+) -> impl Strategy<Value = UnixMicros> + Clone {
     let ends = [0, 1, last - 1, last, last + 1];
     let tick = prop_oneof![3 => Just(own), 1 => prop::sample::select(ends.to_vec()), 1 => 0..last];
     let near = (tick, -2..=2i64, -1..=1i64)
@@ -181,6 +186,21 @@ proptest! {
         }
     }
 
+    /// A range has no such exception, and is empty where it has no tick.
+    #[test]
+    fn a_range_of_time_holds_the_snos_of_that_time_and_no_other(
+        (id, from, to) in sno_fields().prop_flat_map(|fields| {
+            let time = moments(SNO_EPOCH_MICROS, 4000, fields.0, (1 << 39) - 1);
+            (Just(sno_of(fields)), time.clone(), time)
+        }),
+    ) {
+        let (first, last) = sno::Id::range(from, to);
+        for id in [id, first, last, sno_id(0), sno_id(u128::MAX >> 48)] {
+            let inside = from <= id.time() && id.time() <= to;
+            prop_assert_eq!(first <= id && id <= last, inside, "{:?}", id);
+        }
+    }
+
     #[test]
     fn a_flake_is_its_fields_in_a_row((time, datacenter, worker, counter) in flake_fields(42)) {
         let id = flake_of((time, datacenter, worker, counter));
@@ -241,6 +261,20 @@ proptest! {
             let before = id.time(epoch) <= time || id == zeros;
             prop_assert_eq!(id >= min, after, "{:?}", id);
             prop_assert_eq!(id <= max, before, "{:?}", id);
+        }
+    }
+
+    #[test]
+    fn a_range_of_time_holds_the_positive_flakes_of_that_time_and_no_other(
+        (id, epoch, from, to) in (flake_fields(41), epoch()).prop_flat_map(|(fields, epoch)| {
+            let time = moments(epoch.micros().0, 1000, fields.0, (1 << 41) - 1);
+            (Just(flake_of(fields)), Just(epoch), time.clone(), time)
+        }),
+    ) {
+        let (first, last) = flake::Id::range(from, to, epoch);
+        for id in [id, first, last, flake::Id(0), flake::Id(i64::MAX as u64)] {
+            let inside = from <= id.time(epoch) && id.time(epoch) <= to;
+            prop_assert_eq!(first <= id && id <= last, inside, "{:?}", id);
         }
     }
 

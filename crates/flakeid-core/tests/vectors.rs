@@ -205,7 +205,8 @@ fn every_sno_of_the_reference_agrees_in_bytes_text_parts_and_time() {
             ("NewWithTime", Some(nanos)) => {
                 kinds.of_a_time += 1;
                 let nanos: u64 = number(nanos);
-                assert_eq!(sno::SCALE.tick(UnixNanos(nanos)), Some(at), "{row:?}");
+                let tick_in = sno::SCALE.tick_in::<{ sno::UNIT }>(UnixNanos(nanos));
+                assert_eq!((tick_in, sno::SCALE.tick(UnixNanos(nanos))), (Some(at), Some(at)));
                 assert_eq!(encode(UnixMicros((nanos / 1000) as i64)), Ok(id), "{row:?}");
             }
             (src, None) => {
@@ -380,7 +381,8 @@ fn assert_slice(row: &InvalidSnoRow) {
     let rules = Rules { sequence: (first, last), end: Tick(100) };
     let cell = Cell::after::<TickTock>(Tick(4));
     let issue = || {
-        let ask = Ask { floor: Stamp::default(), within: Tick(u64::MAX), want: u32::MAX };
+        let ask =
+            Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: u32::MAX };
         let mut clock = || Some(Tick(5));
         cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)
     };

@@ -1,4 +1,5 @@
 //! Issuing loops that are wrong, each in one point, to see that the tests would notice.
+#![allow(dead_code, reason = "each test that shares this uses a part of it")]
 
 use flakeid_core::clock::Tick;
 use flakeid_core::generator::{Block, Rules, Stamp, Step, System, Word, step, stepped_back, turn};

@@ -1,4 +1,5 @@
 //! The checker of every run: a list of the IDs that went out, and what is wrong with it.
+#![allow(dead_code, reason = "each test that shares this uses a part of it")]
 
 use flakeid_core::generator::{Block, System, Word};
 use std::collections::{BTreeMap, BTreeSet};

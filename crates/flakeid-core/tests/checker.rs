@@ -1,0 +1,141 @@
+#![cfg(not(loom))]
+//! The test of the tests: a fault that is put in is found, by name.
+
+mod broken;
+mod ledger;
+
+use broken::Flaw;
+use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::clock::Tick;
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, Stamp, System, Word};
+use flakeid_core::sno::SCALE;
+use ledger::{Fault, Id, Ledger, Steps};
+use std::cell::RefCell;
+
+struct Plain;
+impl System for Plain {
+    const SEQUENCE_BITS: u32 = 3;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock;
+impl System for TickTock {
+    const SEQUENCE_BITS: u32 = 3;
+    const TICK_TOCK: bool = true;
+}
+
+const RULES: Rules = Rules { sequence: (0, 7), end: Tick(1 << 30) };
+const START: Tick = Tick(100);
+
+/// A cell, real or flawed.
+trait Issue {
+    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block>;
+}
+
+impl Issue for broken::Cell {
+    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
+        self.issue::<S>(&RULES, clock)
+    }
+}
+
+impl Issue for Cell {
+    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
+        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+        let clock = &mut || Some(clock());
+        match Cell::issue::<S>(self, ask, &RULES, &Gate::open(), SCALE, clock) {
+            Outcome::Issued(block) => Some(block),
+            _ => None,
+        }
+    }
+}
+
+/// One session reads the clock; before it does anything else another one gets IDs, at each of these
+/// readings; and the first goes on with what it has read.
+fn overtaken<S: System>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(), Fault> {
+    let ledger = RefCell::new(Ledger::new(Steps::Never, 0));
+    let enter = |session, block: Option<Block>| match block {
+        Some(block) => ledger.borrow_mut().enter::<S>(session, 0, block),
+        None => Ok(()),
+    };
+    let mut readings = Vec::new();
+    let first = cell.issue::<S>(&mut || {
+        // A second reading is as late as the clock is by then.
+        readings.push(*readings.last().map_or(&now, |_| others.last().unwrap()));
+        if readings.len() == 1 {
+            for &other in others {
+                enter(1, cell.issue::<S>(&mut || Tick(other))).unwrap();
+            }
+        }
+        Tick(readings[readings.len() - 1])
+    });
+    enter(0, first)
+}
+
+#[test]
+fn a_clock_read_before_the_word_is_found() {
+    let turned = Id { tick: 110, toggle: true, partition: 0, sequence: 0 };
+    let cell = broken::Cell::after::<TickTock>(START, Flaw::ClockFirst);
+    assert_eq!(overtaken::<TickTock>(&cell, 110, &[120]), Err(Fault::Turned(turned)));
+
+    let unflawed = broken::Cell::after::<TickTock>(START, Flaw::None);
+    assert_eq!(overtaken::<TickTock>(&unflawed, 110, &[120]), Ok(()));
+    assert_eq!(overtaken::<TickTock>(&Cell::after::<TickTock>(START), 110, &[120]), Ok(()));
+}
+
+#[test]
+fn a_word_stored_without_a_look_is_found() {
+    let first = Id { tick: 110, toggle: false, partition: 0, sequence: 0 };
+    let cell = broken::Cell::after::<Plain>(START, Flaw::BlindStore);
+    assert_eq!(overtaken::<Plain>(&cell, 110, &[110, 110]), Err(Fault::Repeated(first)));
+
+    let unflawed = broken::Cell::after::<Plain>(START, Flaw::None);
+    assert_eq!(overtaken::<Plain>(&unflawed, 110, &[110, 110]), Ok(()));
+    assert_eq!(overtaken::<Plain>(&Cell::after::<Plain>(START), 110, &[110, 110]), Ok(()));
+}
+
+#[test]
+fn a_turn_to_where_the_other_timeline_has_been_is_found() {
+    fn run(cell: &impl Issue) -> Result<(), Fault> {
+        let mut ledger = Ledger::new(Steps::Back, 0);
+        // Two steps back: away from the first timeline, and into what it has had.
+        for now in [110, 130, 115, 140, 110] {
+            if let Some(block) = cell.issue::<TickTock>(&mut || Tick(now)) {
+                ledger.enter::<TickTock>(0, 0, block)?;
+            }
+        }
+        Ok(())
+    }
+    let again = Id { tick: 110, toggle: false, partition: 0, sequence: 0 };
+    let cell = broken::Cell::after::<TickTock>(START, Flaw::HeedlessTurn);
+    assert_eq!(run(&cell), Err(Fault::Repeated(again)));
+
+    assert_eq!(run(&broken::Cell::after::<TickTock>(START, Flaw::None)), Ok(()));
+    assert_eq!(run(&Cell::after::<TickTock>(START)), Ok(()));
+}
+
+#[test]
+fn the_ledger_finds_a_fall_a_gap_and_a_word_that_does_not_fit() {
+    let at = |tick, sequence, count| {
+        let stamp = Stamp::new::<Plain>(Tick(tick), false);
+        Block { stamp, sequence, count }
+    };
+    let id = |tick, sequence| Id { tick, toggle: false, partition: 0, sequence };
+    let word =
+        |tick, sequence| Word::new::<Plain>(Stamp::new::<Plain>(Tick(tick), false), sequence);
+
+    let mut ledger = Ledger::new(Steps::Never, 0);
+    ledger.enter::<Plain>(0, 0, at(110, 0, 3)).unwrap();
+    ledger.enter::<Plain>(1, 0, at(111, 0, 2)).unwrap();
+    assert_eq!(ledger.without_gaps(), Ok(()));
+    assert_eq!(ledger.up_to_word::<Plain>(0, word(111, 1)), Ok(()));
+    assert_eq!(ledger.below_word::<Plain>(0, word(111, 2)), Ok(()));
+    assert_eq!(ledger.up_to_word::<Plain>(0, word(111, 2)), Err(Fault::NotIssued(id(111, 2))));
+    let (word, past) = (word(111, 0), Fault::PastWord { word: id(111, 0), id: id(111, 1) });
+    assert_eq!(ledger.below_word::<Plain>(0, word), Err(past));
+
+    ledger.enter::<Plain>(0, 0, at(111, 3, 1)).unwrap();
+    assert_eq!(ledger.without_gaps(), Err(Fault::Lost { before: id(111, 3) }));
+    let fall = Fault::NotAbove { last: id(111, 3), id: id(110, 3) };
+    assert_eq!(ledger.enter::<Plain>(0, 0, at(110, 3, 1)), Err(fall));
+}
