@@ -27,9 +27,9 @@ pub enum Failure {
     /// Bytes that are no sno, by their number.
     SnoLength { bytes: usize },
     /// A text that is no flake in the format it is said to have.
-    FlakeText { text: String, format: String, error: Error },
+    FlakeText { text: Vec<u8>, format: &'static str, error: Error },
     /// A format that flakes are not written in.
-    FlakeFormat { format: String },
+    FlakeFormat { format: Vec<u8> },
     /// An epoch outside what flake can count from.
     Epoch { time: UnixMicros, last: UnixMicros },
     /// A negative number of IDs, or one to number an ID by.
@@ -76,12 +76,13 @@ pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(time.0).unwrap_or(jiff::Timestamp::MAX)
 }
 
-/// A text from outside as an error may quote it: as it is where every client can read it.
+/// A text from outside as an error may quote it: as it is where every client can read it. A message
+/// would end at a NUL, which bytes cast to a sno can hold.
 fn quoted(text: &[u8]) -> String {
     // SAFETY: reads a variable that is set when the session begins.
     let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
     match std::str::from_utf8(text) {
-        Ok(text) if utf8 || text.is_ascii() => text.into(),
+        Ok(text) if (utf8 || text.is_ascii()) && !text.contains('\0') => text.into(),
         _ => text.escape_ascii().to_string(),
     }
 }
@@ -168,14 +169,14 @@ impl Failure {
             .detail(format!("A sno has {} bytes, this value has {bytes}.", flakeid_core::sno::LEN)),
             Self::FlakeText { text, format, error } => Words::new(
                 Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for a flake in {format}: \"{text}\""),
+                format!("invalid input syntax for a flake in {format}: \"{}\"", quoted(&text)),
             )
             .detail(text_detail("A flake in this format", error)),
             Self::FlakeFormat { format } => Words::new(
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("unrecognized flake format: \"{format}\""),
+                format!("unrecognized flake format: \"{}\"", quoted(&format)),
             )
-            .hint(format!("Formats are {}.", Format::NAMES)),
+            .hint(format!("Formats are {}.", Format::ALL.map(Format::name).join(", "))),
             Self::Epoch { time, last } => Words::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 format!("epoch out of range: {}", moment(time)),

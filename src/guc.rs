@@ -1,11 +1,11 @@
 //! The settings `flakeid.*`. All are read at start and on reload, none can be set by a session.
 //!
 //! A value is checked where it is set: `ALTER SYSTEM` and a reload refuse a bad one and say why. One
-//! case is left to us. PostgreSQL meets a bad value that stood in the file before this library was
-//! loaded with no more than a warning, and goes on with the default: a node would then issue under
-//! generator IDs that are another's. So what was there before is looked at here, and a bad value
-//! stands in the way of every new ID ([`refusal`]) until it is mended and reloaded; the server, and
-//! all that reads IDs, goes on.
+//! case needs more. Where a bad value stood in the file before this library was loaded, PostgreSQL
+//! warns and goes on with the default: a node would then issue under generator IDs that are
+//! another's. So such a value is let in, with a warning, and while the setting has it no IDs are made
+//! ([`refusal`]); the server, and all that reads IDs, goes on. A reload that sets it right or takes
+//! it out of the file ends that.
 
 use crate::error::Refusal;
 use crate::identity;
@@ -32,7 +32,10 @@ struct Process {
     generator_ids: Cell<Option<GeneratorIds>>,
     epoch: Cell<Epoch>,
     sno_sequence: Cell<(u32, u32)>,
+    /// The settings whose value is no good.
     refused: RefCell<Vec<Refusal>>,
+    /// Whether settings are being defined, and take what was there before.
+    defining: Cell<bool>,
 }
 
 /// Lets a value live in a static of a process that has one thread.
@@ -47,6 +50,7 @@ static PROCESS: OneThread<Process> = OneThread(Process {
     epoch: Cell::new(Epoch::UNIX),
     sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
     refused: RefCell::new(Vec::new()),
+    defining: Cell::new(false),
 });
 
 /// Changes whenever a setting does; never 0.
@@ -77,7 +81,7 @@ pub fn max_clock_wait() -> Duration {
     Duration::from_millis(MAX_CLOCK_WAIT.get().max(0) as u64)
 }
 
-/// The first setting whose value, there before this library was, is no good.
+/// The first setting whose value is no good.
 pub fn refusal() -> Option<Refusal> {
     PROCESS.0.refused.borrow().first().cloned()
 }
@@ -89,10 +93,10 @@ fn text(value: Option<CString>) -> String {
 /// A setting of text: how it is read, and what is done with it.
 trait TextSetting {
     const NAME: &'static CStr;
-    /// Whether `value` is good; why not otherwise, as a sentence.
-    fn check(value: &str) -> Result<(), String>;
-    /// Takes a value that was checked.
-    fn take(value: &str);
+    type Value;
+    /// Reads a value; says why it is no good otherwise, as a sentence.
+    fn read(value: &str) -> Result<Self::Value, String>;
+    fn take(value: Self::Value);
 
     fn name() -> &'static str {
         Self::NAME.to_str().unwrap_or_default()
@@ -102,37 +106,36 @@ trait TextSetting {
 struct GeneratorIdsSetting;
 impl TextSetting for GeneratorIdsSetting {
     const NAME: &'static CStr = c"flakeid.generator_ids";
-    fn check(value: &str) -> Result<(), String> {
-        identity::resolve(value).map(|_| ())
+    type Value = GeneratorIds;
+    fn read(value: &str) -> Result<GeneratorIds, String> {
+        identity::resolve(value)
     }
-    fn take(value: &str) {
-        PROCESS.0.generator_ids.set(identity::resolve(value).ok());
+    fn take(value: GeneratorIds) {
+        PROCESS.0.generator_ids.set(Some(value));
     }
 }
 
 struct EpochSetting;
 impl TextSetting for EpochSetting {
     const NAME: &'static CStr = c"flakeid.epoch";
-    fn check(value: &str) -> Result<(), String> {
-        parse_epoch(value).map(|_| ())
+    type Value = Epoch;
+    fn read(value: &str) -> Result<Epoch, String> {
+        parse_epoch(value)
     }
-    fn take(value: &str) {
-        if let Ok(epoch) = parse_epoch(value) {
-            PROCESS.0.epoch.set(epoch);
-        }
+    fn take(value: Epoch) {
+        PROCESS.0.epoch.set(value);
     }
 }
 
 struct SnoSequenceSetting;
 impl TextSetting for SnoSequenceSetting {
     const NAME: &'static CStr = c"flakeid.sno_sequence";
-    fn check(value: &str) -> Result<(), String> {
-        sno::parse_slice(value).map(|_| ()).map_err(identity::reason)
+    type Value = (u32, u32);
+    fn read(value: &str) -> Result<(u32, u32), String> {
+        sno::parse_slice(value).map_err(identity::reason)
     }
-    fn take(value: &str) {
-        if let Ok(slice) = sno::parse_slice(value) {
-            PROCESS.0.sno_sequence.set(slice);
-        }
+    fn take(value: (u32, u32)) {
+        PROCESS.0.sno_sequence.set(value);
     }
 }
 
@@ -171,6 +174,7 @@ fn parse_date(value: &str) -> Option<jiff::Timestamp> {
 
 /// Defines all settings, once a process.
 pub fn define() {
+    PROCESS.0.defining.set(true);
     define_text::<GeneratorIdsSetting>(
         c"Generator IDs that this server owns.",
         c"Ranges and lists (0-7, or 16-31,40), or hostname:N for N of them from N times the number that the host's name ends in. No two servers that make IDs for one set of data may share one.",
@@ -196,8 +200,17 @@ pub fn define() {
         GucContext::Sighup,
         GucFlags::UNIT_MS,
     );
+    PROCESS.0.defining.set(false);
     // SAFETY: a plain call with a static string.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
+    for Refusal { setting, value, reason } in PROCESS.0.refused.borrow().iter() {
+        ereport!(
+            WARNING,
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid value for parameter \"{setting}\": \"{value}\""),
+            format!("{reason} No IDs are made until it is mended.")
+        );
+    }
 }
 
 fn define_text<S: TextSetting>(
@@ -205,11 +218,6 @@ fn define_text<S: TextSetting>(
     long: &'static CStr,
     setting: &'static GucSetting<Option<CString>>,
 ) {
-    // SAFETY: the name is a static string; the answer, where there is one, is read at once.
-    let before = unsafe {
-        let value = pg_sys::GetConfigOption(S::NAME.as_ptr(), true, false);
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
-    };
     // SAFETY: both hooks are guarded against panics.
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
@@ -224,11 +232,6 @@ fn define_text<S: TextSetting>(
             None,
         );
     }
-    if let Some(value) = before
-        && let Err(reason) = S::check(&value)
-    {
-        PROCESS.0.refused.borrow_mut().push(Refusal { setting: S::name(), value, reason });
-    }
 }
 
 #[pg_guard]
@@ -237,29 +240,43 @@ unsafe extern "C-unwind" fn check<S: TextSetting>(
     _extra: *mut *mut c_void,
     _source: pg_sys::GucSource::Type,
 ) -> bool {
-    // SAFETY: the caller passes the new value, a string, and takes the detail as format_elog_string
-    // leaves it, in a memory context of its own.
-    unsafe {
-        let checked = match CStr::from_ptr(*value).to_str() {
-            Ok(value) => S::check(value),
-            Err(_) => Err("It is not valid UTF-8.".into()),
-        };
-        if let Err(reason) = checked {
-            let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
-            pg_sys::pre_format_elog_string(0, std::ptr::null());
-            pg_sys::GUC_check_errdetail_string =
-                pg_sys::format_elog_string(c"%s".as_ptr(), reason.as_ptr());
-            return false;
-        }
+    // SAFETY: the caller passes the new value, a string.
+    let value = unsafe { CStr::from_ptr(*value) };
+    let read = match value.to_str() {
+        Ok(value) => S::read(value),
+        Err(_) => Err("It is not valid UTF-8.".into()),
+    };
+    let Err(reason) = read else {
+        return true;
+    };
+    // One that is there already comes again: at every reload, and into every parallel worker.
+    let known = |refusal: &Refusal| {
+        refusal.setting == S::name() && refusal.value.as_bytes() == value.to_bytes()
+    };
+    if PROCESS.0.defining.get() || PROCESS.0.refused.borrow().iter().any(known) {
+        return true;
     }
-    true
+    let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: as the macro GUC_check_errdetail does it; the format takes one string.
+    unsafe {
+        pg_sys::pre_format_elog_string(0, std::ptr::null());
+        pg_sys::GUC_check_errdetail_string =
+            pg_sys::format_elog_string(c"%s".as_ptr(), reason.as_ptr());
+    }
+    false
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra: *mut c_void) {
-    // SAFETY: the caller passes a value that was checked.
+    // SAFETY: the caller passes a string.
     let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
-    S::take(&value);
-    PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != S::name());
+    let mut refused = PROCESS.0.refused.borrow_mut();
+    refused.retain(|refusal| refusal.setting != S::name());
+    match S::read(&value) {
+        Ok(value) => S::take(value),
+        Err(reason) => {
+            refused.push(Refusal { setting: S::name(), value: value.into_owned(), reason });
+        }
+    }
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
 }

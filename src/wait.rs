@@ -16,6 +16,8 @@ const LOOK: Duration = Duration::from_micros(200);
 const LATE: Duration = Duration::from_micros(150);
 /// More than this waits on the latch: it can be woken, where a sleep only ends.
 const SLEEP: Duration = Duration::from_millis(5);
+/// After this the clock is looked at again: it may have been set to where it belongs.
+const LATCH: Duration = Duration::from_millis(100);
 
 /// Returns when the clock reads `until` or later.
 ///
@@ -46,14 +48,14 @@ pub fn until(
         } else if left <= SLEEP {
             std::thread::sleep(left - LATE);
         } else {
-            wait_on_latch(left.min(patience.saturating_sub(watch.elapsed())));
+            wait_on_latch(left.min(LATCH));
         }
         pg_sys::check_for_interrupts!();
     }
 }
 
 fn wait_on_latch(left: Duration) {
-    let millis = left.as_millis().clamp(1, 60_000) as _;
+    let millis = left.as_millis() as _;
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: MyLatch is this process's own.
     unsafe {

@@ -173,21 +173,26 @@ fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, since: Time) -> i6
     range(times, epoch(since)).1.0 as i64
 }
 
-fn format(name: &str) -> Format {
-    Format::from_name(name).ok_or_else(|| Failure::FlakeFormat { format: name.into() }).or_raise()
+// Texts come as bytes: in a database that is not in UTF-8 they need not be a str.
+
+fn format(name: &[u8]) -> Format {
+    std::str::from_utf8(name)
+        .ok()
+        .and_then(Format::from_name)
+        .ok_or_else(|| Failure::FlakeFormat { format: name.into() })
+        .or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn flake_to_text(value: i64, name: &str) -> String {
+fn flake_to_text(value: i64, name: &[u8]) -> String {
     format(name).write(id(value), str::to_owned)
 }
 
 #[pg_extern(sql = false)]
-fn flake_from_text(text: &str, name: &str) -> i64 {
-    let read = format(name).read(text.as_bytes()).map_err(|error| Failure::FlakeText {
-        text: text.into(),
-        format: name.into(),
-        error,
-    });
-    read.or_raise().0 as i64
+fn flake_from_text(text: &[u8], name: &[u8]) -> i64 {
+    let format = format(name);
+    let read = format.read(text);
+    read.map_err(|error| Failure::FlakeText { text: text.into(), format: format.name(), error })
+        .or_raise()
+        .0 as i64
 }

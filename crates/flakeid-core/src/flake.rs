@@ -193,18 +193,21 @@ pub enum Format {
 }
 
 impl Format {
-    pub const NAMES: &str = "decimal, hex, binary, base62, base64";
+    pub const ALL: [Self; 5] = [Self::Decimal, Self::Hex, Self::Binary, Self::Base62, Self::Base64];
 
-    /// The format of this name, as [`Self::NAMES`] spells them.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decimal => "decimal",
+            Self::Hex => "hex",
+            Self::Binary => "binary",
+            Self::Base62 => "base62",
+            Self::Base64 => "base64",
+        }
+    }
+
+    /// The format of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "decimal" => Self::Decimal,
-            "hex" => Self::Hex,
-            "binary" => Self::Binary,
-            "base62" => Self::Base62,
-            "base64" => Self::Base64,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
     const fn base(self) -> u32 {

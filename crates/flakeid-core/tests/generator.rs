@@ -73,20 +73,21 @@ struct Call {
     later: bool,
     within: u64,
     want: u32,
+    /// Which of two settings holds by then.
+    reloaded: bool,
 }
 
 /// A partition that remembers everything.
 struct Model {
     tick_tock: bool,
-    slice: (u32, u32),
-    end: u64,
     last: (At, u32),
     used: BTreeSet<(At, u32)>,
 }
 
 impl Model {
-    fn answer(&mut self, call: &Call) -> Answer {
-        let &Call { now, mut floor, later, within, want } = call;
+    fn answer(&mut self, call: &Call, rules: &Rules) -> Answer {
+        let &Call { now, mut floor, later, within, want, .. } = call;
+        let slice = rules.sequence.0..=rules.sequence.1;
         let ((held, toggle), _) = self.last;
         if now > within {
             return Answer::NewTick;
@@ -95,8 +96,8 @@ impl Model {
             // Stepped back. The other timeline is free where it has nothing from `now` on.
             let had = |&&((_, timeline), _): &&(At, u32)| timeline != toggle;
             let free = self.used.iter().filter(had).all(|&((tick, _), _)| tick < now);
-            if free && START < now && now <= self.end {
-                return self.issue((now, !toggle), want, self.slice.0);
+            if free && START < now && now <= rules.end.0 {
+                return self.issue((now, !toggle), slice.take(want as usize));
             }
         }
         if self.tick_tock && now + LATE < floor.0 {
@@ -105,21 +106,22 @@ impl Model {
             floor = (floor.0 + 1, false);
         }
         let tick = now.max(held).max(floor.0);
-        if tick > self.end {
+        if tick > rules.end.0 {
             return Answer::Ended;
         }
         if tick > now && tick > held {
             return Answer::Wait(tick);
         }
-        let next = (self.slice.0..=self.slice.1).find(|&n| ((tick, toggle), n) > self.last);
-        match next {
-            Some(next) if (tick, toggle) >= floor => self.issue((tick, toggle), want, next),
-            _ => Answer::Wait(tick + 1),
+        let last = self.last;
+        let mut left = slice.filter(|&n| ((tick, toggle), n) > last).peekable();
+        match left.peek().is_some() && (tick, toggle) >= floor {
+            true => self.issue((tick, toggle), left.take(want as usize)),
+            false => Answer::Wait(tick + 1),
         }
     }
 
-    fn issue(&mut self, at: At, want: u32, first: u32) -> Answer {
-        let ids: Vec<_> = (first..=self.slice.1).take(want as usize).map(|n| (at, n)).collect();
+    fn issue(&mut self, at: At, numbers: impl Iterator<Item = u32>) -> Answer {
+        let ids: Vec<_> = numbers.map(|number| (at, number)).collect();
         for &id in &ids {
             assert!(self.used.insert(id), "the model itself repeats {id:?}");
         }
@@ -128,28 +130,32 @@ impl Model {
     }
 }
 
-fn play<S: System>(slice: (u32, u32), end: u64, calls: &[Call]) {
+/// A slice of the sequence, in eighths of what is made of it, and the last tick.
+type Setting = ((u32, u32), u64);
+
+fn play<S: System>(cell: &Cell, settings: &[Setting; 2], calls: &[Call]) {
     let capacity = 1 << S::SEQUENCE_BITS;
     // A slice of the last eight numbers, of all where there are not so many.
     let room = 8.min(capacity);
-    let slice = (capacity - room + slice.0 * room / 8, capacity - room + slice.1 * room / 8);
-    let rules = Rules { sequence: slice, end: Tick(end) };
-    let cell = Cell::after::<S>(Tick(0));
-    cell.begin_after::<S>(Tick(START));
+    let number = |eighth| capacity - room + eighth * room / 8;
+    let rules = settings.map(|((first, last), end)| {
+        let sequence = (number(first), number(last));
+        Rules { sequence, end: Tick(end) }
+    });
     let spent = ((START, false), capacity - 1);
-    let used = BTreeSet::new();
-    let mut model = Model { tick_tock: S::TICK_TOCK, slice, end, last: spent, used };
+    let mut model = Model { tick_tock: S::TICK_TOCK, last: spent, used: BTreeSet::new() };
     for call in calls {
-        let &Call { now, floor, later, within, want } = call;
+        let rules = &rules[usize::from(call.reloaded)];
+        let &Call { now, floor, later, within, want, .. } = call;
         let floor = stamp::<S>(floor);
         let least = if later { floor.next_tick::<S>() } else { floor };
         let pure = (!S::TICK_TOCK && now <= within)
-            .then(|| step::<S>(cell.word(), Tick(now), least, &rules, want));
-        let expected = model.answer(&Call { floor: at::<S>(floor), ..*call });
+            .then(|| step::<S>(cell.word(), Tick(now), least, rules, want));
+        let expected = model.answer(&Call { floor: at::<S>(floor), ..*call }, rules);
 
         let ask = Ask { floor, later, within: Tick(within), want };
         let clock = &mut || Some(Tick(now));
-        let outcome = cell.issue::<S>(ask, &rules, &Gate::open(), SCALE, clock);
+        let outcome = cell.issue::<S>(ask, rules, &Gate::open(), SCALE, clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
         if let Outcome::Wait { until, now: read } = outcome {
             assert!(read == Tick(now) && until > read, "{call:?}: {outcome:?}");
@@ -178,27 +184,25 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let floor_by = prop_oneof![3 => Just(None), 2 => (-3..=3i64, any::<bool>()).prop_map(Some)];
     let within_by = prop_oneof![4 => Just(None), 1 => (-1..=1i64).prop_map(Some)];
     let want = prop_oneof![3 => Just(1), 1 => 1..=10u32, 1 => Just(u32::MAX)];
-    let call = (tick_by, floor_by, any::<bool>(), within_by, want);
+    let reloaded = prop::bool::weighted(0.1);
+    let call = (tick_by, floor_by, any::<bool>(), within_by, want, reloaded);
     prop::collection::vec(call, 1..80).prop_map(|calls| {
         let mut now = START + 3;
-        let call =
-            |(by, floor, later, within, want): (_, Option<(i64, bool)>, _, Option<i64>, _)| {
-                now = now.saturating_add_signed(by);
-                let floor = floor
-                    .map_or((0, false), |(by, timeline)| (now.saturating_add_signed(by), timeline));
-                let within = within.map_or(u64::MAX, |by| now.saturating_add_signed(by));
-                Call { now, floor, later, within, want }
-            };
-        calls.into_iter().map(call).collect()
+        let mut timed = Vec::new();
+        for (by, floor, later, within, want, reloaded) in calls {
+            now = now.saturating_add_signed(by);
+            let from_now = |by| now.saturating_add_signed(by);
+            let floor = floor.map_or((0, false), |(by, timeline)| (from_now(by), timeline));
+            let within = within.map_or(u64::MAX, from_now);
+            timed.push(Call { now, floor, later, within, want, reloaded });
+        }
+        timed
     })
 }
 
-fn slice() -> impl Strategy<Value = (u32, u32)> {
-    (0..8u32, 0..8u32).prop_map(|(a, b)| (a.min(b), a.max(b)))
-}
-
-fn end() -> impl Strategy<Value = u64> {
-    prop_oneof![2 => Just(SCALE.last().0), 1 => START..START + 60]
+fn setting() -> impl Strategy<Value = Setting> {
+    let slice = (0..8u32, 0..8u32).prop_map(|(a, b)| (a.min(b), a.max(b)));
+    (slice, prop_oneof![2 => Just(SCALE.last().0), 1 => START..START + 60])
 }
 
 proptest! {
@@ -206,12 +210,18 @@ proptest! {
 
     #[test]
     fn a_partition_gives_what_the_naive_model_gives(
-        slice in slice(), end in end(), calls in calls()
+        settings in [setting(), setting()], calls in calls()
     ) {
-        play::<Plain2>(slice, end, &calls);
-        play::<TickTock3>(slice, end, &calls);
-        play::<Flake>(slice, end, &calls);
-        play::<TickTock>(slice, end, &calls);
+        fn run<S: System>(settings: &[Setting; 2], calls: &[Call]) {
+            play::<S>(&Cell::after::<S>(Tick(START)), settings, calls);
+            let cell = Cell::after::<S>(Tick(0));
+            cell.begin_after::<S>(Tick(START));
+            play::<S>(&cell, settings, calls);
+        }
+        run::<Plain2>(&settings, &calls);
+        run::<TickTock3>(&settings, &calls);
+        run::<Flake>(&settings, &calls);
+        run::<TickTock>(&settings, &calls);
     }
 
     #[test]

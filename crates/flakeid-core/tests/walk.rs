@@ -105,6 +105,7 @@ fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
     (0..4).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
     // What remains of this tick, rather than what comes in the next.
     assert_eq!(use_up::<Plain>(second, &cells, 100), all_of(1..2));
+    assert_eq!((second.counts.spills, second.counts.exhausted), (1, 1));
     assert_eq!(take::<Plain>(second, &cells, 101), Ok((0, 101, false)));
 }
 

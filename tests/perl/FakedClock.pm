@@ -1,0 +1,79 @@
+# A server whose wall clock a test can step, by libfaketime: every reading of the clock looks into a
+# file. What measures spans of time (the monotonic clock) stays real, as it does when an administrator
+# sets a machine's clock.
+package FakedClock;
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my ($library) = grep { -e $_ } glob '/usr/lib/*/faketime/libfaketime.so.1';
+
+# A server that is set up, with flakeid preloaded and these lines in its configuration, not yet started.
+sub new
+{
+	my ($class, $name, $configuration) = @_;
+	BAIL_OUT('libfaketime is missing; scripts/setup 15 installs it') unless $library;
+
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n$configuration");
+	my $self = bless { node => $node, file => PostgreSQL::Test::Utils::tempdir($name) . '/clock' }, $class;
+	$self->step(0);
+	return $self;
+}
+
+sub node
+{
+	my ($self) = @_;
+	return $self->{node};
+}
+
+# Starts the server. Only it and its children look into the file.
+sub start
+{
+	my ($self) = @_;
+	local %ENV = (
+		%ENV,
+		LD_PRELOAD                    => $library,
+		FAKETIME_TIMESTAMP_FILE       => $self->{file},
+		FAKETIME_NO_CACHE             => 1,
+		FAKETIME_DONT_FAKE_MONOTONIC  => 1,
+		FAKETIME_DONT_RESET           => 1);
+	$self->{node}->start;
+	return;
+}
+
+# From now on the server's clock is this many seconds from the real one. The file is replaced, so that
+# nobody reads half of it.
+sub step
+{
+	my ($self, $seconds) = @_;
+	my $new = "$self->{file}.new";
+	open my $handle, '>', $new or die "could not write $new: $!";
+	printf $handle "%+.3f\n", $seconds;
+	close $handle or die "could not write $new: $!";
+	rename $new, $self->{file} or die "could not replace $self->{file}: $!";
+	return;
+}
+
+# Steps the clock to this moment, in seconds since 1970.
+sub set
+{
+	my ($self, $moment) = @_;
+	$self->step($moment - time());
+	return;
+}
+
+# What the server says the time is, in seconds since 1970.
+sub time_of_server
+{
+	my ($self) = @_;
+	return $self->{node}->safe_psql('postgres', 'SELECT extract(epoch FROM clock_timestamp())');
+}
+
+1;

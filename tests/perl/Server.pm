@@ -1,0 +1,64 @@
+# What several tests ask of a server.
+package Server;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use PostgreSQL::Test::Cluster;
+
+our @EXPORT = qw(error_of session error_in reload_with);
+
+# The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
+sub error_of
+{
+	my ($node, $sql, $database) = @_;
+	my ($stdout, $stderr) = ('', '');
+	$node->psql(
+		$database || 'postgres', "\\set VERBOSITY verbose\n$sql",
+		stdout        => \$stdout,
+		stderr        => \$stderr,
+		on_error_stop => 1);
+	return $stderr;
+}
+
+# A session that stays, and goes on after errors.
+sub session
+{
+	my ($node, $database) = @_;
+	my $session = $node->background_psql($database || 'postgres', on_error_stop => 0);
+	$session->set_query_timer_restart;
+	$session->query_safe('\\set VERBOSITY verbose');
+	return $session;
+}
+
+# As error_of, in a session that stays.
+sub error_in
+{
+	my ($session, $sql) = @_;
+	$session->query($sql);
+	my $error = $session->{stderr};
+	$session->{stderr} = '';
+	return $error;
+}
+
+# Changes settings and reloads. When it returns every session takes them with its next statement: a
+# session begun later has them, and the postmaster tells the others before it begins one.
+sub reload_with
+{
+	my ($node, %settings) = @_;
+	for my $name (sort keys %settings)
+	{
+		$node->safe_psql('postgres', "ALTER SYSTEM SET flakeid.$name = '$settings{$name}'");
+	}
+	$node->reload;
+	for my $name (sort keys %settings)
+	{
+		$node->poll_query_until(
+			'postgres', "SELECT current_setting('flakeid.$name') = '$settings{$name}'")
+		  or die "flakeid.$name did not become $settings{$name}";
+	}
+	return;
+}
+
+1;

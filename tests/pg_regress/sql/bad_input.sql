@@ -1,0 +1,144 @@
+-- Bad input ends in an error with its SQLSTATE, and the session goes on. (What needs another server,
+-- or another version than 15, is tested in tests/t: settings, the clock, binary input.)
+SET timezone TO 'UTC';
+SET datestyle TO ISO;
+
+CREATE FUNCTION pg_temp.refused(expression text, OUT state text, OUT message text, OUT detail text,
+    OUT hint text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'SELECT ' || expression;
+    message := 'accepted';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state := RETURNED_SQLSTATE, message := MESSAGE_TEXT,
+        detail := PG_EXCEPTION_DETAIL, hint := PG_EXCEPTION_HINT;
+END
+$$;
+
+-- text that is no sno: of 0, 15 and 17 characters, in upper case, outside the alphabet, of many bytes
+SELECT input, length(input), refused.state, detail
+FROM unnest(ARRAY[
+    '', ' ', '9q74gok3262so25', '9q74gok3262so2577', '9q74gok3262so257 ', '9Q74GOK3262SO257',
+    '9q74gok3262so25O', '0000000000000000',
+    '1111111111111111', 'yyyyyyyyyyyyyyyy', 'zzzzzzzzzzzzzzzz', '----------------', '9q74gok3-262so25',
+    '9q74gok32 62so25',
+    E'9q74gok3262so25\n', E'9q74gok3262so25\t', E'\\x9q74gok3262so2', 'infinity', 'NULL', repeat('2', 10000)
+]) WITH ORDINALITY AS inputs (long, nr), left(long, 17) AS input,
+     pg_temp.refused(format('%L::sno', long)) AS refused ORDER BY nr;
+SELECT DISTINCT hint FROM unnest('{"",9Q74GOK3262SO257}'::text[]) AS input,
+       pg_temp.refused(format('%L::sno', input));
+-- The text is quoted, whole.
+SELECT message FROM pg_temp.refused($$'9Q74GOK3262SO257'::sno$$);
+SELECT length(message) FROM pg_temp.refused($$repeat('2', 10000)::sno$$);
+SELECT uuid, state, message LIKE 'invalid input syntax for type sno: "_%"' AS message_is_whole
+FROM unnest(ARRAY[
+    '00000000-0000-0000-0000-000000000000', '32323232-3232-3232-3232-323232323200',
+    '01020304-0506-0708-090a-0b0c0d0e0f10', 'c3a4c3a4-c3a4-c3a4-c3a4-c3a4c3a4c3a4',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff', '32323232-3232-3232-3232-323232323279'
+]) AS uuid, pg_temp.refused(format('%L::uuid::sno', uuid));
+
+-- bytes that are no sno
+SELECT bytes, refused.*
+FROM unnest(ARRAY['\x', '\x00', '\x000000000000000000', '\x0000000000000000000000']) AS bytes,
+     pg_temp.refused(format('%L::bytea::sno', bytes)) AS refused;
+
+-- fields out of range
+SELECT expression, refused.* FROM unnest(ARRAY[
+    'sno_next(-1)', 'sno_next(256)', 'sno_next(2147483647)', 'sno_next(-2147483648)',
+    'sno_next_batch(1, -1)', 'sno_next_batch(1, 256)',
+    'sno_encode(now(), -1, 0, 0, 0)', 'sno_encode(now(), 2, 0, 0, 0)', 'sno_encode(now(), 0, -1, 0, 0)',
+    'sno_encode(now(), 0, 256, 0, 0)',
+    'sno_encode(now(), 0, 0, -1, 0)', 'sno_encode(now(), 0, 0, 65536, 0)', 'sno_encode(now(), 0, 0, 0, -1)',
+    'sno_encode(now(), 0, 0, 0, 65536)',
+    'sno_at(now(), -1)', 'sno_at(now(), 256)', 'sno_at(now(), 0, -1)',
+    'flake_encode(now(), -1, 0, 0)', 'flake_encode(now(), 32, 0, 0)', 'flake_encode(now(), 0, -1, 0)',
+    'flake_encode(now(), 0, 32, 0)',
+    'flake_encode(now(), 0, 0, -1)', 'flake_encode(now(), 0, 0, 4096)', 'flake_at(now(), -1)',
+    'flake_at(now(), -9223372036854775808)',
+    'flake_next_batch(-1)', 'flake_next_batch(-2147483648)', 'sno_next_batch(-1)'
+]) AS expression, pg_temp.refused(expression) AS refused;
+
+-- times before the first and after the last
+SELECT expression, refused.state, detail FROM unnest(ARRAY[
+    $$flake_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0)$$,
+    $$flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0)$$,
+    $$flake_encode('infinity', 0, 0, 0)$$, $$flake_encode('-infinity', 0, 0, 0)$$,
+    $$flake_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0)$$,
+    $$flake_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0)$$,
+    $$flake_encode('2019-12-31', 0, 0, 0, '2020-01-01')$$,
+    $$flake_encode('now', 0, 0, 0, '2110-01-01')$$, $$flake_decode(1, '1969-12-31')$$,
+    $$flake_timestamp(1, '2110-01-01')$$,
+    $$flake_timestamp(1, 'infinity')$$, $$flake_timestamp(1, '-infinity')$$,
+    $$flake_min(now(), 'infinity')$$, $$flake_max(now(), '1969-01-01')$$,
+    $$flake_range_min('(,)', 'infinity')$$, $$flake_range_max('(,)', '-infinity')$$,
+    $$flake_between(1, now(), now(), 'infinity')$$,
+    $$flake_within(1, 'empty', 'infinity')$$, $$flake_before(1, now(), 'infinity')$$,
+    $$flake_after(1, now(), 'infinity')$$,
+    $$flake_at('1969-12-31')$$, $$flake_at('infinity')$$, $$flake_at(now(), 0, '2110-01-01')$$,
+    $$sno_encode('2009-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$,
+    $$sno_encode('2079-09-07 15:47:35.552+00', 0, 0, 0, 0)$$,
+    $$sno_encode('infinity', 0, 0, 0, 0)$$, $$sno_encode('-infinity', 0, 0, 0, 0)$$,
+    $$sno_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0, 0)$$,
+    $$sno_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$, $$sno_at('2009-12-31')$$,
+    $$sno_at('2080-01-01')$$, $$sno_at('-infinity')$$
+]) AS expression, pg_temp.refused(expression) AS refused;
+-- Bounds take them all.
+SELECT flake_min(t) = flake_min(t, 'epoch') AND flake_max(t) = flake_max(t, 'epoch') AS flake, sno_min(t),
+       sno_max(t)
+FROM unnest('{-infinity,4714-11-24 00:00:00+00 BC,infinity,294276-12-31 23:59:59.999999+00}'::timestamptz[]) AS t;
+
+-- flakes as text
+SELECT expression, refused.* FROM unnest(ARRAY[
+    $$flake_to_text(1, '')$$, $$flake_to_text(1, 'HEX')$$, $$flake_from_text('1', 'octal')$$,
+    $$flake_from_text('', 'decimal')$$, $$flake_from_text('', 'base64')$$,
+    $$flake_from_text('-1', 'decimal')$$, $$flake_from_text('1.0', 'decimal')$$,
+    $$flake_from_text('g', 'hex')$$, $$flake_from_text('0x1', 'hex')$$,
+    $$flake_from_text('2', 'binary')$$, $$flake_from_text('-', 'base62')$$,
+    $$flake_from_text('18446744073709551616', 'decimal')$$,
+    $$flake_from_text('1ffffffffffffffff', 'hex')$$, $$flake_from_text(repeat('1', 65), 'binary')$$,
+    $$flake_from_text('LygHa16AHYG', 'base62')$$,
+    $$flake_from_text(repeat('z', 100), 'base62')$$, $$flake_from_text('BXDOxnfZflk', 'base64')$$,
+    $$flake_from_text('BXDOxnfZflk==', 'base64')$$,
+    $$flake_from_text('BXDO-nfZflk=', 'base64')$$, $$flake_from_text('BXDOxnfZfll=', 'base64')$$,
+    $$flake_from_text('============', 'base64')$$
+]) AS expression, pg_temp.refused(expression) AS refused;
+
+-- settings are the server's: no session may change them
+SELECT expression, refused.* FROM unnest(ARRAY[
+    $$set_config('flakeid.generator_ids', '9', false)$$, $$set_config('flakeid.epoch', '2020-01-01', true)$$,
+    $$set_config('flakeid.sno_sequence', '0-3', false)$$,
+    $$set_config('flakeid.max_clock_wait', '0', false)$$,
+    $$set_config('flakeid.no_such', '1', false)$$
+]) AS expression, pg_temp.refused(expression) AS refused;
+
+-- Errors outside of any function, in a transaction with a way back, and in one without.
+\set VERBOSITY sqlstate
+SELECT 'nonsense'::sno;
+SELECT sno_next(256);
+SELECT flake_encode('infinity', 0, 0, 0);
+SELECT flake_next_batch(-1);
+BEGIN;
+SAVEPOINT before;
+SELECT sno_next(-1);
+SELECT sno_next();
+ROLLBACK TO before;
+SELECT count(sno_next());
+SELECT flake_from_text('?', 'hex');
+COMMIT;
+\set VERBOSITY default
+
+-- A row's error in the middle of many leaves what was made before distinct from what is made after.
+CREATE TEMP TABLE made (id bigint PRIMARY KEY, other sno UNIQUE);
+DO $$
+BEGIN
+    FOR i IN 1..100 LOOP
+        BEGIN
+            INSERT INTO made SELECT flake_next(), sno_next(CASE WHEN n = i THEN 256 ELSE 0 END)
+            FROM generate_series(1, 50) AS n;
+        EXCEPTION WHEN numeric_value_out_of_range THEN
+            INSERT INTO made VALUES (flake_next(), sno_next());
+        END;
+    END LOOP;
+END
+$$;
+SELECT count(*) FROM made;

@@ -1,0 +1,129 @@
+-- What the extension declares, asked of the catalogs: every object complete, and the checks of
+-- PostgreSQL's own opr_sanity and type_sanity that can apply.
+
+CREATE TEMP VIEW member AS
+SELECT classid, objid FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid');
+CREATE TEMP VIEW function AS
+SELECT pg_proc.*, pg_proc.oid::regprocedure AS signature
+FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid;
+CREATE TEMP VIEW operator AS
+SELECT pg_operator.*, pg_operator.oid::regoperator AS signature
+FROM pg_operator JOIN member ON classid = 'pg_operator'::regclass AND objid = pg_operator.oid;
+
+SELECT classid::regclass::text AS catalog, count(*) FROM member
+WHERE classid <> 'pg_type'::regclass GROUP BY catalog ORDER BY catalog;
+
+-- comments -----------------------------------------------------------------------------------------
+
+SELECT signature AS function_without_comment FROM function WHERE obj_description(oid, 'pg_proc') IS NULL;
+SELECT signature AS operator_without_comment FROM operator WHERE obj_description(oid, 'pg_operator') IS NULL;
+SELECT pg_describe_object(classid, objid, 0) AS other_without_comment
+FROM member
+WHERE classid IN ('pg_cast'::regclass, 'pg_opclass'::regclass)
+    AND obj_description(objid, classid::regclass::name) IS NULL
+   OR classid = 'pg_type'::regclass AND obj_description(objid, 'pg_type') IS NULL
+      AND NOT EXISTS (SELECT FROM pg_type AS element WHERE element.typarray = objid);
+SELECT obj_description(oid, 'pg_extension') IS NOT NULL AS extension_has_comment FROM pg_extension
+WHERE extname = 'flakeid';
+
+-- volatility, strictness, parallel safety ----------------------------------------------------------
+
+-- Makers of IDs, and what tells of the session, are volatile; what reads a setting is stable.
+SELECT provolatile, signature::text COLLATE "C" AS function FROM function
+WHERE provolatile <> 'i' ORDER BY provolatile, function;
+-- Not strict: those with a SQL body that would not be inlined otherwise, and the aggregates.
+SELECT prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql') AS in_sql, prokind,
+       signature::text COLLATE "C" AS function
+FROM function WHERE NOT proisstrict ORDER BY function;
+SELECT proparallel, signature FROM function WHERE proparallel <> 's';
+-- A leakproof function tells nothing of its arguments: comparison and hash raise no error.
+SELECT string_agg(proname, ' ' ORDER BY proname COLLATE "C") AS leakproof FROM function WHERE proleakproof;
+SELECT signature AS defined_by_owner_rights FROM function WHERE prosecdef;
+
+-- types --------------------------------------------------------------------------------------------
+
+SELECT typname, typinput, typoutput, typreceive, typsend, typisdefined, typarray <> 0 AS has_array
+FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0;
+SELECT signature AS io_function_not_immutable_or_strict
+FROM function WHERE proname IN ('sno_in', 'sno_out', 'sno_recv', 'sno_send')
+    AND NOT (provolatile = 'i' AND proisstrict);
+
+-- operators ----------------------------------------------------------------------------------------
+
+SELECT oprname, count(*), string_agg(types, ', ' ORDER BY types COLLATE "C")
+FROM operator, format('%s %s', oprleft::regtype, oprright::regtype) AS types
+GROUP BY oprname ORDER BY oprname COLLATE "C";
+-- Every operator has a commutator and estimators, every comparison a negator.
+SELECT signature AS incomplete FROM operator
+WHERE oprcom = 0 OR oprrest = 0 OR oprjoin = 0 OR oprnegate = 0 AND oprname NOT IN ('<@', '@>');
+-- No shells are left over.
+SELECT signature AS shell FROM operator WHERE oprcode = 0 OR oprresult = 0;
+-- A commutator takes the arguments the other way round, gives the same, and names this one in turn.
+SELECT a.signature, b.oid::regoperator AS commutator
+FROM operator AS a JOIN pg_operator AS b ON a.oprcom = b.oid
+WHERE a.oprleft <> b.oprright OR a.oprright <> b.oprleft OR a.oprresult <> b.oprresult OR b.oprcom <> a.oid;
+-- A negator takes the same arguments, and names this one in turn.
+SELECT a.signature, b.oid::regoperator AS negator
+FROM operator AS a JOIN pg_operator AS b ON a.oprnegate = b.oid
+WHERE a.oprleft <> b.oprleft OR a.oprright <> b.oprright OR a.oprresult <> 'bool'::regtype
+    OR b.oprresult <> 'bool'::regtype
+   OR b.oprnegate <> a.oid OR a.oid = b.oid;
+-- An operator and its function agree on types.
+SELECT o.signature, p.oid::regprocedure AS function FROM operator AS o JOIN pg_proc AS p ON p.oid = o.oprcode
+WHERE (o.oprleft, o.oprright, o.oprresult) 
+    IS DISTINCT FROM (p.proargtypes[0], p.proargtypes[1], p.prorettype);
+-- An operator's function is as strict and as immutable as its negator's and its commutator's.
+SELECT a.signature, b.oid::regoperator AS other
+FROM operator AS a JOIN pg_operator AS b ON b.oid IN (a.oprcom, a.oprnegate)
+JOIN pg_proc AS pa ON pa.oid = a.oprcode JOIN pg_proc AS pb ON pb.oid = b.oprcode
+WHERE pa.provolatile <> pb.provolatile;
+-- What may be hashed or merged is = of an operator family of that kind, and its function is immutable.
+SELECT signature AS hashes_or_merges_without_family FROM operator AS o
+WHERE oprcanhash AND NOT EXISTS (SELECT FROM pg_amop JOIN pg_am ON pg_am.oid = amopmethod
+        WHERE amname = 'hash' AND amopopr = o.oid AND amopstrategy = 1)
+   OR oprcanmerge AND NOT EXISTS (SELECT FROM pg_amop JOIN pg_am ON pg_am.oid = amopmethod
+        WHERE amname = 'btree' AND amopopr = o.oid AND amopstrategy = 3);
+SELECT signature AS hashes_or_merges FROM operator WHERE oprcanhash OR oprcanmerge;
+-- Estimators are those of the operator's kind.
+SELECT oprname, oprrest, oprjoin, count(*)
+FROM operator GROUP BY oprname, oprrest, oprjoin ORDER BY oprname COLLATE "C";
+
+-- operator classes ---------------------------------------------------------------------------------
+
+SELECT amname, opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
+FROM pg_opclass AS c JOIN member ON classid = 'pg_opclass'::regclass AND objid = c.oid
+JOIN pg_am ON pg_am.oid = opcmethod
+ORDER BY amname;
+SELECT amname, opfname, amopstrategy, amopopr::regoperator, amoppurpose
+FROM pg_amop JOIN pg_opfamily AS f ON f.oid = amopfamily JOIN pg_am ON pg_am.oid = opfmethod
+WHERE amoplefttype = 'sno'::regtype ORDER BY amname, amopstrategy;
+SELECT amname, amprocnum, amproc::regprocedure
+FROM pg_amproc JOIN pg_opfamily AS f ON f.oid = amprocfamily JOIN pg_am ON pg_am.oid = opfmethod
+WHERE amproclefttype = 'sno'::regtype ORDER BY amname, amprocnum;
+
+-- aggregates ---------------------------------------------------------------------------------------
+
+SELECT aggfnoid::regprocedure, aggtransfn, aggcombinefn, aggsortop::regoperator, aggtranstype::regtype,
+       proparallel
+FROM pg_aggregate JOIN function ON function.oid = aggfnoid ORDER BY aggfnoid::regprocedure::text;
+
+-- settings -----------------------------------------------------------------------------------------
+
+SELECT name, setting, unit, context, vartype FROM pg_settings
+WHERE name LIKE 'flakeid.%' ORDER BY name COLLATE "C";
+SELECT name AS without_description FROM pg_settings
+WHERE name LIKE 'flakeid.%' AND (short_desc = '' OR extra_desc IS NULL);
+
+-- leaving ------------------------------------------------------------------------------------------
+
+-- The extension goes as a whole and comes back, and can be put into any schema.
+BEGIN;
+DROP EXTENSION flakeid;
+SELECT count(*) AS left_over FROM pg_proc WHERE probin LIKE '%flakeid%';
+CREATE SCHEMA ids;
+CREATE EXTENSION flakeid SCHEMA ids;
+SELECT ids.sno_min('2010-01-01 00:00:00+00') OPERATOR(ids.<) timestamptz '2010-01-01 00:00:00.004+00' AS elsewhere;
+SELECT ids.flake_between(1, 'epoch', 'epoch') AS elsewhere;
+ROLLBACK;

@@ -1,0 +1,162 @@
+-- IDs in tables as they are used: defaults, keys, arrays, composites, JSON, COPY.
+SET timezone TO 'UTC';
+SET datestyle TO ISO;
+
+-- defaults and keys --------------------------------------------------------------------------------
+
+CREATE TABLE customer (id bigint DEFAULT flake_next() PRIMARY KEY, name text UNIQUE);
+CREATE TABLE purchase (
+    id sno DEFAULT sno_next(7) PRIMARY KEY,
+    customer bigint NOT NULL REFERENCES customer ON DELETE CASCADE,
+    part_of sno REFERENCES purchase,
+    amount integer
+);
+INSERT INTO customer (name) VALUES ('a'), ('b'), ('c');
+INSERT INTO customer (name) VALUES ('d') RETURNING id > (SELECT max(id) FROM customer) AS later, name;
+WITH made AS (
+    INSERT INTO purchase (customer, amount) SELECT id, amount
+    FROM customer, generate_series(1, 3) AS amount RETURNING id
+)
+SELECT meta, count(*) FROM made, sno_decode(made.id) GROUP BY meta;
+INSERT INTO purchase (customer, part_of, amount) SELECT customer, id, 0 FROM purchase WHERE amount = 3;
+
+SELECT count(*), count(DISTINCT id) AS distinct_ids, count(part_of) FROM purchase;
+SELECT name, count(*), sum(amount)
+FROM customer JOIN purchase ON customer = customer.id GROUP BY customer.id ORDER BY customer.id;
+-- By ID is by time of making.
+SELECT string_agg(name, '' ORDER BY id) FROM customer;
+
+-- A key that is not there, one that is, and one that is referred to.
+\set VERBOSITY terse
+INSERT INTO purchase (customer) VALUES (1);
+INSERT INTO purchase (customer, part_of) SELECT id, '2222222222222222' FROM customer LIMIT 1;
+INSERT INTO purchase VALUES ('2222222222222222', (SELECT min(id) FROM customer), NULL, 1);
+INSERT INTO purchase VALUES ('2222222222222222', (SELECT min(id) FROM customer), NULL, 2);
+INSERT INTO purchase VALUES ('2222222222222222', (SELECT min(id) FROM customer), NULL, 2)
+    ON CONFLICT DO NOTHING RETURNING id;
+INSERT INTO purchase VALUES ('2222222222222222', (SELECT min(id) FROM customer), NULL, 2)
+    ON CONFLICT (id) DO UPDATE SET amount = purchase.amount + excluded.amount RETURNING id, amount;
+INSERT INTO purchase VALUES (NULL, (SELECT min(id) FROM customer), NULL, 2);
+DELETE FROM customer WHERE name = 'b';
+SELECT count(*) FROM purchase;
+-- An ID taken for a row that was then refused is gone, as a sequence's number is.
+INSERT INTO customer (name) VALUES ('a');
+UPDATE customer SET id = flake_next() WHERE name = 'd';
+\set VERBOSITY default
+MERGE INTO customer USING (VALUES ('a'), ('e')) AS new (name) ON customer.name = new.name
+    WHEN MATCHED THEN UPDATE SET name = upper(customer.name) WHEN NOT MATCHED THEN INSERT (name) VALUES (new.name);
+SELECT string_agg(name, '' ORDER BY id) FROM customer WHERE name <> 'd';
+DROP TABLE purchase, customer;
+
+-- values of type sno wherever values go ------------------------------------------------------------
+
+CREATE TABLE holder (nr integer, id sno, ids sno[]);
+INSERT INTO holder VALUES
+    (1, '9q74gok3262so257', '{2222222222222222,NULL,xxxxxxxxxxxxxxxx}'), (2, NULL, NULL), (3, '9q74gok3262so257', '{}'),
+    (4, '2222222222222222', '{{2222222222222223,2222222222222224},{2222222222222225,2222222222222226}}');
+SELECT * FROM holder ORDER BY nr;
+SELECT nr, ids[1], ids[2:3], array_length(ids, 1), ids || id AS more FROM holder WHERE nr <> 4 ORDER BY nr;
+SELECT nr, element FROM holder, unnest(ids) AS element ORDER BY nr, element NULLS LAST;
+SELECT nr FROM holder WHERE '2222222222222222' = ANY (ids);
+SELECT nr FROM holder WHERE id = ANY ('{9q74gok3262so257,xxxxxxxxxxxxxxxx}') ORDER BY nr;
+SELECT nr FROM holder WHERE ids @> '{xxxxxxxxxxxxxxxx}' ORDER BY nr;
+SELECT '{2222222222222222,2222222222222223}'::sno[] < '{2222222222222222,2222222222222224}'::sno[] AS less,
+       '{2222222222222222}'::sno[] = '{2222222222222222}'::sno[] AS equal;
+SELECT '{2222222222222222,nonsense}'::sno[];
+SELECT array_agg(id ORDER BY id) FROM holder;
+
+SELECT DISTINCT id FROM holder ORDER BY id;
+SELECT id, count(*) FROM holder GROUP BY id ORDER BY id NULLS FIRST;
+SELECT id FROM holder UNION SELECT 'xxxxxxxxxxxxxxxx' ORDER BY id;
+SELECT id FROM holder EXCEPT SELECT sno '2222222222222222' ORDER BY id;
+SELECT nr, lag(id) OVER (ORDER BY nr), coalesce(id, 'xxxxxxxxxxxxxxxx'), nullif(id, '2222222222222222')
+FROM holder ORDER BY nr;
+SELECT nr FROM holder WHERE id IS NULL;
+SELECT greatest(sno '2222222222222222', '2222222222222223'),
+       least(sno '2222222222222222', NULL, '2222222222222223');
+
+CREATE TYPE pair AS (first sno, second sno);
+SELECT row('2222222222222222', NULL)::pair, ('(2222222222222222,xxxxxxxxxxxxxxxx)'::pair).second,
+       row(sno '2222222222222222', 1) < row(sno '2222222222222222', 2) AS less;
+SELECT record_image_eq(row(sno '2222222222222222'), row(sno '2222222222222222')) AS same_image;
+CREATE DOMAIN early AS sno CHECK (VALUE < timestamptz '2020-01-01 00:00:00+00');
+SELECT early '2222222222222222';
+SELECT early 'xxxxxxxxxxxxxxxx';
+CREATE TYPE sno_range AS RANGE (SUBTYPE = sno);
+SELECT '[2222222222222222,2222222222222229)'::sno_range @> sno '2222222222222228' AS holds,
+       '[2222222222222222,2222222222222222)'::sno_range AS empty;
+DROP DOMAIN early;
+DROP TYPE sno_range, pair;
+
+SELECT to_jsonb(id) AS jsonb, to_json(ids) AS json, jsonb_build_object('id', id) AS object,
+       jsonb_agg(id) OVER () AS array FROM holder WHERE nr = 1;
+SELECT to_jsonb(holder) FROM holder WHERE nr = 4;
+SELECT * FROM jsonb_populate_record(NULL::holder,
+       '{"nr": 5, "id": "9q74gok3262so257", "ids": ["2222222222222222"]}');
+SELECT * FROM jsonb_to_recordset('[{"id": "9q74gok3262so257"}, {"id": null}]') AS rows (id sno);
+SELECT * FROM jsonb_populate_record(NULL::holder, '{"id": "nonsense"}');
+SELECT quote_literal(id), format('%s %L', id, id), concat(id, '!') FROM holder WHERE nr = 1;
+
+-- ten bytes between columns of other alignments, in a row that is toasted or compressed elsewhere
+CREATE TABLE mixed (a boolean, id sno, b bigint, other sno, c text);
+INSERT INTO mixed SELECT true, sno_encode('2026-07-01', 0, n, 0, 0), n, sno_encode('2026-07-01', 1, n, 0, 0),
+    repeat(md5(n::text), 500)
+FROM generate_series(0, 255) AS n;
+SELECT count(*) FILTER (WHERE (sno_decode(id)).meta = b AND (sno_decode(other)).meta = b
+       AND (sno_decode(other)).tick = 1) AS whole FROM mixed;
+ALTER TABLE mixed ADD made sno DEFAULT '9q74gok3262so257';
+SELECT DISTINCT made FROM mixed;
+ALTER TABLE mixed ALTER made TYPE text;
+ALTER TABLE mixed ALTER made DROP DEFAULT, ALTER made TYPE uuid USING made::uuid;
+ALTER TABLE mixed ALTER made TYPE sno USING made::sno;
+SELECT DISTINCT made FROM mixed;
+DROP TABLE mixed;
+
+-- COPY ---------------------------------------------------------------------------------------------
+
+COPY holder TO STDOUT;
+COPY (SELECT nr, id FROM holder ORDER BY nr) TO STDOUT (FORMAT csv, NULL 'nothing');
+CREATE TABLE copied (id sno, nr integer DEFAULT 0);
+COPY copied (id) FROM STDIN;
+9q74gok3262so257
+\N
+2222222222222222
+\.
+COPY copied FROM STDIN (FORMAT csv);
+xxxxxxxxxxxxxxxx,1
+,2
+\.
+SELECT * FROM copied ORDER BY id, nr;
+COPY copied (id) FROM STDIN;
+9q74gok3262so257
+9Q74GOK3262SO257
+\.
+SELECT count(*) FROM copied;
+DROP TABLE copied, holder;
+
+-- functions and cursors ----------------------------------------------------------------------------
+
+CREATE FUNCTION pg_temp.next_of(meta integer) RETURNS sno LANGUAGE plpgsql AS $$
+DECLARE
+    id sno;
+BEGIN
+    id := sno_next(meta);
+    RETURN id;
+END
+$$;
+SELECT (sno_decode(pg_temp.next_of(9))).meta;
+BEGIN;
+DECLARE ten CURSOR FOR SELECT (sno_decode(id)).meta, n
+FROM (SELECT sno_next_batch(10, 5) AS id, generate_series(1, 10) AS n) AS made;
+FETCH 2 FROM ten;
+MOVE 3 IN ten;
+FETCH 1 FROM ten;
+CLOSE ten;
+-- Cut short by an error and by the transaction's end, a batch leaves nothing behind.
+DECLARE cut CURSOR FOR SELECT flake_next_batch(2000000000);
+MOVE 2 IN cut;
+SAVEPOINT here;
+SELECT flake_next_batch(5) / 0;
+ROLLBACK TO here;
+SELECT count(*) FROM flake_next_batch(3);
+COMMIT;

@@ -1,0 +1,175 @@
+# Ten million IDs of each system from eight sessions at once, in two databases, with parallel workers
+# and batches among them: none comes twice, and each session's rise strictly in the order of making.
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $each = 1_250_000;
+my $dir  = PostgreSQL::Test::Utils::tempdir('concurrency');
+
+my $node = PostgreSQL::Test::Cluster->new('concurrency');
+$node->init;
+$node->append_conf('postgresql.conf', <<"END");
+shared_preload_libraries = 'flakeid'
+shared_buffers = '256MB'
+work_mem = '1GB'
+autovacuum = off
+synchronize_seqscans = off
+min_parallel_table_scan_size = 0
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+max_parallel_workers_per_gather = 2
+END
+$node->start;
+
+# All snos have one meta, so that it can't tell two of them apart that are otherwise the same.
+my %system = (
+	flake => { type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(1000)' },
+	sno   => { type => 'sno',    next => 'sno_next(7)',  batch => 'sno_next_batch(1000, 7)' },
+);
+my @systems = sort keys %system;
+
+# What a session does for each system; `nr` says in which order it got its IDs.
+my %way = (
+	single => "CREATE UNLOGGED TABLE %TABLE% AS SELECT nr, %NEXT% AS id FROM generate_series(1, $each) AS nr",
+	batch  => 'CREATE UNLOGGED TABLE %TABLE% AS SELECT before + generate_series(1, 1000) AS nr, %BATCH% AS id'
+	  . " FROM generate_series(0, $each - 1, 1000) AS before",
+	insert => "CREATE UNLOGGED TABLE %TABLE% (nr integer, id %TYPE% DEFAULT %NEXT%);"
+	  . "INSERT INTO %TABLE% (nr) SELECT generate_series(1, $each)",
+	# Workers don't say in which order they get theirs.
+	parallel => 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF)'
+	  . 'CREATE UNLOGGED TABLE %TABLE% AS SELECT NULL::bigint AS nr, %NEXT% AS id FROM source',
+);
+my @sessions = (
+	[ 1, 'postgres', 'single' ], [ 2, 'postgres', 'parallel' ],
+	[ 3, 'postgres', 'batch' ],  [ 4, 'postgres', 'single' ],
+	[ 5, 'postgres', 'insert' ], [ 6, 'postgres', 'parallel' ],
+	[ 7, 'other', 'single' ],    [ 8, 'other', 'batch' ],
+);
+
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
+$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source AS SELECT generate_series(1, $each)");
+
+# The same statement in several sessions at once; their outputs.
+sub at_once
+{
+	my (@work) = @_;
+	my (@runs, @outputs);
+	for my $i (0 .. $#work)
+	{
+		my ($database, $sql) = @{ $work[$i] };
+		my $file = "$dir/work_$i.sql";
+		append_to_file($file, $sql);
+		push @runs,
+		  IPC::Run::start(
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', $file ],
+			'<', \undef, '>&', \$outputs[$i],
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	}
+	for my $i (0 .. $#runs)
+	{
+		$runs[$i]->finish or die "session $i failed:\n$outputs[$i]";
+	}
+	unlink glob "$dir/work_*.sql";
+	return @outputs;
+}
+
+# They begin together.
+my $begin = time() + 1.5;
+my @outputs = at_once(
+	map {
+		my ($session, $database, $way) = @$_;
+		my $sql = "SELECT pg_sleep_until(to_timestamp($begin));\n";
+		for my $name (@systems)
+		{
+			my ($statement, $system) = ($way{$way}, $system{$name});
+			my $table = "${name}_$session";
+			$statement =~ s/%TABLE%/$table/g;
+			$statement =~ s/%(\w+)%/$system->{lc $1}/g;
+			$sql .= "$statement;\n";
+		}
+		[ $database, $sql ]
+	} @sessions);
+note sprintf '%.1f s to make them', time() - $begin;
+
+for (grep { $_->[2] eq 'parallel' } @sessions)
+{
+	my $plan = $outputs[ $_->[0] - 1 ];
+	for my $name (@systems)
+	{
+		like(
+			$plan,
+			qr/Workers\ Launched:\ [12]\n
+			.*?Parallel\ Seq\ Scan\ on\ public\.source\ [^\n]*\n
+			\s+Output:\ [^\n]*${name}_next\([^\n]*\n
+			(?:\s+Worker\ \d+:\ +actual\ [^\n]*\n)*?\s+Worker\ \d+:\ +actual\ rows=[1-9]/sx,
+			"workers made $name IDs in session $_->[0]");
+	}
+}
+
+# A seq scan reads rows in the order in which the one session wrote them; that `nr` rises shows it.
+my @rises = at_once(
+	map {
+		my $database = $_;
+		my $sql      = "SET max_parallel_workers_per_gather = 0;\n";
+		for (grep { $_->[1] eq $database && $_->[2] ne 'parallel' } @sessions)
+		{
+			my $session = $_->[0];
+			$sql .= "SELECT '$_', $session, count(*) FILTER (WHERE nr <= nr_before),"
+			  . ' count(*) FILTER (WHERE id <= id_before) FROM'
+			  . ' (SELECT nr, id, lag(nr) OVER () AS nr_before, lag(id) OVER () AS id_before'
+			  . " FROM ${_}_$session) AS made;\n"
+			  for @systems;
+		}
+		[ $database, $sql ]
+	} 'postgres', 'other');
+
+# What was made in the other database comes here, by binary COPY.
+for my $name (@systems)
+{
+	for my $session (map { $_->[0] } grep { $_->[1] eq 'other' } @sessions)
+	{
+		my $table = "${name}_$session";
+		$node->safe_psql('postgres', "CREATE UNLOGGED TABLE $table (id $system{$name}{type})");
+		IPC::Run::run(
+			[ 'psql', '-XAtq', '-d', $node->connstr('other'), '-c', "COPY $table (id) TO STDOUT (FORMAT binary)" ],
+			'|', [ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', "COPY $table FROM STDIN (FORMAT binary)" ])
+		  or die "could not copy $table";
+	}
+}
+
+my @unions = at_once(
+	map {
+		my $name = $_;
+		my $union = join ' UNION ALL ', map { "SELECT $_->[0] AS session, id FROM ${name}_$_->[0]" } @sessions;
+		my $sql = "SET max_parallel_workers_per_gather = 0;\n"
+		  . "SELECT max(first) < min(last) FROM (SELECT session, min(${name}_timestamp(id)) AS first,"
+		  . " max(${name}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
+		  . "SELECT count(*), count(DISTINCT id) FROM ($union) AS made;\n";
+		[ 'postgres', $sql ]
+	} @systems);
+note sprintf '%.1f s in all', time() - $begin;
+
+my $total = $each * @sessions;
+for my $i (0 .. $#systems)
+{
+	my $name = $systems[$i];
+	for (grep { $_->[2] ne 'parallel' } @sessions)
+	{
+		my ($session, $database, $way) = @$_;
+		like(
+			"@rises", qr/^ ?$name\|$session\|0\|0$/m,
+			"the $name IDs of session $session ($way, in $database) rise strictly");
+	}
+	like($unions[$i], qr/^t$/m, "all sessions were making $name IDs at once");
+	like($unions[$i], qr/^$total\|$total$/m, "no duplicate in $total $name IDs");
+}
+
+$node->stop;
+done_testing();

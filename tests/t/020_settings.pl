@@ -1,0 +1,270 @@
+# Settings: a bad value is refused where it is set, with the reason, and stands in the way of new IDs
+# where it was there before the server could refuse it; a good one holds from the next statement on.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Sys::Hostname qw(hostname);
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('settings');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, session text, id bigint)');
+
+# refused where it is set -------------------------------------------------------------------------------
+
+my %bad = (
+	generator_ids => [
+		[ ''             => 'A number is missing.' ],
+		[ '1,,2'         => 'A number is missing.' ],
+		[ '-1'           => 'A number is missing.' ],
+		[ 'seven'        => '"seven" is not a number.' ],
+		[ '1.5'          => '"1.5" is not a number.' ],
+		[ '1-2-3'        => '"2-3" is not a number.' ],
+		[ '7-3'          => 'In "7-3" the first is above the last.' ],
+		[ '1,2,1'        => '1 is named twice.' ],
+		[ '0-7,7'        => '7 is named twice.' ],
+		[ '65536'        => '"65536" is above 65535, the largest.' ],
+		[ '0-64'         => 'A server may own at most 64 generator IDs.' ],
+		[ 'hostname:0'   => 'A number is missing.' ],
+		[ 'hostname:65'  => 'A server may own at most 64 generator IDs.' ],
+		[ 'zookeeper:8'  => '"zookeeper" is not a source of generator IDs; "hostname" is.' ],
+	],
+	epoch => [
+		[ ''             => '"" is neither "unix", nor milliseconds since 1970' ],
+		[ 'yesterday'    => '"yesterday" is neither "unix"' ],
+		[ '2020-13-01'   => '"2020-13-01" is neither "unix"' ],
+		[ '2020-01-01T00:00:00' => '"2020-01-01T00:00:00" is neither "unix"' ],
+		[ '1969-12-31'   => 'The epoch must lie between 1970-01-01 00:00:00+00 and 2109-05-15 07:35:11.103+00.' ],
+		[ '2110-01-01'   => 'The epoch must lie between' ],
+		[ '4398046511104' => 'The epoch must lie between' ],
+		[ '99999999999999999999' => 'The epoch must lie between' ],
+	],
+	sno_sequence => [
+		[ ''        => '"" is not a range such as 0-32767.' ],
+		[ '7'       => '"7" is not a range such as 0-32767.' ],
+		[ '0-65536' => '"65536" is above 65535, the largest.' ],
+		[ '9-3'     => 'In "9-3" the first is above the last.' ],
+		[ '0-2'     => 'The range must hold at least 4 numbers.' ],
+		[ 'a-7'     => '"a" is not a number.' ],
+	],
+	max_clock_wait => [ [ '-1' => '' ], [ '1 mile' => '' ] ],
+);
+for my $name (sort keys %bad)
+{
+	for (@{ $bad{$name} })
+	{
+		my ($value, $reason) = @$_;
+		my $error = error_of($node, "ALTER SYSTEM SET flakeid.$name = '$value'");
+		like(
+			$error, qr/ERROR:  22023: .*flakeid\.$name.*(?:\n.*)*\Q$reason\E/,
+			"$name = '$value' is refused with the reason");
+	}
+}
+
+my $user = "SET SESSION AUTHORIZATION ordinary; ";
+$node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
+for my $name (sort keys %bad)
+{
+	like(
+		error_of($node, "${user}SET flakeid.$name = '1'"), qr/ERROR:  55P02/,
+		"an ordinary user cannot set $name");
+	like(
+		error_of($node, "${user}ALTER ROLE ordinary SET flakeid.$name = '1'"), qr/ERROR:  55P02/,
+		'... nor for his own role');
+}
+is(
+	$node->safe_psql('postgres', "${user}SELECT flake_next() > 0, sno_next() IS NOT NULL"), 't|t',
+	'... but make IDs');
+
+# refused at reload -------------------------------------------------------------------------------------
+
+my $session = session($node);
+my $insert  = 'INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 1000)';
+my $workers = "SELECT string_agg(DISTINCT (flake_decode(flake_next())).worker::text, ',')"
+  . ' FROM generate_series(1, 1000)';
+
+$session->query_safe($insert);
+$node->append_conf('postgresql.conf', "flakeid.generator_ids = '7-3'\n");
+my $end_of_log = -s $node->logfile;
+$node->reload;
+$node->wait_for_log(qr/In "7-3" the first is above the last/, $end_of_log);
+like(
+	slurp_file($node->logfile, $end_of_log), qr/invalid value for parameter "flakeid\.generator_ids": "7-3"/,
+	'a reload refuses a bad value in the log');
+is($session->query_safe('SHOW flakeid.generator_ids'), '0-7', '... the old one stays');
+is(error_in($session, $insert), '', '... and IDs go on');
+
+# bad at start --------------------------------------------------------------------------------------------
+
+$session->quit;
+$node->restart;
+for my $ask ('flake_next()', 'flake_next_batch(1)', "flake_at('2026-01-01')",
+	'sno_next()', 'sno_next_batch(1)', "sno_at('2026-01-01')")
+{
+	my $error = error_of($node, "SELECT $ask");
+	like(
+		$error, qr/ERROR:  F0000: no IDs are made while "flakeid\.generator_ids" is invalid: "7-3"/,
+		"a bad value at start stands in the way of $ask");
+	like($error, qr/DETAIL:  In "7-3" the first is above the last\./, '... and the error gives the reason');
+}
+is($node->safe_psql('postgres', "SELECT sno_timestamp('2222222222222222'), flake_timestamp(0)"),
+	'2010-01-01 00:00:00+00|1970-01-01 00:00:00+00', '... while IDs are decoded');
+$session = session($node);
+like(error_in($session, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays, too');
+$node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'16'");
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('flakeid.generator_ids') = '16'") or die;
+is($session->query_safe($workers), '16', 'mended and reloaded the same session makes IDs');
+is($node->safe_psql('postgres', $workers), '16', '... and so does a new one');
+$session->quit;
+
+$node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'0-7,7'");
+$node->restart;
+like(error_of($node, 'SELECT flake_next()'), qr/F0000.*"0-7,7"/, 'a value bad at start');
+$node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', undef);
+my $loaded = $node->safe_psql('postgres', 'SELECT pg_conf_load_time()');
+$node->reload;
+$node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$loaded'") or die;
+is(
+	error_of($node, 'SELECT flake_next()'), '',
+	'... is mended as well by taking it out, which leaves the default');
+$node->restart;
+$node->safe_psql('postgres', 'SELECT sno_next()');
+
+# generator IDs that change -------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', 'TRUNCATE made');
+my @sessions = map { session($node) } 1 .. 3;
+for my $ids ('0-7', '8-15', '31', '0-7', '3,9,27', '8-15', '0-7')
+{
+	reload_with($node, generator_ids => $ids);
+	my $owned = $node->safe_psql('postgres', "SELECT flakeid_identity() -> 'generator_ids'");
+	for my $session (@sessions)
+	{
+		$session->query_safe($insert);
+		is($session->query_safe("SELECT bool_and('$owned'::jsonb \@> to_jsonb((flake_decode(id)).worker)) FROM"
+				  . " (SELECT id FROM made WHERE session = pg_backend_pid()::text ORDER BY nr DESC LIMIT 1000) AS latest"),
+			't', "a session that goes on makes its IDs from '$ids' after the reload");
+	}
+}
+is($node->safe_psql('postgres', <<'SQL'), '0|0', 'no duplicate among them, and every session strictly rising');
+SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
+FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM made) AS made
+SQL
+
+reload_with($node, generator_ids => '1024');
+my $error = error_of($node, 'SELECT flake_next()');
+like(
+	$error, qr/ERROR:  22023: generator ID 1024 is too large for flake/,
+	'a generator ID beyond flake is an error for flake');
+like($error, qr/DETAIL:  A flake has generator IDs from 0 to 1023\./, '... that names the limit');
+like(
+	error_of($node, "SELECT flake_at('2026-01-01')"),
+	qr/ERROR:  22023: generator ID 1024 is too large for flake/, '... and for flake_at');
+is($node->safe_psql('postgres', 'SELECT (sno_decode(sno_next())).partition'), '1024', '... and good for sno');
+reload_with($node, generator_ids => '65535');
+is($sessions[0]->query_safe('SELECT (sno_decode(sno_next())).partition'), '65535', 'sno has 65535 too');
+
+# One generator ID has 4,096 IDs a millisecond: 200,000 take 48 of them.
+reload_with($node, generator_ids => '5');
+is($node->safe_psql('postgres', <<'SQL'), '200000|5|t',
+SELECT count(DISTINCT id), string_agg(DISTINCT worker::text, ','), max(created_at) - min(created_at) >= '48 ms'
+FROM (SELECT flake_next() AS id FROM generate_series(1, 200000)) AS made, flake_decode(id)
+SQL
+	'one generator ID: 200,000 distinct IDs in one statement, as fast as its format allows');
+is(
+	$node->safe_psql('postgres', 'SELECT count(DISTINCT id) FROM flake_next_batch(100000) AS id'), '100000',
+	'... and in a batch');
+
+reload_with($node, sno_sequence => '100-103');
+is($node->safe_psql('postgres', <<'SQL'), '100|100|103|t',
+SELECT count(DISTINCT id), min(sequence), max(sequence), max(created_at) - min(created_at) >= '96 ms'
+FROM (SELECT sno_next() AS id FROM generate_series(1, 100)) AS made, sno_decode(id)
+SQL
+	'sno keeps to its slice of the sequence and waits for the next tick when it is used up');
+is(
+	$sessions[0]->query_safe(
+		'SELECT min(sequence), max(sequence) FROM sno_next_batch(20) AS made (made), sno_decode(made)'),
+	'100|103', '... in a batch, in a session that was there before');
+is(
+	$node->safe_psql('postgres', 'SELECT min(sequence), max(sequence), count(*)'
+		  . " FROM generate_series(0, 3) AS n, sno_decode(sno_at('2026-01-01', 0, n))"),
+	'100|103|4', '... and so does sno_at');
+reload_with($node, sno_sequence => '0-65535');
+
+# Every generator ID keeps its place in shared memory until the server ends: there are 1,024.
+for my $first (map { 2000 + 64 * $_ } 0 .. 14)
+{
+	reload_with($node, generator_ids => $first . '-' . ($first + 63));
+	$error = error_of($node, 'SELECT sno_next()');
+	last if $error;
+}
+reload_with($node, generator_ids => '10000-10063') unless $error;
+$error ||= error_of($node, 'SELECT sno_next()');
+like(
+	$error, qr/ERROR:  54000: this server has owned 1024 generator IDs since it started, the most it can/,
+	'more than 1,024 generator IDs in one life of the server are an error');
+reload_with($node, generator_ids => '0-7');
+is($node->safe_psql('postgres', $workers) =~ /^[0-7,]+$/, 1, '... and those from before are still good');
+
+# hostname ------------------------------------------------------------------------------------------------
+
+my ($label) = split /\./, hostname();
+if ($label =~ /(\d+)$/ && $1 * 8 + 7 <= 65535)
+{
+	reload_with($node, generator_ids => 'hostname:8');
+	is(
+		$node->safe_psql('postgres', "SELECT flakeid_identity() -> 'generator_ids' -> 0"), $1 * 8,
+		"a host name's number times N is the first generator ID");
+}
+else
+{
+	my $reason = $label =~ /\d$/ ? 'leads beyond 65535, the largest.' : 'does not end in a number.';
+	my $name = hostname();
+	like(
+		error_of($node, "ALTER SYSTEM SET flakeid.generator_ids = 'hostname:8'"),
+		qr/ERROR:  22023.*\n.*The.*host's name, "\Q$name\E",.* \Q$reason\E/,
+		'a host name without a number, or with a large one, is no source of generator IDs');
+}
+
+# epoch ---------------------------------------------------------------------------------------------------
+
+for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '2020-01-01T05:30:00+05:30',
+	'1577836800000', ' 2020-01-01 ')
+{
+	reload_with($node, epoch => $epoch);
+	is(
+		$node->safe_psql('postgres', 'SELECT flake_timestamp(0), flake_min(\'2020-01-01 00:00:00.001+00\')'),
+		'2020-01-01 00:00:00+00|4194304', "the epoch '$epoch'");
+}
+like(
+	error_of($node, 'SELECT count(flake_next()) FROM generate_series(1, 40000)'),
+	qr/ERROR:  58000: the clock is \d+ days behind the last flake ID/,
+	'a later epoch under a running server makes no IDs but what is left of the last millisecond');
+reload_with($node, epoch => '2100-01-01');
+$error = error_of($node, 'SELECT flake_next()');
+like(
+	$error, qr/ERROR:  55000: the clock is before the first flake ID's time/,
+	'before the epoch there are no flakes');
+like(
+	$error, qr/DETAIL:  The first flake has the time 2100-01-01 00:00:00\+00\./,
+	'... and the error says from when on');
+is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... but snos');
+reload_with($node, epoch => 'UNIX');
+is(error_in($sessions[0], $insert), '', 'with the old epoch IDs go on');
+reload_with($node, epoch => '2020-01-01');
+$node->restart;
+is(
+	$node->safe_psql('postgres', 'SELECT abs(extract(epoch FROM flake_timestamp(flake_next()) - now())) < 1,'
+		  . " flake_next() < flake_min(now(), 'epoch')"),
+	't|t',
+	'a server that starts with a later epoch makes IDs from there');
+
+$node->stop;
+done_testing();

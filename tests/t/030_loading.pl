@@ -1,0 +1,126 @@
+# Without shared_preload_libraries IDs are read on every version and made on PostgreSQL 17 and later;
+# with it they are made on all.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('loading');
+$node->init;
+$node->append_conf('postgresql.conf', <<'SQL');
+flakeid.generator_ids = '3'
+min_parallel_table_scan_size = 0
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+SQL
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+
+is($node->safe_psql('postgres', "SET timezone TO 'UTC'; SELECT (flake_decode(5828128208445124609)).*"),
+	'2014-01-12 13:40:46.279+00|7|3|1', 'without preload flakes are decoded');
+is(
+	$node->safe_psql('postgres', "SELECT sno '9q74gok3262so257' > timestamptz '2026-01-01',"
+		  . " sno_encode('2024-06-15 12:34:56.788+00', 0, 42, 7, 1)"),
+	't|8mf7oc4c7a22g223', '... and so are snos, encoded and compared');
+is(
+	$node->safe_psql('postgres', "SELECT (flake_decode(flake_at('2026-01-01'))).worker"), '3',
+	'... the settings are read');
+is(
+	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'shared_memory' IS NULL"), 't',
+	'... and no shared memory is taken');
+
+# What each of several sessions makes, all begun at once, the first of them in the server's life: workers
+# of generator ID 3, none twice.
+sub made_at_once
+{
+	my ($name) = @_;
+	$node->safe_psql('postgres', 'DROP TABLE IF EXISTS flakes, snos, more;'
+		  . 'CREATE TABLE flakes (id bigint); CREATE TABLE snos (id sno)');
+	my $insert = 'INSERT INTO flakes SELECT flake_next() FROM generate_series(1, 5000);'
+	  . 'INSERT INTO snos SELECT sno_next() FROM generate_series(1, 5000)';
+	my @runs = map {
+		IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $insert ],
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+	} 1 .. 8;
+	is((grep { !$_->finish } @runs), 0, "$name, eight sessions make IDs at once");
+	is(
+		$node->safe_psql('postgres', 'SELECT count(DISTINCT id), min(worker), max(worker) FROM flakes, flake_decode(id)'),
+		'40000|3|3', '... distinct flakes of the server\'s generator ID');
+	is(
+		$node->safe_psql('postgres', 'SELECT count(DISTINCT id), min(partition), max(partition) FROM snos, sno_decode(id)'),
+		'40000|3|3', '... and snos');
+	like(
+		$node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)'
+			  . ' CREATE TABLE more AS SELECT flake_next() AS id FROM flakes'),
+		qr/Workers Launched: [12]/, '... and so do parallel workers');
+	is(
+		$node->safe_psql('postgres', 'SELECT count(*) FROM (TABLE flakes UNION TABLE more) AS made'),
+		'80000', '... distinct ones');
+	return;
+}
+
+if ($version < 17)
+{
+	for my $ask ('flake_next()', 'sno_next()', 'flake_next_batch(1)', 'sno_next_batch(1)')
+	{
+		my $error = error_of($node, "SELECT $ask");
+		like(
+			$error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/,
+			"without preload $ask is an error");
+		like(
+			$error, qr/HINT:  .*"shared_preload_libraries" in postgresql\.conf and restart/,
+			'... that says what to do');
+	}
+	my $session = session($node);
+	like(error_in($session, 'SELECT flake_next()'), qr/55000/, '... every time');
+	like(error_in($session, 'SELECT flake_next()'), qr/55000/, '... and the session goes on');
+	is($session->query_safe('SELECT (flake_decode(1)).counter'), '1', '... to decode');
+	$session->quit;
+}
+else
+{
+	made_at_once('without preload');
+	is(
+		$node->safe_psql('postgres', "SELECT flake_next() > 0, flakeid_identity() ->> 'shared_memory'"),
+		't|named_segment', '... from a named segment');
+
+	# The segment outlives the sessions that used it.
+	my $last = $node->safe_psql('postgres', 'SELECT max(id) FROM flake_next_batch(10000) AS id');
+	is(
+		$node->safe_psql('postgres', "SELECT flake_next() > $last"), 't',
+		'... that goes on from session to session');
+}
+
+# A bad value in the file is met when the library comes.
+$node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'7-3'");
+$node->restart;
+my $error = error_of($node, 'SELECT flake_next()');
+like($error, qr/ERROR:  (?:F0000|55000): /, 'without preload a bad setting makes no IDs either');
+is(
+	$node->safe_psql('postgres', 'SELECT (flake_decode(1)).counter'), '1',
+	'... and does not keep from decoding');
+$node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'3'");
+
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->restart;
+made_at_once('with preload');
+is(
+	$node->safe_psql('postgres', "SELECT flake_next() > 0, flakeid_identity() ->> 'shared_memory'"),
+	't|preloaded', '... from the server\'s own shared memory');
+
+# The extension may come and go; what was given out stays so.
+my $last = $node->safe_psql('postgres', 'SELECT max(id) FROM flake_next_batch(10000) AS id');
+$node->safe_psql('postgres', 'DROP EXTENSION flakeid CASCADE');
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+is(
+	$node->safe_psql('postgres', "SELECT flake_next() > $last"), 't',
+	'after DROP and CREATE EXTENSION IDs go on where they were');
+
+$node->stop;
+done_testing();
