@@ -15,7 +15,6 @@ use flakeid_core::generator::{Block, Rules, System};
 use flakeid_core::session::{Issued, Session, Stall};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
-use std::time::Duration;
 
 /// What the hot path has to know of a system beyond the core's [`System`]. Its file in `types` says it.
 pub trait Served: System + Sized + 'static {
@@ -54,7 +53,6 @@ struct Source {
     rules: Rules,
     scale: Scale,
     gate: &'static Gate,
-    longest_wait: Duration,
 }
 
 impl<S: Served> Backend<S> {
@@ -119,7 +117,6 @@ impl Source {
             rules: S::rules(),
             scale: S::scale(),
             gate: &shared.gate,
-            longest_wait: guc::max_clock_wait(),
         })
     }
 
@@ -149,7 +146,9 @@ impl Source {
     #[cold]
     fn overcome<S: Served>(&self, stall: Stall) -> Result<(), Failure> {
         match stall {
-            Stall::Wait { until, .. } => wait::until(S::NAME, until, self.scale, self.longest_wait),
+            Stall::Wait { until, .. } => {
+                wait::until(S::NAME, until, self.scale, guc::max_clock_wait())
+            }
             Stall::Gated(tick) => {
                 Err(Failure::Gated { system: S::NAME, time: self.scale.start(tick) })
             }
