@@ -233,6 +233,8 @@ else
 		'a host name without a number, or with a large one, is no source of generator IDs');
 }
 
+reload_with($node, generator_ids => '0-7');
+
 # epoch ---------------------------------------------------------------------------------------------------
 
 for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '2020-01-01T05:30:00+05:30',

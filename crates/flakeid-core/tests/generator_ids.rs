@@ -52,14 +52,19 @@ fn settings() -> impl Strategy<Value = String> {
         .prop_map(|(first, more)| format!("{first}-{}", i64::from(first) + more));
     let item = prop_oneof![3 => number.clone(), 2 => range, 1 => "[0-9 +.-]{0,6}"];
     let list = prop::collection::vec(item, 1..6).prop_map(|items| items.join(","));
-    let host = number.prop_map(|count| format!("hostname:{count}"));
+    let count =
+        prop_oneof![number, prop::sample::select(vec!["1", "8", "64"]).prop_map(str::to_owned)];
+    let host = count.prop_map(|count| format!("hostname:{count}"));
     let pieces = prop::sample::select(vec!["hostname", ":", "-", ",", "0", "17", "65535", " "]);
     let jumble = prop::collection::vec(pieces, 0..9).prop_map(|pieces| pieces.concat());
     prop_oneof![4 => list, 2 => host, 2 => jumble, 1 => any::<String>()]
 }
 
+/// Names that end in a number, now and then in one that the last IDs belong to.
 fn hosts() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z]{0,3}-?[0-9]{0,6}(\\.[a-z0-9]{1,4}){0,2}", any::<String>()]
+    let edges = vec!["n1023", "n1024", "n-8191.db", "n-8192.db", "65535", "65536"];
+    let edge = prop::sample::select(edges).prop_map(str::to_owned);
+    prop_oneof![edge, "[a-z]{0,3}-?[0-9]{0,6}(\\.[a-z0-9]{1,4}){0,2}", any::<String>()]
 }
 
 proptest! {

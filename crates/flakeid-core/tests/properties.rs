@@ -368,6 +368,17 @@ proptest! {
     }
 }
 
+/// Eleven digits of six bits are two bits more than an ID has.
+#[test]
+fn a_base64_text_with_bits_past_the_last_is_refused() {
+    let text = |last| format!("AAAAAAAAAA{last}=");
+    let read = |last: &char| Format::Base64.read(text(*last).as_bytes()).is_ok();
+    let digits = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']);
+    let good: String = digits.filter(read).collect();
+    assert_eq!(good, "AEIMQUYcgkosw048");
+    assert_eq!(Format::Base64.read(text('B').as_bytes()), Err(Error::TextTrailingBits));
+}
+
 fn stripped(text: &str) -> &str {
     match text.trim_start_matches('0') {
         "" => "0",

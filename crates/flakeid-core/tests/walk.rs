@@ -8,20 +8,22 @@ use flakeid_core::generator::{Rules, System};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::SCALE;
 
-/// Four numbers to a tick and partition.
+/// Numbers to a tick and partition: more than a session takes ahead.
+const NUMBERS: usize = 32;
+
 struct Plain;
 impl System for Plain {
-    const SEQUENCE_BITS: u32 = 2;
+    const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock;
 impl System for TickTock {
-    const SEQUENCE_BITS: u32 = 2;
+    const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = true;
 }
 
-const RULES: Rules = Rules { sequence: (0, 3), end: Tick(1 << 30) };
+const RULES: Rules = Rules { sequence: (0, 31), end: Tick(1 << 30) };
 
 fn cells<S: System>(count: usize) -> Vec<Cell> {
     (0..count).map(|_| Cell::after::<S>(Tick(90))).collect()
@@ -60,7 +62,7 @@ fn use_up<S: System>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usi
 
 /// Each place as often as a partition has numbers.
 fn all_of(places: std::ops::Range<usize>) -> Vec<usize> {
-    places.flat_map(|place| [place; 4]).collect()
+    places.flat_map(|place| [place; NUMBERS]).collect()
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn a_lone_session_with_a_high_home_gets_room_and_goes_home_again() {
 fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
     let cells = cells::<Plain>(2);
     let (first, second) = (&mut Session::new(0, 2), &mut Session::new(0, 2));
-    (0..4).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
+    (0..NUMBERS).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
     // What remains of this tick, rather than what comes in the next.
     assert_eq!(use_up::<Plain>(second, &cells, 100), all_of(1..2));
     assert_eq!((second.counts.spills, second.counts.exhausted), (1, 1));
@@ -113,10 +115,11 @@ fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
 fn a_session_is_back_home_when_home_is_free_whatever_it_met_on_its_way() {
     let cells = cells::<Plain>(3);
     let session = &mut Session::new(0, 3);
-    (0..5).for_each(|_| _ = take::<Plain>(session, &cells, 100).unwrap());
+    (0..=NUMBERS).for_each(|_| _ = take::<Plain>(session, &cells, 100).unwrap());
     // Another one's clock is a tick ahead.
     let other = &mut Session::new(0, 1);
-    (0..4).for_each(|_| assert_eq!(take::<Plain>(other, &cells[1..2], 101), Ok((0, 101, false))));
+    (0..NUMBERS)
+        .for_each(|_| assert_eq!(take::<Plain>(other, &cells[1..2], 101), Ok((0, 101, false))));
     while take::<Plain>(session, &cells, 100).unwrap() != (2, 100, false) {}
     assert_eq!(take::<Plain>(session, &cells, 101), Ok((0, 101, false)));
 }
@@ -126,13 +129,33 @@ fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_partition_goes
     let cells = cells::<Plain>(2);
     let cells: Vec<&Cell> = cells.iter().collect();
     let session = &mut Session::new(0, 2);
-    let counts = [3, 3, 3].map(|want| {
+    let counts = [30, 30, 30].map(|want| {
         let clock = &mut || Some(Tick(100));
         let issued =
             session.next::<Plain>(&cells, want, &RULES, &Gate::open(), SCALE, clock).unwrap();
         (issued.partition, issued.block.count)
     });
-    assert_eq!(counts, [(0, 3), (0, 1), (1, 3)]);
+    assert_eq!(counts, [(0, 30), (0, 2), (1, 30)]);
+}
+
+/// The word is the price: what is above the last ID and not above the word is lost with the tick.
+#[test]
+fn a_session_takes_no_more_than_fifteen_numbers_ahead_and_none_for_a_single_id() {
+    struct Wide;
+    impl System for Wide {
+        const SEQUENCE_BITS: u32 = 12;
+        const TICK_TOCK: bool = false;
+    }
+    let cell = Cell::after::<Wide>(Tick(90));
+    let rules = Rules { sequence: (0, 4095), end: Tick(1 << 30) };
+    let session = &mut Session::new(0, 1);
+    let mut ahead = |now| {
+        let clock = &mut || Some(Tick(now));
+        let issued = session.next::<Wide>(&[&cell], 1, &rules, &Gate::open(), SCALE, clock);
+        cell.word().sequence::<Wide>() - issued.unwrap().block.sequence
+    };
+    assert!((100..200).all(|now| ahead(now) == 0));
+    assert_eq!((0..1000).map(|_| ahead(300)).max(), Some(15));
 }
 
 #[test]

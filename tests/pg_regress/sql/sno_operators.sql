@@ -95,13 +95,16 @@ CREATE UNIQUE INDEX sno_unique ON sno_things (id);
 INSERT INTO sno_things SELECT id, nr FROM sno_things WHERE nr = 0;
 
 -- A merge join meets every row.
+CREATE TABLE sno_others AS SELECT * FROM sno_things WHERE nr < 300;
+CREATE INDEX sno_other ON sno_others (id);
+ANALYZE sno_others;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM sno_things AS a JOIN sno_things AS b USING (id);
-SELECT count(*) FROM sno_things AS a JOIN sno_things AS b USING (id) WHERE a.nr = b.nr;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM sno_things AS a JOIN sno_others AS b USING (id);
+SELECT count(*) FROM sno_things AS a JOIN sno_others AS b USING (id) WHERE a.nr = b.nr;
 RESET enable_hashjoin;
 RESET enable_nestloop;
-DROP INDEX sno_btree, sno_unique;
+DROP INDEX sno_btree, sno_unique, sno_other;
 
 -- hash ---------------------------------------------------------------------------------------------
 
@@ -117,8 +120,8 @@ SELECT sno_hash('9q74gok3262so257'), sno_hash_extended('9q74gok3262so257', 0),
 
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM sno_things AS a JOIN sno_things AS b USING (id);
-SELECT count(*) FROM sno_things AS a JOIN sno_things AS b USING (id) WHERE a.nr = b.nr;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM sno_things AS a JOIN sno_others AS b USING (id);
+SELECT count(*) FROM sno_things AS a JOIN sno_others AS b USING (id) WHERE a.nr = b.nr;
 RESET enable_mergejoin;
 RESET enable_nestloop;
 SET enable_sort = off;
@@ -168,4 +171,4 @@ SELECT pg_temp.estimate(format('SELECT FROM sno_things WHERE id < %L', id)) BETW
        pg_temp.estimate(format('SELECT FROM sno_things WHERE id = %L', id)) AS one
 FROM sno_things WHERE nr = 256;
 
-DROP TABLE sno_things;
+DROP TABLE sno_things, sno_others;

@@ -1,0 +1,82 @@
+# The server under measurement: statements, and how fast it gets through them.
+package Server;
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Temp;
+
+our @EXPORT = qw(psql psql_without_disk pgbench generator_ids call_query set_query);
+
+# A parallel plan, compiling, or the disk at the commit of a statement that took a number from a
+# sequence: all that would be measured in the place of the function.
+my $plain = '-c jit=off -c max_parallel_workers_per_gather=0 -c client_min_messages=warning';
+my $without_disk = "$plain -c synchronous_commit=off";
+
+# The series is in a subquery because in FROM it would be stored before it is counted: memory to write,
+# and a time in which no ID is asked for.
+sub call_query {
+    my ($call, $rows) = @_;
+    return "SELECT count($call) FROM (SELECT generate_series(1, $rows)) AS s";
+}
+
+sub set_query {
+    my ($set) = @_;
+    return "SELECT count(*) FROM (SELECT $set) AS s";
+}
+
+# Runs statements in a new session and returns the lines that they print.
+sub psql { return run_psql($plain, @_) }
+
+# As psql; and no commit waits for the disk.
+sub psql_without_disk { return run_psql($without_disk, @_) }
+
+sub run_psql {
+    my ($options, $database, @statements) = @_;
+    local $ENV{PGOPTIONS} = $options;
+    my $script = script(@statements);
+    my $printed = output('psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', $database,
+        '-f', $script->filename);
+    return wantarray ? split /\n/, $printed : $printed =~ s/\n\z//r;
+}
+
+# How often a second this many sessions together get the statement done, without waiting for the disk.
+sub pgbench {
+    my ($database, $statement, $sessions) = @_;
+    local $ENV{PGOPTIONS} = $without_disk;
+    my $script = script($statement);
+    my $printed = output('pgbench', '-n', '-M', 'prepared', '-T', 1, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2,
+        '-f', $script->filename, $database);
+    return $printed =~ /^tps = ([\d.]+)/m ? $1 : die "tests/bench/run: pgbench told no tps:\n$printed";
+}
+
+# Sets flakeid.generator_ids for new sessions; undef is the default.
+sub generator_ids {
+    my ($ids) = @_;
+    psql('postgres', defined $ids ? "ALTER SYSTEM SET flakeid.generator_ids = '$ids'"
+        : 'ALTER SYSTEM RESET flakeid.generator_ids');
+    my $default = psql('postgres', "SELECT boot_val FROM pg_settings WHERE name = 'flakeid.generator_ids'");
+    psql('postgres', 'SELECT pg_reload_conf()');
+    # The postmaster reads the file when it comes to it, and only then do the sessions that it starts.
+    for (1 .. 100) {
+        return if psql('postgres', 'SHOW flakeid.generator_ids') eq ($ids // $default);
+        select undef, undef, undef, 0.1;
+    }
+    die "tests/bench/run: the server does not take flakeid.generator_ids\n";
+}
+
+sub script {
+    my $file = File::Temp->new;
+    print $file map { "$_\n" } @_;
+    $file->flush;
+    return $file;
+}
+
+sub output {
+    my (@command) = @_;
+    open my $pipe, '-|', @command or die "tests/bench/run: could not run $command[0]: $!\n";
+    my $output = do { local $/; <$pipe> };
+    close $pipe or die "tests/bench/run: $command[0] failed\n";
+    return $output // '';
+}
+
+1;
