@@ -91,7 +91,8 @@ fn quoted(text: &[u8]) -> String {
 fn text_detail(what: &str, error: Error) -> String {
     match error {
         Error::TextLength { expected, found } => {
-            format!("{what} has {expected} characters, this text has {found} bytes.")
+            let bytes = if found == 1 { "byte" } else { "bytes" };
+            format!("{what} has {expected} characters, this text has {found} {bytes}.")
         }
         Error::TextEmpty => "The text is empty.".into(),
         Error::TextCharacter { position } => {

@@ -169,10 +169,11 @@ pub fn turn<S: System>(
         return None;
     }
     let (first, last) = rules.sequence;
+    let more = last.checked_sub(first)?;
     let block = Block {
         stamp: Stamp::new::<S>(now, !word.stamp::<S>().toggle::<S>()),
         sequence: first,
-        count: want.min(last - first + 1),
+        count: want.min(more + 1),
     };
     Some((block.last::<S>(), block))
 }

@@ -131,6 +131,7 @@ impl Session {
                 return Ok(Issued { partition: self.last, block: self.rest.take(want) });
             }
             self.rest = Block::EMPTY;
+            self.run = 1;
         }
         self.ask::<S>(cells, want, rules, gate, scale, clock)
     }

@@ -49,7 +49,7 @@ impl System for TickTock {
 ///
 /// # Errors
 /// [`Refused`] for anything but two numbers of the sequence, the first not above the second, or for
-/// fewer than four of them, the least the sno library takes.
+/// fewer than four of them, the least by sno's documentation.
 pub fn parse_slice(setting: &str) -> Result<(u32, u32), Refused<'_>> {
     let (first, last) = setting.split_once('-').ok_or(Refused::NotARange(setting.trim()))?;
     let (first, last) = (number(first)?, number(last)?);
