@@ -82,9 +82,9 @@ test: ## set up, and run every test on every version of PostgreSQL
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 lint: ## rustfmt, clippy, rustdoc
 	$(CARGO) fmt --all --check
-	@set -x; for features in '' --no-default-features --all-features; do \
-		$(CARGO) clippy -p flakeid-core --release --all-targets $$features -- -D warnings || exit; \
-	done
+	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
+	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
+		-- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \

@@ -25,7 +25,7 @@ static SNO_SEQUENCE: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"0-65535"));
 static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 
-/// What this process knows of the settings. A backend is one thread: see [`process`].
+/// What this process knows of the settings. A backend is one thread.
 struct Process {
     /// Counts changes, so that the hot path sees one by one comparison. Never 0.
     version: Cell<u32>,

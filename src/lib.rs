@@ -7,9 +7,12 @@
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
 //! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to, [`stat`] shows it.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
-//! * [`error`] gives every error its SQLSTATE, message, detail and hint.
+//! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.
 //!
 //! Functions are bare Rust here; their SQL, with volatility, strictness and comments, is in `sql/`.
+
+// No Rust program links this library: all its documentation is for those who work on it.
+#![allow(rustdoc::private_intra_doc_links)]
 
 use pgrx::prelude::*;
 

@@ -25,7 +25,7 @@ use crate::generator::{Block, Rules, Stamp, System, stepped_back};
 
 /// The longest run of numbers that a session takes ahead. What is left of a run when its tick is
 /// over is lost: at most so many numbers less one, of a flake's 4,096 in a millisecond.
-const LONGEST_RUN: u32 = 16;
+pub const LONGEST_RUN: u32 = 16;
 
 /// Where a session stands. Partitions are named by their place in the list of the node's own,
 /// which is sorted by generator ID.
