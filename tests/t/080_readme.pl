@@ -1,4 +1,5 @@
-# Every SQL block of the README runs as it stands, in order, as a reader would type it.
+# Every SQL block of the README runs as it stands, in order, as a reader would type it; and library
+# and SQL are of one version.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -29,6 +30,10 @@ is($node->safe_psql('postgres', "SELECT flake_to_text(5828128208445124609, 'hex'
 	sprintf('%x', 5828128208445124609), 'hex has no leading zeros and no capitals');
 is($node->safe_psql('postgres', "SELECT flake_to_text(flake_from_text('BXDOxnfZflk=', 'base64'), 'hex')"),
 	'597ed977c6ce7005', 'base64 is read from the lowest byte up');
+
+is($node->safe_psql('postgres', <<'SQL'), 't', 'the library is of the version that the control file names');
+SELECT extversion = flakeid_identity() ->> 'version' FROM pg_extension WHERE extname = 'flakeid'
+SQL
 
 $node->stop;
 done_testing();
