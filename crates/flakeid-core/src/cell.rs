@@ -5,13 +5,28 @@
 //!    block, in place of the word it was computed from. Two blocks computed from the same word:
 //!    one swap fails, and that thread computes again.
 //! 2. [`step`] only replaces a word by a greater one. A [`turn`] replaces it by one at a tick above
-//!    all that the other timeline has had, so that word is new too. Hence no value of the word ever
-//!    comes back, and a swap that succeeds has met the very word that was read, not a look-alike.
+//!    all that the other timeline has had, so that word is new too, whyever it turned. Hence no value
+//!    of the word ever comes back, and a swap that succeeds has met the very word that was read, not
+//!    a look-alike.
 //! 3. A turn away from timeline `b` first raises `reached[b]` to the word's tick and then swaps.
 //!    If the swap succeeds, that tick was the last of timeline `b`. If it fails, `reached[b]` names
 //!    a tick that timeline `b` has really had, so it is still a bound from below and, because only
 //!    a thread that sees the word in the *other* timeline asks for it, harmless. Whoever reads a word
 //!    in timeline `!b` therefore finds in `reached[b]` all that `b` has ever issued.
+//!
+//! 4. Where a cell begins ([`Cell::begin`]) nothing above the floors has been issued before, by
+//!    the argument in [`gate`](crate::gate). Each timeline's floor is what it has had: that of the
+//!    word's own is in the word, that of the other in `reached`.
+//! 5. A sealed word is the greatest there is and never replaced, so what [`Cell::seal`] found is the
+//!    last that was issued.
+//!
+//! # When it turns
+//! A tick-tock turns when the clock has stepped back, as its specification says. The node's other
+//! cells follow with their next tick, as if one generator had turned: a session that goes from
+//! partition to partition stays in one timeline, and the timeline that was left stays free for the
+//! next step back. A cell that begins at a horizon which the clock has not reached yet does not turn
+//! for that: a crash leaves the horizon ahead by the lead. It turns if the clock is behind the moment
+//! at which that horizon was written.
 //!
 //! # Why the word is read before the clock
 //! A clock read first may be old by the time the word is read: another thread has moved the word on
@@ -20,7 +35,8 @@
 //! really been behind, on this processor, after the word was written.
 
 use crate::clock::{Scale, Tick};
-use crate::gate::Gate;
+use crate::counts::Counters;
+use crate::gate::{Gate, Start};
 use crate::generator::{Block, Rules, Stamp, Step, System, Word, step, stepped_back, turn};
 use crate::sync::{AtomicU64, Ordering, spin_loop};
 
@@ -34,6 +50,12 @@ pub struct Cell {
     /// Per timeline the last tick it had when it was last left. Only systems with a tick-tock bit
     /// use it; sno's specification calls that of the other timeline `wall_safe`.
     reached: [AtomicU64; 2],
+    /// The word it began with. Written when nobody issues from it yet, like the next.
+    born: AtomicU64,
+    /// The tick in which the horizon was written that it began at.
+    since: AtomicU64,
+    /// What happened, for those who only look.
+    pub counters: Counters,
 }
 
 /// What an attempt at a cell came to.
@@ -45,12 +67,17 @@ pub enum Outcome {
     Wait { until: Tick, now: Tick },
     /// The clock has passed the tick that the caller wanted to stay in.
     NewTick,
-    /// The gate does not admit this tick.
-    Gated(Tick),
+    /// The gate does not admit this stamp.
+    Gated(Stamp),
+    /// The clock read `now`, more than a tick behind the last ID's. This is said once, to the first
+    /// who notices; asked again, the cell does what its system does then.
+    SteppedBack { from: Tick, now: Tick },
     /// Time has passed the last tick that may be issued.
     Ended,
     /// The clock is before the epoch.
     BeforeEpoch,
+    /// The cell has been sealed.
+    Sealed,
 }
 
 /// What the caller of [`Cell::issue`] asks for.
@@ -69,19 +96,39 @@ pub struct Ask {
 impl Cell {
     /// A cell that has issued nothing and may issue whatever comes after `tick`.
     pub fn after<S: System>(tick: Tick) -> Self {
-        Self {
-            word: AtomicU64::new(Word::spent::<S>(tick).0),
-            reached: [AtomicU64::new(tick.0), AtomicU64::new(tick.0)],
-        }
+        let cell = Self {
+            word: AtomicU64::new(0),
+            reached: [AtomicU64::new(0), AtomicU64::new(0)],
+            born: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            counters: Counters::default(),
+        };
+        cell.begin::<S>(Start { floors: [tick; 2], toggle: false, since: tick, now: None });
+        cell
     }
 
-    /// Makes this cell what [`Cell::after`] gives. For a cell that nobody issues from yet: who lets
-    /// others see it must do so by a Release of their own.
-    pub fn begin_after<S: System>(&self, tick: Tick) {
-        self.word.store(Word::spent::<S>(tick).0, Ordering::Relaxed);
-        for reached in &self.reached {
-            reached.store(tick.0, Ordering::Relaxed);
+    /// Makes this cell one that has issued nothing and may issue what is above the floors. For a cell
+    /// that nobody issues from yet: who lets others see it must do so by a Release of their own.
+    pub fn begin<S: System>(&self, start: Start) {
+        let Start { floors, since, now, .. } = start;
+        let floor = |toggle: bool| floors[usize::from(toggle)];
+        let stays = now.is_none_or(|now| {
+            let (own, other) = (floor(start.toggle), floor(!start.toggle));
+            // Where the clock is past neither, the lower is reached sooner.
+            now > own || not_before(now, since) || (now <= other && own <= other)
+        });
+        let toggle = S::TICK_TOCK && start.toggle == stays;
+        let tick = floor(toggle);
+        // Who is not ahead of the clock has nothing to wait for.
+        let since = if Some(tick) > now { since } else { Tick(u64::MAX) };
+        let word = Word::spent::<S>(tick, toggle);
+        self.word.store(word.0, Ordering::Relaxed);
+        self.born.store(word.0, Ordering::Relaxed);
+        self.since.store(since.0, Ordering::Relaxed);
+        for (reached, floor) in self.reached.iter().zip(floors) {
+            reached.store(floor.0, Ordering::Relaxed);
         }
+        self.counters.begin();
     }
 
     /// The last word, for those who only look.
@@ -110,14 +157,17 @@ impl Cell {
             if now > ask.within {
                 return Outcome::NewTick;
             }
-            let (next, block) = match self.decide::<S>(word, now, ask, rules) {
+            let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers(word, now);
+            if behind && let Some(outcome) = self.notice::<S>(word, now) {
+                return outcome;
+            }
+            let (next, block) = match self.decide::<S>(word, now, behind, ask, rules, gate) {
                 Step::Issue(next, block) => (next, block),
                 Step::Wait(until) => return Outcome::Wait { until, now },
                 Step::Ended => return Outcome::Ended,
             };
-            let tick = block.stamp.tick::<S>();
-            if !gate.admits(scale, tick) {
-                return Outcome::Gated(tick);
+            if !gate.admits::<S>(scale, block.stamp) {
+                return Outcome::Gated(block.stamp);
             }
             // Release publishes `reached`; Acquire as above, for the next round.
             match self.word.compare_exchange_weak(
@@ -126,17 +176,28 @@ impl Cell {
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return Outcome::Issued(block),
+                Ok(_) => {
+                    self.count::<S>(word, next, block, rules);
+                    return Outcome::Issued(block);
+                }
                 Err(actual) => word = Word(actual),
             }
             spin_loop();
         }
     }
 
-    /// [`step`], or a tick-tock's [`turn`] where the clock has stepped back and the other timeline
-    /// is free.
+    /// [`step`], or a tick-tock's [`turn`] where the clock has stepped back or the node has turned,
+    /// and the other timeline is free.
     #[inline]
-    fn decide<S: System>(&self, word: Word, now: Tick, ask: Ask, rules: &Rules) -> Step {
+    fn decide<S: System>(
+        &self,
+        word: Word,
+        now: Tick,
+        behind: bool,
+        ask: Ask,
+        rules: &Rules,
+        gate: &Gate,
+    ) -> Step {
         let floor = match ask.later {
             true => ask.floor.next_tick::<S>(),
             false => ask.floor,
@@ -145,21 +206,99 @@ impl Cell {
             return step::<S>(word, now, floor, rules, ask.want);
         }
         let stamp = word.stamp::<S>();
-        if stepped_back::<S>(stamp, now) {
-            // Relaxed: the word's Acquire has brought what the last turn wrote.
-            let safe = Tick(self.reached[!stamp.toggle::<S>() as usize].load(Ordering::Relaxed));
-            if let Some((next, block)) = turn::<S>(word, now, safe, rules, ask.want) {
-                // Relaxed: the swap's Release puts it before the word that turns.
-                self.reached[stamp.toggle::<S>() as usize]
-                    .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
-                return Step::Issue(next, block);
-            }
-        }
+        let toggle = stamp.toggle::<S>();
         // Across a step back a session's order is given up, as the format has it.
         let floor = match stepped_back::<S>(ask.floor, now) {
             true => Stamp::default(),
             false => floor,
         };
-        step::<S>(word, now, floor, rules, ask.want)
+        let follows = toggle != gate.toggle() && now > stamp.tick::<S>();
+        let mut free = Tick(u64::MAX);
+        if behind || follows {
+            // Relaxed: the word's Acquire has brought what the last turn wrote.
+            let safe = Tick(self.reached[usize::from(!toggle)].load(Ordering::Relaxed));
+            free = Tick(safe.0 + 1);
+            match turn::<S>(word, now, safe, rules, ask.want) {
+                Some((next, block)) if block.stamp >= floor => {
+                    // Relaxed: the swap's Release puts it before the word that turns.
+                    self.reached[usize::from(toggle)]
+                        .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
+                    return Step::Issue(next, block);
+                }
+                // The session has had IDs of this time, so its order holds.
+                Some((_, block)) if behind => return Step::Wait(block.stamp.tick_from::<S>(floor)),
+                _ => {}
+            }
+        }
+        match step::<S>(word, now, floor, rules, ask.want) {
+            // The other timeline may be free before this one has room again.
+            Step::Wait(until) if behind => Step::Wait(until.min(free)),
+            step => step,
+        }
     }
+
+    /// Whether the clock is only behind the horizon that the cell began at, and not behind the moment
+    /// when that was written.
+    #[cold]
+    fn recovers(&self, word: Word, now: Tick) -> bool {
+        word.0 == self.born.load(Ordering::Relaxed)
+            && not_before(now, Tick(self.since.load(Ordering::Relaxed)))
+    }
+
+    #[cold]
+    fn notice<S: System>(&self, word: Word, now: Tick) -> Option<Outcome> {
+        if word == Word::SEALED {
+            return Some(Outcome::Sealed);
+        }
+        if self.word() != word {
+            // Seen by another thread before, perhaps: the swap will fail, and the word is read anew.
+            return None;
+        }
+        let from = word.stamp::<S>().tick::<S>();
+        self.counters.stepped_back(from.0 - now.0).then_some(Outcome::SteppedBack { from, now })
+    }
+
+    #[inline]
+    fn count<S: System>(&self, before: Word, next: Word, block: Block, rules: &Rules) {
+        self.counters.issued(block.count, next.sequence::<S>() == rules.sequence.1);
+        if next.stamp::<S>() != before.stamp::<S>() {
+            self.counters.caught_up();
+            if next.stamp::<S>().toggle::<S>() != before.stamp::<S>().toggle::<S>() {
+                self.counters.turned();
+            }
+        }
+    }
+
+    /// The last tick that each timeline has had, or the floors it began at. Exact where nobody issues
+    /// from this cell, and for those who only look.
+    pub fn last<S: System>(&self) -> [Tick; 2] {
+        // Acquire pairs with the Release of the swap that wrote the word, for `reached`.
+        let word = Word(self.word.load(Ordering::Acquire));
+        let mut last = [0, 1].map(|timeline: usize| self.reached[timeline].load(Ordering::Relaxed));
+        // A sealed cell keeps what it had where a turn would leave it.
+        if word != Word::SEALED {
+            let stamp = word.stamp::<S>();
+            let timeline = usize::from(stamp.toggle::<S>());
+            last[timeline] = last[timeline].max(stamp.tick::<S>().0);
+        }
+        last.map(Tick)
+    }
+
+    /// Ends this cell: nothing is issued any more. Gives the last tick that each timeline has had.
+    /// It can be asked again.
+    pub fn seal<S: System>(&self) -> [Tick; 2] {
+        // Acquire as in `last`; Release, so that who finds it sealed finds what its last word was.
+        let word = Word(self.word.swap(Word::SEALED.0, Ordering::AcqRel));
+        if word != Word::SEALED {
+            let stamp = word.stamp::<S>();
+            self.reached[usize::from(stamp.toggle::<S>())]
+                .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
+        }
+        self.last::<S>()
+    }
+}
+
+/// Whether a clock that reads `now` has not stepped back from `since`; a tick less is noise.
+const fn not_before(now: Tick, since: Tick) -> bool {
+    now.0 + 1 >= since.0
 }

@@ -74,6 +74,24 @@ impl Scale {
         UnixNanos((tick.0 + self.epoch) * self.unit)
     }
 
+    /// The last tick that begins before `moment`; tick 0 where none does.
+    pub const fn last_before(self, moment: UnixNanos) -> Tick {
+        match self.tick(UnixNanos(moment.0.saturating_sub(1))) {
+            Some(tick) => tick,
+            None => Tick(0),
+        }
+    }
+
+    /// The moment at which tick 0 begins.
+    pub const fn epoch(self) -> UnixNanos {
+        UnixNanos(self.epoch * self.unit)
+    }
+
+    /// The same units counted from another epoch, a whole number of them after 1970.
+    pub const fn counted_from(self, epoch: UnixNanos) -> Self {
+        Self::new(self.unit, epoch.0 / self.unit, Tick(self.last))
+    }
+
     /// When `tick` begins, cut to the microsecond.
     pub const fn start(self, tick: Tick) -> UnixMicros {
         UnixMicros((self.nanos(tick).0 / 1000) as i64)

@@ -1,36 +1,183 @@
-//! The gate: a moment on the wall clock before which IDs may be issued without asking anyone.
+//! The gate and the horizon: how far IDs may go without asking anyone, and what of it survives.
 //!
-//! It is one comparison on the hot path. Who moves it must first have made sure of what it
-//! promises (that the moment is durable, that a lease lasts until then); the gate only says yes or
-//! no. A gate that nobody guards stands open.
+//! The gate is one moment on the wall clock for each *lane*: one for all systems that know a single
+//! timeline, and one for each of the two that a tick-tock has. An ID of a tick that begins before its
+//! lane's gate may be issued: one comparison on the hot path. The [`Horizon`] is the gate as it was
+//! last made durable. [`Gate::extend`] moves it: first durable, then open.
+//!
+//! # Why no ID comes twice, whatever is lost
+//! 1. An ID goes out only for a tick that begins before the gate of its lane, and the gate never
+//!    opens further than a horizon that is durable already. So whenever everything but the horizon
+//!    is lost, each ID that is out has a tick that begins before the horizon of its lane.
+//! 2. What comes after begins above it: [`Horizon::floors`] gives each timeline's last tick that
+//!    begins before its horizon, and a cell that begins there ([`Cell::begin`](crate::cell::Cell))
+//!    issues from neither timeline at or below its floor.
+//! 3. A system whose epoch is a setting counts one moment by different ticks. Its floors are those
+//!    of the earliest epoch that it ever issued by, which is durable before the first such ID: by a
+//!    later epoch the same moment has a smaller tick, so these floors are above all of them.
+//! 4. The horizon moves down in one case: nobody can issue any more, and it becomes exact. Then
+//!    every cell has been sealed ([`Cell::seal`](crate::cell::Cell::seal)), which gives the last
+//!    tick of each timeline, and nothing can follow.
 
 use crate::clock::{Scale, Tick, UnixNanos};
+use crate::generator::{Stamp, System};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The moment in nanoseconds since 1970-01-01 UTC. It only ever grows while IDs may be issued.
+/// How many lanes there are.
+pub const LANES: usize = 3;
+
+/// The lane of a system's timeline.
+const fn lane<S: System>(toggle: bool) -> usize {
+    if S::TICK_TOCK { 1 + toggle as usize } else { 0 }
+}
+
+/// A moment for each lane, and the timeline in use. Every ID there ever was has a tick that begins
+/// before its lane's moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Horizon {
+    /// Of the systems with a single timeline, of a tick-tock's first, and of its second.
+    pub until: [UnixNanos; LANES],
+    /// Whether the second is in use. Only a preference: which of the two is safe, `until` says.
+    pub toggle: bool,
+}
+
+impl Horizon {
+    /// There never was an ID.
+    pub const NONE: Self = Self { until: [UnixNanos(0); LANES], toggle: false };
+
+    /// What it becomes so that a stamp's lane may go on until `moment`. The other systems' lane in
+    /// use goes along: so one write serves them all.
+    #[must_use]
+    pub fn extended<S: System>(mut self, stamp: Stamp, moment: UnixNanos) -> Self {
+        if S::TICK_TOCK {
+            self.toggle = stamp.toggle::<S>();
+        }
+        for lane in [0, 1 + usize::from(self.toggle)] {
+            self.until[lane] = moment.max(self.until[lane]);
+        }
+        self
+    }
+
+    /// What it becomes when any ID may have been issued before `moment`.
+    #[must_use]
+    pub fn raised(mut self, moment: UnixNanos) -> Self {
+        self.until = self.until.map(|until| until.max(moment));
+        self
+    }
+
+    /// What it becomes so that it covers what each timeline has had last, to the nanosecond.
+    #[must_use]
+    pub fn covering<S: System>(mut self, scale: Scale, last: [Tick; 2]) -> Self {
+        for (toggle, tick) in [false, true].into_iter().zip(last) {
+            let until = &mut self.until[lane::<S>(toggle)];
+            *until = UnixNanos(scale.nanos(tick).0.saturating_add(1)).max(*until);
+        }
+        self
+    }
+
+    /// The moment of a system's timeline.
+    pub fn of<S: System>(&self, toggle: bool) -> UnixNanos {
+        self.until[lane::<S>(toggle)]
+    }
+
+    /// The last tick of each timeline that may have been issued. `scale` is that of the earliest
+    /// epoch.
+    pub fn floors<S: System>(self, scale: Scale) -> [Tick; 2] {
+        [false, true].map(|toggle| scale.last_before(self.until[lane::<S>(toggle)]))
+    }
+}
+
+/// What [`Horizon::floors`] and the clock come to for a cell that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The last tick of each timeline that is not to be issued again.
+    pub floors: [Tick; 2],
+    /// The timeline to go on in where the clock is past its floor.
+    pub toggle: bool,
+    /// The tick in which the horizon was written.
+    pub since: Tick,
+    /// The tick of now, if it has one: whether the clock is past a floor.
+    pub now: Option<Tick>,
+}
+
+/// The gate. Whoever moves it holds the node's lock, so that there is one at a time.
 #[derive(Debug)]
 pub struct Gate {
-    until: AtomicU64,
+    /// Nanoseconds since 1970-01-01 UTC, for each lane.
+    until: [AtomicU64; LANES],
+    /// Whether the node is in the second timeline: where a tick-tock's cells go with a new tick.
+    toggle: AtomicU64,
 }
 
 impl Gate {
     /// A gate that admits every tick.
     pub fn open() -> Self {
-        Self { until: AtomicU64::new(u64::MAX) }
+        Self::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: false })
     }
 
-    /// A gate that admits the ticks that begin before this moment.
-    pub fn until(moment: UnixNanos) -> Self {
-        Self { until: AtomicU64::new(moment.0) }
+    /// A gate that admits no tick.
+    pub fn closed() -> Self {
+        Self::at(Horizon::NONE)
     }
 
-    /// Whether IDs of `tick` may be issued: it begins before the gate.
+    /// A gate that stands at a durable horizon.
+    pub fn at(horizon: Horizon) -> Self {
+        Self {
+            until: horizon.until.map(|until| AtomicU64::new(until.0)),
+            toggle: AtomicU64::new(horizon.toggle.into()),
+        }
+    }
+
+    /// Where it stands. For the holder of the lock, and for those who only look.
+    pub fn horizon(&self) -> Horizon {
+        Horizon {
+            until: [0, 1, 2].map(|lane: usize| UnixNanos(self.until[lane].load(Ordering::Relaxed))),
+            toggle: self.toggle(),
+        }
+    }
+
+    /// Whether IDs of this stamp may be issued: its tick begins before the gate.
     ///
-    /// Acquire pairs with the Release of whoever moves the gate: an ID let through comes after all
-    /// that was done before the gate was moved.
+    /// Acquire pairs with the Release in [`Self::set`]: an ID let through comes after all that was
+    /// done before the gate was moved.
     #[inline]
-    pub fn admits(&self, scale: Scale, tick: Tick) -> bool {
-        scale.nanos(tick).0 < self.until.load(Ordering::Acquire)
+    pub fn admits<S: System>(&self, scale: Scale, stamp: Stamp) -> bool {
+        let until = &self.until[lane::<S>(stamp.toggle::<S>())];
+        scale.nanos(stamp.tick::<S>()).0 < until.load(Ordering::Acquire)
+    }
+
+    /// Whether the node is in the second timeline.
+    ///
+    /// Relaxed: which timeline a cell prefers is never what makes an ID unique.
+    #[inline]
+    pub fn toggle(&self) -> bool {
+        self.toggle.load(Ordering::Relaxed) != 0
+    }
+
+    /// Lets a stamp's lane go on until `moment`: makes that durable, and only then opens. The caller
+    /// holds the lock.
+    ///
+    /// # Errors
+    /// What `make_durable` gives; then nothing has moved.
+    pub fn extend<S: System, E>(
+        &self,
+        stamp: Stamp,
+        moment: UnixNanos,
+        make_durable: impl FnOnce(Horizon) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let next = self.horizon().extended::<S>(stamp, moment);
+        make_durable(next)?;
+        self.set(next);
+        Ok(())
+    }
+
+    /// Puts the gate to a horizon that is durable. The caller holds the lock.
+    pub fn set(&self, horizon: Horizon) {
+        // Release pairs with the Acquire in `admits`.
+        for (until, to) in self.until.iter().zip(horizon.until) {
+            until.store(to.0, Ordering::Release);
+        }
+        self.toggle.store(horizon.toggle.into(), Ordering::Relaxed);
     }
 }
 
@@ -38,32 +185,119 @@ impl Gate {
 mod tests {
     use super::*;
     use crate::cell::{Ask, Cell, Outcome};
-    use crate::generator::{Rules, Stamp, Word};
+    use crate::flake::Flake;
+    use crate::generator::Rules;
     use crate::sno::{SCALE, TickTock};
 
-    #[test]
-    fn nothing_is_issued_from_the_gate_on() {
-        let gate = Gate::until(SCALE.nanos(Tick(10)));
-        let cell = Cell::after::<TickTock>(Tick(5));
+    const NOTHING: Ask = Ask {
+        floor: Stamp::new::<TickTock>(Tick(0), false),
+        later: false,
+        within: Tick(u64::MAX),
+        want: 1,
+    };
+
+    fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
         let rules = Rules { sequence: (0, 7), end: Tick(1000) };
-        let issue = |now| {
-            let ask =
-                Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
-            cell.issue::<TickTock>(ask, &rules, &gate, SCALE, &mut || Some(Tick(now)))
-        };
-        assert!(matches!(issue(9), Outcome::Issued(_)));
-        let word = cell.word();
-        assert_eq!(issue(10), Outcome::Gated(Tick(10)));
-        assert_eq!(issue(11), Outcome::Gated(Tick(11)));
-        assert_eq!(cell.word(), word);
-        // A tick that begins within the gate stays good, and so does a turn into one.
-        assert!(matches!(issue(9), Outcome::Issued(_)));
-        assert!(matches!(issue(7), Outcome::Issued(_)));
-        assert_ne!(cell.word().stamp::<TickTock>(), Word::stamp::<TickTock>(word));
+        loop {
+            let clock = &mut || Some(Tick(now));
+            match cell.issue::<TickTock>(NOTHING, &rules, gate, SCALE, clock) {
+                Outcome::SteppedBack { .. } => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Nothing of the single timeline, and these ticks of the two.
+    fn until(first: u64, second: u64) -> Horizon {
+        Horizon { until: [0, first, second].map(moment), toggle: false }
+    }
+
+    fn moment(tick: u64) -> UnixNanos {
+        match tick {
+            0 => UnixNanos(0),
+            tick => SCALE.nanos(Tick(tick)),
+        }
+    }
+
+    fn stamp(tick: u64, toggle: bool) -> Stamp {
+        Stamp::new::<TickTock>(Tick(tick), toggle)
     }
 
     #[test]
-    fn an_open_gate_admits_all() {
-        assert!(Gate::open().admits(SCALE, SCALE.last()));
+    fn nothing_is_issued_from_the_gate_on() {
+        let gate = Gate::at(until(10, 0));
+        let cell = Cell::after::<TickTock>(Tick(5));
+        assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
+        let word = cell.word();
+        assert_eq!(issue(&cell, &gate, 10), Outcome::Gated(stamp(10, false)));
+        assert_eq!(issue(&cell, &gate, 11), Outcome::Gated(stamp(11, false)));
+        assert_eq!(cell.word(), word);
+        // A tick that begins within the gate stays good.
+        assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
+    }
+
+    #[test]
+    fn a_turn_needs_the_gate_of_the_timeline_it_goes_to() {
+        let gate = Gate::at(until(100, 0));
+        let cell = Cell::after::<TickTock>(Tick(5));
+        assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
+        assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+        let durable = core::cell::Cell::new(Horizon::NONE);
+        let make_durable = |horizon| {
+            assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+            durable.set(horizon);
+            Ok::<(), ()>(())
+        };
+        gate.extend::<TickTock, _>(stamp(50, true), moment(60), make_durable).unwrap();
+        assert_eq!(durable.get().until[1..], until(100, 60).until[1..]);
+        assert!(durable.get().toggle);
+        let issued = issue(&cell, &gate, 50);
+        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
+    }
+
+    #[test]
+    fn a_horizon_that_cannot_be_made_durable_moves_nothing() {
+        let gate = Gate::at(until(10, 0));
+        let refused =
+            gate.extend::<TickTock, _>(stamp(15, false), moment(20), |_| Err("disk full"));
+        assert_eq!(refused, Err("disk full"));
+        assert_eq!(gate.horizon(), until(10, 0));
+        assert!(!gate.admits::<TickTock>(SCALE, stamp(10, false)));
+    }
+
+    #[test]
+    fn the_horizon_never_moves_down_when_it_is_extended() {
+        let was = Horizon { until: [40, 10, 30].map(moment), toggle: false };
+        let is = was.extended::<TickTock>(stamp(15, true), moment(20));
+        assert_eq!(is, Horizon { toggle: true, ..was });
+    }
+
+    #[test]
+    fn a_system_of_one_timeline_takes_the_one_in_use_along_and_leaves_the_other() {
+        let was = Horizon { until: [5, 100, 10].map(moment), toggle: true };
+        let is = was.extended::<Flake>(Stamp::default(), moment(20));
+        assert_eq!(is, Horizon { until: [20, 100, 20].map(moment), toggle: true });
+        // ... so that a step back still finds it free.
+        assert_eq!(is.floors::<TickTock>(SCALE), [Tick(99), Tick(19)]);
+        assert_eq!(is.floors::<Flake>(SCALE), [Tick(19); 2]);
+    }
+
+    #[test]
+    fn floors_are_the_last_ticks_that_begin_before_the_horizon() {
+        let begin = moment(10).0;
+        let floor = |until| Horizon::NONE.raised(UnixNanos(until)).floors::<TickTock>(SCALE);
+        assert_eq!(floor(begin), [Tick(9); 2]);
+        assert_eq!(floor(begin + 1), [Tick(10); 2]);
+        assert_eq!(floor(0), [Tick(0); 2]);
+        let exact = Horizon::NONE.covering::<TickTock>(SCALE, [Tick(3), Tick(10)]);
+        assert_eq!(exact.floors::<TickTock>(SCALE), [Tick(3), Tick(10)]);
+        assert_eq!(exact.until[0], UnixNanos(0));
+    }
+
+    #[test]
+    fn an_open_gate_admits_all_and_a_closed_one_nothing() {
+        let last = Stamp::new::<TickTock>(SCALE.last(), true);
+        assert!(Gate::open().admits::<TickTock>(SCALE, last));
+        assert!(!Gate::closed().admits::<TickTock>(SCALE, stamp(0, false)));
     }
 }

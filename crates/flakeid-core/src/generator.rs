@@ -57,6 +57,12 @@ impl Stamp {
         S::TICK_TOCK && self.0 & 1 == 1
     }
 
+    /// The first tick whose stamp in this one's timeline is not below `floor`.
+    pub const fn tick_from<S: System>(self, floor: Self) -> Tick {
+        let tick = floor.tick::<S>();
+        Tick(tick.0 + (Self::new::<S>(tick, self.toggle::<S>()).0 < floor.0) as u64)
+    }
+
     /// The stamp of the next tick in the first timeline: above every ID of this one.
     pub const fn next_tick<S: System>(self) -> Self {
         Self::new::<S>(Tick(self.tick::<S>().0 + 1), false)
@@ -72,9 +78,12 @@ impl Word {
         Self(stamp.0 << S::SEQUENCE_BITS | sequence as u64)
     }
 
-    /// A word, in the first timeline, that has nothing left before the tick after `tick`.
-    pub const fn spent<S: System>(tick: Tick) -> Self {
-        Self::new::<S>(Stamp::new::<S>(tick, false), (1 << S::SEQUENCE_BITS) - 1)
+    /// The greatest word. No ID has it: its tick is beyond what any system can write down.
+    pub const SEALED: Self = Self(u64::MAX);
+
+    /// A word that has nothing left before the tick after `tick`.
+    pub const fn spent<S: System>(tick: Tick, toggle: bool) -> Self {
+        Self::new::<S>(Stamp::new::<S>(tick, toggle), (1 << S::SEQUENCE_BITS) - 1)
     }
 
     pub const fn stamp<S: System>(self) -> Stamp {
@@ -157,7 +166,7 @@ pub const fn stepped_back<S: System>(stamp: Stamp, now: Tick) -> bool {
 
 /// The tick-tock: the first `want` IDs at `now` in the timeline other than `word`'s, where `safe`
 /// is the last tick that the other timeline has had. `None` where `now` is not past it: a second
-/// step back into one period.
+/// step back into one period, which waits.
 pub fn turn<S: System>(
     word: Word,
     now: Tick,
@@ -301,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_spent_word_has_nothing_left_in_its_tick() {
-        let word = Word::spent::<TickTock>(Tick(5));
+        let word = Word::spent::<TickTock>(Tick(5), false);
         assert_eq!(step::<TickTock>(word, Tick(5), FREE, &RULES, 1), Step::Wait(Tick(6)));
     }
 

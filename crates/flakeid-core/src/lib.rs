@@ -4,7 +4,8 @@
 //!   its text, and the bounds of a time.
 //! * [`generator`] decides what the next ID is: a pure function of a word, the time and the rules.
 //! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells.
-//! * [`gate`] holds the moment up to which IDs may be issued.
+//! * [`gate`] holds the moment up to which IDs may be issued, and what of it survives: why no ID comes
+//!   twice across a restart is argued there. [`counts`] is for those who look on.
 //! * [`generator_ids`] reads the setting that says which generator IDs a node owns.
 //!
 //! What this crate is not: it reads no clock and no entropy (both are arguments), it allocates
@@ -21,6 +22,7 @@ pub mod base64;
 pub mod bits;
 pub mod cell;
 pub mod clock;
+pub mod counts;
 pub mod error;
 pub mod flake;
 pub mod gate;

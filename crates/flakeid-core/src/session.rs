@@ -44,17 +44,6 @@ pub struct Session {
     rest: Block,
     /// How many numbers to take when the cell is asked again in this tick.
     run: u32,
-    /// Counts what the owner may want to know; never read here.
-    pub counts: Counts,
-}
-
-/// What happened to a session, per tick and not per ID.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Moves to a higher partition for want of sequence.
-    pub spills: u64,
-    /// Times that no partition had any left.
-    pub exhausted: u64,
 }
 
 /// IDs of one partition.
@@ -70,12 +59,16 @@ pub struct Issued {
 pub enum Stall {
     /// Ask again when the clock reads `until`; it read `now`.
     Wait { until: Tick, now: Tick },
-    /// The gate must be moved past this tick first.
-    Gated(Tick),
+    /// The gate must be moved past this stamp first.
+    Gated(Stamp),
+    /// The clock read `now`, more than a tick behind the last ID's: worth a note, then ask again.
+    SteppedBack { from: Tick, now: Tick },
     /// The system has no more time to give.
     Ended,
     /// The clock is before the system's epoch.
     BeforeEpoch,
+    /// The node issues nothing any more.
+    Sealed,
 }
 
 impl Session {
@@ -91,19 +84,13 @@ impl Session {
             last: 0,
             rest: Block::EMPTY,
             run: 1,
-            counts: Counts::default(),
         }
     }
 
     /// The same session after the list of partitions has changed: whatever it is given sorts as if
     /// its last ID had come from a partition above them all.
     pub fn moved(&self, number: u32, partitions: usize) -> Self {
-        Self {
-            floor: self.floor,
-            last: usize::MAX,
-            counts: self.counts,
-            ..Self::new(number, partitions)
-        }
+        Self { floor: self.floor, last: usize::MAX, ..Self::new(number, partitions) }
     }
 
     /// The place of the partition where it begins a tick.
@@ -130,6 +117,7 @@ impl Session {
             if now <= stamp.tick::<S>() && !(S::TICK_TOCK && stepped_back::<S>(stamp, now)) {
                 return Ok(Issued { partition: self.last, block: self.rest.take(want) });
             }
+            cells[self.last].counters.dropped(self.rest.count);
             self.rest = Block::EMPTY;
             self.run = 1;
         }
@@ -186,14 +174,17 @@ impl Session {
                     resume = resume.min(until);
                     self.spent = Tick(resume.0 - 1);
                     if self.at + 1 == cells.len() {
-                        self.counts.exhausted += 1;
                         self.home /= 2;
                         return Err(Stall::Wait { until: resume, now });
                     }
-                    self.counts.spills += 1;
+                    cells[self.at].counters.spilled();
                     self.at += 1;
                 }
-                Outcome::Gated(tick) => return Err(Stall::Gated(tick)),
+                Outcome::Gated(stamp) => return Err(Stall::Gated(stamp)),
+                Outcome::SteppedBack { from, now } => {
+                    return Err(Stall::SteppedBack { from, now });
+                }
+                Outcome::Sealed => return Err(Stall::Sealed),
                 Outcome::Ended => return Err(Stall::Ended),
                 Outcome::BeforeEpoch => return Err(Stall::BeforeEpoch),
             }

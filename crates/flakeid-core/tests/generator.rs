@@ -3,9 +3,9 @@
 //! among all that there are, under any clock.
 
 use flakeid_core::cell::{Ask, Cell, Outcome};
-use flakeid_core::clock::Tick;
+use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Horizon, LANES, Start};
 use flakeid_core::generator::{Block, Rules, Stamp, Step, System, Word, step};
 use flakeid_core::sno::{SCALE, TickTock};
 use proptest::prelude::*;
@@ -46,6 +46,7 @@ enum Answer {
     Issued(Vec<(At, u32)>),
     Wait(u64),
     NewTick,
+    SteppedBack(u64),
     Ended,
 }
 
@@ -60,8 +61,9 @@ impl Answer {
             Outcome::Issued(block) => Self::of_block::<S>(block),
             Outcome::Wait { until, .. } => Self::Wait(until.0),
             Outcome::NewTick => Self::NewTick,
+            Outcome::SteppedBack { from, .. } => Self::SteppedBack(from.0),
             Outcome::Ended => Self::Ended,
-            Outcome::Gated(_) | Outcome::BeforeEpoch => panic!("{outcome:?}"),
+            Outcome::Gated(_) | Outcome::BeforeEpoch | Outcome::Sealed => panic!("{outcome:?}"),
         }
     }
 }
@@ -73,6 +75,8 @@ struct Call {
     later: bool,
     within: u64,
     want: u32,
+    /// The node's timeline by then.
+    node: bool,
     /// Which of two settings holds by then.
     reloaded: bool,
 }
@@ -82,41 +86,83 @@ struct Model {
     tick_tock: bool,
     last: (At, u32),
     used: BTreeSet<(At, u32)>,
+    /// It has issued nothing, and a clock from this tick on has not stepped back from where it began.
+    waits_from: Option<u64>,
+    /// It has said that the clock has stepped back.
+    said: bool,
 }
 
 impl Model {
+    fn new<S: System>(start: &Start) -> Self {
+        let (own, other) = (start.toggle, !start.toggle);
+        let floor = |timeline| start.floors[usize::from(timeline)].0;
+        let now = start.now.map_or(0, |now| now.0);
+        let is_past = |timeline| now > floor(timeline);
+        let toggle = if !S::TICK_TOCK {
+            false
+        } else if start.now.is_none() || is_past(own) || now + LATE >= start.since.0 {
+            own
+        } else if is_past(other) || floor(other) < floor(own) {
+            other
+        } else {
+            own
+        };
+        let spent = |tick, timeline| ((tick, timeline), (1 << S::SEQUENCE_BITS) - 1);
+        let last = spent(floor(toggle), toggle);
+        // What may have come before is as good as used.
+        let before = [false, true].map(|timeline| spent(floor(timeline), timeline));
+        Self {
+            tick_tock: S::TICK_TOCK,
+            last,
+            used: before.into(),
+            waits_from: (start.now.is_none() || floor(toggle) > now).then_some(start.since.0),
+            said: false,
+        }
+    }
+
     fn answer(&mut self, call: &Call, rules: &Rules) -> Answer {
-        let &Call { now, mut floor, later, within, want, .. } = call;
+        let &Call { now, mut floor, later, within, want, node, .. } = call;
         let slice = rules.sequence.0..=rules.sequence.1;
         let ((held, toggle), _) = self.last;
         if now > within {
             return Answer::NewTick;
         }
-        if self.tick_tock && now + LATE < held {
-            // Stepped back. The other timeline is free where it has nothing from `now` on.
-            let had = |&&((_, timeline), _): &&(At, u32)| timeline != toggle;
-            let free = self.used.iter().filter(had).all(|&((tick, _), _)| tick < now);
-            if free && START < now && now <= rules.end.0 {
+        let least = if later { (floor.0 + 1, false) } else { floor };
+        let stepped_back =
+            now + LATE < held && self.waits_from.is_none_or(|since| now + LATE < since);
+        if stepped_back && !self.said {
+            self.said = true;
+            return Answer::SteppedBack(held);
+        }
+        // The last tick that the other timeline has had; it is free from the next one on.
+        let others = self.used.iter().filter(|&&((_, timeline), _)| timeline != toggle);
+        let safe = others.map(|&((tick, _), _)| tick).max().unwrap_or(0);
+        // Across a step back a session's order is given up, but not for those that it has seen.
+        let across = self.tick_tock && now + LATE < floor.0;
+        let follows = node != toggle && now > held && (across || (now, !toggle) >= least);
+        if self.tick_tock && (stepped_back || follows) && safe < now && now <= rules.end.0 {
+            if across || (now, !toggle) >= least {
                 return self.issue((now, !toggle), slice.take(want as usize));
             }
+            return Answer::Wait((now..).find(|&tick| (tick, !toggle) >= least).unwrap());
         }
-        if self.tick_tock && now + LATE < floor.0 {
-            floor = (0, false);
-        } else if later {
-            floor = (floor.0 + 1, false);
-        }
+        floor = if across { (0, false) } else { least };
         let tick = now.max(held).max(floor.0);
         if tick > rules.end.0 {
             return Answer::Ended;
         }
+        let wait = |until: u64| match self.tick_tock && stepped_back {
+            true => Answer::Wait(until.min(safe + 1)),
+            false => Answer::Wait(until),
+        };
         if tick > now && tick > held {
-            return Answer::Wait(tick);
+            return wait(tick);
         }
         let last = self.last;
         let mut left = slice.filter(|&n| ((tick, toggle), n) > last).peekable();
         match left.peek().is_some() && (tick, toggle) >= floor {
             true => self.issue((tick, toggle), left.take(want as usize)),
-            false => Answer::Wait(tick + 1),
+            false => wait(tick + 1),
         }
     }
 
@@ -125,6 +171,8 @@ impl Model {
         for &id in &ids {
             assert!(self.used.insert(id), "the model itself repeats {id:?}");
         }
+        self.said &= at == self.last.0;
+        self.waits_from = None;
         self.last = ids[ids.len() - 1];
         Answer::Issued(ids)
     }
@@ -133,7 +181,7 @@ impl Model {
 /// A slice of the sequence, in eighths of what is made of it, and the last tick.
 type Setting = ((u32, u32), u64);
 
-fn play<S: System>(cell: &Cell, settings: &[Setting; 2], calls: &[Call]) {
+fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &[Call]) {
     let capacity = 1 << S::SEQUENCE_BITS;
     // A slice of the last eight numbers, of all where there are not so many.
     let room = 8.min(capacity);
@@ -142,11 +190,10 @@ fn play<S: System>(cell: &Cell, settings: &[Setting; 2], calls: &[Call]) {
         let sequence = (number(first), number(last));
         Rules { sequence, end: Tick(end) }
     });
-    let spent = ((START, false), capacity - 1);
-    let mut model = Model { tick_tock: S::TICK_TOCK, last: spent, used: BTreeSet::new() };
+    let mut model = Model::new::<S>(start);
     for call in calls {
         let rules = &rules[usize::from(call.reloaded)];
-        let &Call { now, floor, later, within, want, .. } = call;
+        let &Call { now, floor, later, within, want, node, .. } = call;
         let floor = stamp::<S>(floor);
         let least = if later { floor.next_tick::<S>() } else { floor };
         let pure = (!S::TICK_TOCK && now <= within)
@@ -155,14 +202,15 @@ fn play<S: System>(cell: &Cell, settings: &[Setting; 2], calls: &[Call]) {
 
         let ask = Ask { floor, later, within: Tick(within), want };
         let clock = &mut || Some(Tick(now));
-        let outcome = cell.issue::<S>(ask, rules, &Gate::open(), SCALE, clock);
+        let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: node });
+        let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
         if let Outcome::Wait { until, now: read } = outcome {
             assert!(read == Tick(now) && until > read, "{call:?}: {outcome:?}");
         }
         let word = cell.word();
         assert_eq!((at::<S>(word.stamp::<S>()), word.sequence::<S>()), model.last, "{call:?}");
-        match pure {
+        match pure.filter(|_| !matches!(outcome, Outcome::SteppedBack { .. })) {
             Some(Step::Issue(next, block)) => {
                 assert_eq!((next, Answer::of_block::<S>(block)), (word, expected));
             }
@@ -184,20 +232,27 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let floor_by = prop_oneof![3 => Just(None), 2 => (-3..=3i64, any::<bool>()).prop_map(Some)];
     let within_by = prop_oneof![4 => Just(None), 1 => (-1..=1i64).prop_map(Some)];
     let want = prop_oneof![3 => Just(1), 1 => 1..=10u32, 1 => Just(u32::MAX)];
-    let reloaded = prop::bool::weighted(0.1);
-    let call = (tick_by, floor_by, any::<bool>(), within_by, want, reloaded);
+    let (node, reloaded) = (prop::bool::weighted(0.3), prop::bool::weighted(0.1));
+    let call = (tick_by, floor_by, any::<bool>(), within_by, want, node, reloaded);
     prop::collection::vec(call, 1..80).prop_map(|calls| {
         let mut now = START + 3;
         let mut timed = Vec::new();
-        for (by, floor, later, within, want, reloaded) in calls {
+        for (by, floor, later, within, want, node, reloaded) in calls {
             now = now.saturating_add_signed(by);
             let from_now = |by| now.saturating_add_signed(by);
             let floor = floor.map_or((0, false), |(by, timeline)| (from_now(by), timeline));
             let within = within.map_or(u64::MAX, from_now);
-            timed.push(Call { now, floor, later, within, want, reloaded });
+            timed.push(Call { now, floor, later, within, want, node, reloaded });
         }
         timed
     })
+}
+
+/// Horizons and clocks around where the calls begin.
+fn starts() -> impl Strategy<Value = Start> {
+    let tick = || (START - 10..START + 20).prop_map(Tick);
+    let start = ([tick(), tick()], any::<bool>(), tick(), prop::option::of(tick()));
+    start.prop_map(|(floors, toggle, since, now)| Start { floors, toggle, since, now })
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
@@ -210,18 +265,22 @@ proptest! {
 
     #[test]
     fn a_partition_gives_what_the_naive_model_gives(
-        settings in [setting(), setting()], calls in calls()
+        start in starts(), settings in [setting(), setting()], calls in calls()
     ) {
-        fn run<S: System>(settings: &[Setting; 2], calls: &[Call]) {
-            play::<S>(&Cell::after::<S>(Tick(START)), settings, calls);
+        fn run<S: System>(start: &Start, settings: &[Setting; 2], calls: &[Call]) {
+            let cell = Cell::after::<S>(Tick(START));
+            let after = Start { floors: [Tick(START); 2], toggle: false, since: Tick(START), now: None };
+            play::<S>(&cell, &after, settings, calls);
             let cell = Cell::after::<S>(Tick(0));
-            cell.begin_after::<S>(Tick(START));
-            play::<S>(&cell, settings, calls);
+            cell.begin::<S>(*start);
+            play::<S>(&cell, start, settings, calls);
         }
-        run::<Plain2>(&settings, &calls);
-        run::<TickTock3>(&settings, &calls);
-        run::<Flake>(&settings, &calls);
-        run::<TickTock>(&settings, &calls);
+        // A system of one timeline has one floor.
+        let plain = Start { floors: [start.floors[0]; 2], ..start };
+        run::<Plain2>(&plain, &settings, &calls);
+        run::<TickTock3>(&start, &settings, &calls);
+        run::<Flake>(&plain, &settings, &calls);
+        run::<TickTock>(&start, &settings, &calls);
     }
 
     #[test]
@@ -235,7 +294,7 @@ proptest! {
         prop_assert_eq!((at::<TickTock>(stamp), word(a).sequence::<TickTock>()), a);
         prop_assert_eq!(at::<TickTock>(stamp.next_tick::<TickTock>()), (a.0.0 + 1, false));
         // Nothing is left after a spent word in its tick and its timeline, which is the first.
-        prop_assert_eq!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0)), !a.0.1);
+        prop_assert_eq!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0), false), !a.0.1);
     }
 }
 

@@ -6,9 +6,9 @@
 mod ledger;
 
 use flakeid_core::cell::Cell;
-use flakeid_core::clock::Tick;
+use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Horizon, LANES};
 use flakeid_core::generator::{Block, Rules, System};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::{SCALE, TickTock};
@@ -36,12 +36,15 @@ impl System for TickTock3 {
 }
 
 const START: u64 = 1000;
+const OPEN: Horizon = Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: false };
 const FAR: Tick = Tick(1 << 38);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     Forward,
     Noisy,
+    /// As [`Clock::Noisy`], and the node turns from timeline to timeline.
+    Turns,
     StepsBack,
 }
 
@@ -74,6 +77,8 @@ enum Event {
         mask: u8,
         number: u32,
     },
+    /// The node goes to this timeline.
+    Turn(bool),
 }
 
 #[derive(Clone, Debug)]
@@ -125,7 +130,11 @@ impl<S: System> World<S> {
             let session = Session::new(number, script.partitions);
             Some(Walker { session, owned: (0..script.partitions).collect(), last: None, waits: 0 })
         };
-        let steps = if clock == Clock::StepsBack { Steps::Back } else { Steps::Never };
+        let steps = match clock {
+            Clock::Forward | Clock::Noisy => Steps::Never,
+            Clock::Turns => Steps::Elsewhere,
+            Clock::StepsBack => Steps::Back,
+        };
         let state = State {
             walkers: script.numbers.iter().map(walker).collect(),
             ledger: Ledger::new(steps, sequence.0),
@@ -136,7 +145,7 @@ impl<S: System> World<S> {
         Self {
             cells: (0..script.partitions).map(|_| Cell::after::<S>(Tick(START))).collect(),
             rules: Rules { sequence, end: script.end },
-            gate: Gate::open(),
+            gate: Gate::at(OPEN),
             clock,
             state: RefCell::new(state),
             system: PhantomData,
@@ -160,6 +169,7 @@ impl<S: System> World<S> {
                     walker.last = walker.last.map(|(tick, _)| (tick, None));
                     walker.waits = 0;
                 }
+                &Event::Turn(toggle) => self.gate.set(Horizon { toggle, ..OPEN }),
             }
         }
         let state = self.state.borrow();
@@ -226,7 +236,11 @@ impl<S: System> World<S> {
             }
             // A session may need the tick after its last.
             Err(Stall::Ended) => assert!(state.greatest >= rules.end.0),
-            Err(Stall::Gated(_) | Stall::BeforeEpoch) => panic!("{given:?}"),
+            Err(Stall::SteppedBack { from, now }) => {
+                assert_eq!(self.clock, Clock::StepsBack);
+                assert!(from > now);
+            }
+            Err(Stall::Gated(_) | Stall::BeforeEpoch | Stall::Sealed) => panic!("{given:?}"),
         }
         state.walkers[number] = Some(walker);
         Some(given)
@@ -264,14 +278,33 @@ impl<S: System> World<S> {
         let count = self.state.borrow().walkers.len();
         for walker in 0..count {
             let call = Call { walker, want: 1, readings: Vec::new(), meanwhile: None };
-            let mut waits = 0;
+            let (mut waits, mut notes) = (0, 0);
             while let Err(stall) = self.next(&call).unwrap() {
-                let Stall::Wait { until, .. } = stall else { panic!("{stall:?}") };
-                self.state.borrow_mut().now = until.0;
-                waits += 1;
+                match stall {
+                    Stall::Wait { until, .. } => {
+                        self.state.borrow_mut().now = until.0;
+                        waits += 1;
+                    }
+                    Stall::SteppedBack { .. } => notes += 1,
+                    stall => panic!("{stall:?}"),
+                }
                 assert!(waits <= 3 + self.cells.len(), "still waits");
+                assert!(notes <= self.cells.len(), "still says that the clock has stepped back");
             }
         }
+    }
+
+    /// What was taken from the partitions is what went out, once nobody has a run in hand: who asks
+    /// for a single ID in two ticks has none.
+    fn assert_all_are_counted(&self) {
+        for _ in 0..2 {
+            let mut state = self.state.borrow_mut();
+            state.now = state.now.max(state.greatest) + 2;
+            drop(state);
+            self.assert_all_go_on();
+        }
+        let issued: u64 = self.cells.iter().map(|cell| cell.counters.get().issued).sum();
+        assert_eq!(issued, self.state.borrow().ledger.ids().count() as u64);
     }
 }
 
@@ -287,11 +320,17 @@ fn call(reading: BoxedStrategy<Reading>) -> impl Strategy<Value = Call> {
     })
 }
 
-fn script(reading: impl Strategy<Value = Reading> + 'static) -> impl Strategy<Value = Script> {
+fn script(
+    reading: impl Strategy<Value = Reading> + 'static,
+    turns: bool,
+) -> impl Strategy<Value = Script> {
     let numbers = prop_oneof![0..8u32, any::<u32>()];
     let reload = (0..4usize, any::<u8>(), numbers.clone())
         .prop_map(|(walker, mask, number)| Event::Reload { walker, mask, number });
-    let event = prop_oneof![15 => call(reading.boxed()).prop_map(Event::Next), 1 => reload];
+    let turn = any::<bool>().prop_map(Event::Turn);
+    let turns = u32::from(turns);
+    let call = call(reading.boxed()).prop_map(Event::Next);
+    let event = prop_oneof![15 => call, 1 => reload, turns => turn];
     let slice = (0..8u32, 0..8u32).prop_map(|(a, b)| (a.min(b), a.max(b)));
     let end = prop_oneof![5 => Just(FAR), 1 => (START..START + 40).prop_map(Tick)];
     let numbers = prop::collection::vec(numbers, 1..=4);
@@ -327,6 +366,9 @@ fn play<S: System>(script: &Script, clock: Clock) {
     world.play(script);
     if script.end == FAR {
         world.assert_all_go_on();
+        if !world.state.borrow().reloaded {
+            world.assert_all_are_counted();
+        }
     }
 }
 
@@ -347,19 +389,25 @@ proptest! {
 
     /// Each session's IDs rise.
     #[test]
-    fn sessions_never_wait_for_nothing_while_the_clock_goes_forward(script in script(forward())) {
+    fn sessions_never_wait_for_nothing_while_the_clock_goes_forward(script in script(forward(), false)) {
         play_all(&script, Clock::Forward);
     }
 
     /// Each session's IDs rise here too, tick-tock or not.
     #[test]
-    fn clocks_a_tick_apart_are_no_step_back(script in script(noise())) {
+    fn clocks_a_tick_apart_are_no_step_back(script in script(noise(), false)) {
         play_all(&script, Clock::Noisy);
+    }
+
+    /// Each session's IDs rise here as well.
+    #[test]
+    fn who_follows_the_nodes_timeline_goes_on_rising(script in script(noise(), true)) {
+        play_all(&script, Clock::Turns);
     }
 
     /// Each session's IDs rise where there is no tick-tock.
     #[test]
-    fn a_clock_step_back_never_repeats_an_id(script in script(steps())) {
+    fn a_clock_step_back_never_repeats_an_id(script in script(steps(), true)) {
         play_all(&script, Clock::StepsBack);
     }
 }

@@ -43,6 +43,10 @@ fn take<S: System>(
     })
 }
 
+fn stepped_back(from: u64, now: u64) -> Result<(usize, u64, bool), Stall> {
+    Err(Stall::SteppedBack { from: Tick(from), now: Tick(now) })
+}
+
 /// Takes all that a session gets at `now`, and gives the partitions' places in that order.
 fn use_up<S: System>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usize> {
     let mut places = Vec::new();
@@ -107,7 +111,9 @@ fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
     (0..NUMBERS).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
     // What remains of this tick, rather than what comes in the next.
     assert_eq!(use_up::<Plain>(second, &cells, 100), all_of(1..2));
-    assert_eq!((second.counts.spills, second.counts.exhausted), (1, 1));
+    let counts = cells.iter().map(|cell| cell.counters.get());
+    let counts: Vec<_> = counts.map(|counts| (counts.spills, counts.exhausted)).collect();
+    assert_eq!(counts, [(1, 1), (0, 1)]);
     assert_eq!(take::<Plain>(second, &cells, 101), Ok((0, 101, false)));
 }
 
@@ -166,6 +172,7 @@ fn what_a_session_took_ahead_does_not_keep_it_from_turning() {
     for _ in 0..2 {
         assert_eq!(take::<TickTock>(session, &cells, 120), Ok((0, 120, toggle)));
     }
+    assert_eq!(take::<TickTock>(session, &cells, 110), stepped_back(120, 110));
     assert_eq!(take::<TickTock>(session, &cells, 110), Ok((0, 110, !toggle)));
 }
 
@@ -195,5 +202,48 @@ fn a_clock_a_tick_late_is_no_step_back_and_two_ticks_are_one() {
     let session = &mut Session::new(0, 1);
     let (_, _, toggle) = take::<TickTock>(session, &cells, 100).unwrap();
     assert_eq!(take::<TickTock>(session, &cells, 99), Ok((0, 100, toggle)));
+    assert_eq!(take::<TickTock>(session, &cells, 98), stepped_back(100, 98));
     assert_eq!(take::<TickTock>(session, &cells, 98), Ok((0, 98, !toggle)));
+}
+
+/// Two partitions, both of which gave an ID at 200; the clock has stepped back to 161 since, which the
+/// session has seen, but only in the partition that it took its IDs from.
+#[test]
+fn a_session_goes_on_rising_where_it_comes_to_a_partition_that_has_not_seen_the_step_back() {
+    let cells = cells::<TickTock>(2);
+    for place in 0..2 {
+        let taken = take::<TickTock>(&mut Session::new(0, 1), &cells[place..=place], 200);
+        assert_eq!(taken, Ok((0, 200, false)));
+    }
+    let session = &mut Session::new(0, 2);
+    assert_eq!(take::<TickTock>(session, &cells, 161), stepped_back(200, 161));
+    (0..NUMBERS)
+        .for_each(|_| assert_eq!(take::<TickTock>(session, &cells, 161), Ok((0, 161, true))));
+    // Another processor's clock is a tick late.
+    assert_eq!(take::<TickTock>(session, &cells, 160), stepped_back(200, 160));
+    let stall = Stall::Wait { until: Tick(161), now: Tick(160) };
+    assert_eq!(take::<TickTock>(session, &cells, 160), Err(stall));
+    assert_eq!(take::<TickTock>(session, &cells, 161), Ok((1, 161, true)));
+}
+
+#[test]
+fn after_a_reload_a_session_goes_on_rising_in_a_partition_that_has_not_seen_the_step_back() {
+    let cells = cells::<TickTock>(2);
+    for place in 0..2 {
+        let taken = take::<TickTock>(&mut Session::new(0, 1), &cells[place..=place], 200);
+        assert_eq!(taken, Ok((0, 200, false)));
+    }
+    let session = &mut Session::new(1, 2);
+    assert_eq!(take::<TickTock>(session, &cells, 161), stepped_back(200, 161));
+    assert_eq!(take::<TickTock>(session, &cells, 161), Ok((1, 161, true)));
+    let session = &mut session.moved(0, 2);
+    let mut said = 0;
+    let stall = loop {
+        match take::<TickTock>(session, &cells, 161) {
+            Err(Stall::SteppedBack { .. }) => said += 1,
+            given => break given,
+        }
+    };
+    assert_eq!((said, stall), (1, Err(Stall::Wait { until: Tick(162), now: Tick(161) })));
+    assert_eq!(take::<TickTock>(session, &cells, 162), Ok((0, 162, true)));
 }

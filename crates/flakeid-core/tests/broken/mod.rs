@@ -31,7 +31,7 @@ pub struct Cell {
 
 impl Cell {
     pub fn after<S: System>(tick: Tick, flaw: Flaw) -> Self {
-        let word = AtomicU64::new(number::<S>(Word::spent::<S>(tick)));
+        let word = AtomicU64::new(number::<S>(Word::spent::<S>(tick, false)));
         Self { flaw, word, reached: [AtomicU64::new(tick.0), AtomicU64::new(tick.0)] }
     }
 

@@ -35,6 +35,8 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     Never,
+    /// Not for those in this run, but for others of the node, so that its timeline turns.
+    Elsewhere,
     Back,
 }
 
@@ -61,7 +63,8 @@ impl Ledger {
         block: Block,
     ) -> Result<(), Fault> {
         // Only a system with a timeline to turn to gives up a session's order.
-        let steady = !S::TICK_TOCK || self.steps == Steps::Never;
+        let rises = !S::TICK_TOCK || self.steps != Steps::Back;
+        let stays = !S::TICK_TOCK || self.steps == Steps::Never;
         for sequence in block.sequence..block.sequence + block.count {
             let (tick, toggle) = (block.stamp.tick::<S>().0, block.stamp.toggle::<S>());
             let id = Id { tick, toggle, partition, sequence };
@@ -70,10 +73,10 @@ impl Ledger {
                 return Err(Fault::Repeated(id));
             }
             let last = self.last_of_session.insert(session, id);
-            if let Some(last) = last.filter(|&last| steady && last >= id) {
+            if let Some(last) = last.filter(|&last| rises && last >= id) {
                 return Err(Fault::NotAbove { last, id });
             }
-            if steady && first.is_some_and(|first| first.toggle != toggle) {
+            if stays && first.is_some_and(|first| first.toggle != toggle) {
                 return Err(Fault::Turned(id));
             }
         }

@@ -1,0 +1,383 @@
+#![cfg(not(loom))]
+//! A cell from where it begins to where it is sealed, and what it counts on the way.
+
+use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::clock::{Tick, UnixNanos};
+use flakeid_core::counts::Counts;
+use flakeid_core::gate::{Gate, Horizon, LANES, Start};
+use flakeid_core::generator::{Rules, Stamp, System};
+use flakeid_core::session::{Session, Stall};
+use flakeid_core::sno::SCALE;
+use std::cell::RefCell;
+
+struct Plain;
+impl System for Plain {
+    const SEQUENCE_BITS: u32 = 5;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock;
+impl System for TickTock {
+    const SEQUENCE_BITS: u32 = 5;
+    const TICK_TOCK: bool = true;
+}
+
+const RULES: Rules = Rules { sequence: (0, 31), end: Tick(1 << 30) };
+
+fn ask<S: System>(cell: &Cell, gate: &Gate, want: u32, clock: impl FnOnce() -> u64) -> Outcome {
+    let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want };
+    let mut clock = Some(clock);
+    cell.issue::<S>(ask, &RULES, gate, SCALE, &mut || clock.take().map(|read| Tick(read())))
+}
+
+/// One ID at `now` on a node in its first timeline.
+fn take<S: System>(cell: &Cell, now: u64) -> Outcome {
+    ask::<S>(cell, &Gate::open(), 1, || now)
+}
+
+/// An open gate of a node in this timeline.
+fn node_in(toggle: bool) -> Gate {
+    Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle })
+}
+
+fn begun<S: System>(floors: [u64; 2], toggle: bool, since: u64, now: u64) -> Cell {
+    let cell = Cell::after::<S>(Tick(0));
+    let (floors, now) = (floors.map(Tick), Some(Tick(now)));
+    cell.begin::<S>(Start { floors, toggle, since: Tick(since), now });
+    cell
+}
+
+fn is_issued<S: System>(outcome: Outcome, at: (u64, bool)) -> bool {
+    let stamp = Stamp::new::<S>(Tick(at.0), at.1);
+    matches!(outcome, Outcome::Issued(block) if block.stamp == stamp)
+}
+
+fn wait(until: u64, now: u64) -> Outcome {
+    Outcome::Wait { until: Tick(until), now: Tick(now) }
+}
+
+fn stepped_back(from: u64, now: u64) -> Outcome {
+    Outcome::SteppedBack { from: Tick(from), now: Tick(now) }
+}
+
+/// A floor of each timeline, where that of the one in use is said first.
+fn floors(own: u64, other: u64, toggle: bool) -> [u64; 2] {
+    if toggle { [other, own] } else { [own, other] }
+}
+
+#[test]
+fn a_clock_past_the_floor_of_the_timeline_in_use_goes_on_in_it() {
+    for toggle in [false, true] {
+        for (own, other) in [(10, 10), (10, 40), (19, 0)] {
+            // Whenever it was written.
+            for since in [0, 9, 15, 90] {
+                let cell = begun::<TickTock>(floors(own, other, toggle), toggle, since, 20);
+                let gate = node_in(toggle);
+                let issued = ask::<TickTock>(&cell, &gate, 1, || 20);
+                assert!(is_issued::<TickTock>(issued, (20, toggle)));
+                assert_eq!((cell.counters.get().steps_back, cell.counters.get().turns), (0, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clock_behind_the_floor_but_not_behind_its_writing_waits_and_does_not_turn() {
+    for toggle in [false, true] {
+        let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 25);
+        let gate = node_in(toggle);
+        for now in [25, 28, 20, 30] {
+            assert_eq!(ask::<TickTock>(&cell, &gate, 1, || now), wait(31, now));
+        }
+        let issued = ask::<TickTock>(&cell, &gate, 1, || 31);
+        assert!(is_issued::<TickTock>(issued, (31, toggle)));
+        assert_eq!((cell.counters.get().steps_back, cell.counters.get().turns), (0, 0));
+        // By then it is a cell like any other.
+        assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 28), stepped_back(31, 28));
+    }
+    let cell = begun::<Plain>([30; 2], false, 20, 25);
+    assert_eq!(take::<Plain>(&cell, 25), wait(31, 25));
+    assert!(is_issued::<Plain>(take::<Plain>(&cell, 31), (31, false)));
+    assert_eq!(cell.counters.get().steps_back, 0);
+}
+
+#[test]
+fn a_cell_that_waits_at_its_floor_turns_when_the_clock_falls_behind_its_writing() {
+    for toggle in [false, true] {
+        let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 25);
+        let gate = node_in(toggle);
+        assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 25), wait(31, 25));
+        assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 15), stepped_back(30, 15));
+        let issued = ask::<TickTock>(&cell, &gate, 1, || 15);
+        assert!(is_issued::<TickTock>(issued, (15, !toggle)));
+    }
+}
+
+/// The writing and the reading may be of two processors.
+#[test]
+fn a_clock_a_tick_behind_the_floors_writing_has_not_stepped_back() {
+    for (begins, reads) in [(25, 19), (19, 25), (19, 19)] {
+        let cell = begun::<TickTock>([30, 5], false, 20, begins);
+        assert_eq!(take::<TickTock>(&cell, reads), wait(31, reads), "{begins}, {reads}");
+    }
+    let cell = begun::<Plain>([30; 2], false, 20, 25);
+    assert_eq!(take::<Plain>(&cell, 19), wait(31, 19));
+}
+
+#[test]
+fn a_clock_behind_the_floors_writing_goes_on_at_once_where_the_other_timeline_is_free() {
+    for toggle in [false, true] {
+        let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 10);
+        let gate = node_in(toggle);
+        let issued = ask::<TickTock>(&cell, &gate, 1, || 10);
+        assert!(is_issued::<TickTock>(issued, (10, !toggle)));
+        // Until the one that the node is in is free as well.
+        let issued = ask::<TickTock>(&cell, &gate, 1, || 30);
+        assert!(is_issued::<TickTock>(issued, (30, !toggle)));
+        let issued = ask::<TickTock>(&cell, &gate, 1, || 31);
+        assert!(is_issued::<TickTock>(issued, (31, toggle)));
+    }
+}
+
+#[test]
+fn a_clock_behind_both_floors_waits_for_the_lower() {
+    for toggle in [false, true] {
+        let gate = node_in(toggle);
+        for (own, other) in [(30, 15), (15, 30), (15, 15)] {
+            let cell = begun::<TickTock>(floors(own, other, toggle), toggle, 40, 10);
+            assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 10), stepped_back(15, 10));
+            assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 10), wait(16, 10));
+            let issued = ask::<TickTock>(&cell, &gate, 1, || 16);
+            let timeline = if other < own { !toggle } else { toggle };
+            assert!(is_issued::<TickTock>(issued, (16, timeline)), "{own} {other} {toggle}");
+        }
+    }
+}
+
+#[test]
+fn a_system_of_one_timeline_is_never_in_the_second() {
+    for toggle in [false, true] {
+        for (floor, since, now) in [(10, 9, 20), (30, 20, 25), (30, 20, 10), (15, 40, 10)] {
+            let cell = begun::<Plain>([floor; 2], toggle, since, now);
+            let gate = node_in(!toggle);
+            let first = now.max(floor) + 1;
+            while !is_issued::<Plain>(ask::<Plain>(&cell, &gate, 1, || first), (first, false)) {
+                panic!("{floor} {since} {now}");
+            }
+            assert_eq!(ask::<Plain>(&cell, &gate, 1, || first - 5), stepped_back(first, first - 5));
+            let issued = ask::<Plain>(&cell, &gate, 1, || first - 5);
+            assert!(is_issued::<Plain>(issued, (first, false)));
+        }
+    }
+}
+
+#[test]
+fn where_there_is_no_clock_yet_a_cell_begins_at_its_floor() {
+    let cell = Cell::after::<TickTock>(Tick(0));
+    cell.begin::<TickTock>(Start {
+        floors: [Tick(30), Tick(5)],
+        toggle: false,
+        since: Tick(20),
+        now: None,
+    });
+    assert_eq!(take::<TickTock>(&cell, 25), wait(31, 25));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 31), (31, false)));
+}
+
+#[test]
+fn the_partitions_of_a_node_follow_the_one_that_turned() {
+    let cells = [(); 2].map(|()| begun::<TickTock>([5, 5], false, 5, 10));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 100), (100, false)));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cells[1], 80), (80, false)));
+    // To the second this is no step back, but the first has turned and with it the node.
+    assert_eq!(take::<TickTock>(&cells[0], 90), stepped_back(100, 90));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 90), (90, true)));
+    for now in [90, 91, 150] {
+        for cell in &cells {
+            let issued = ask::<TickTock>(cell, &node_in(true), 1, || now);
+            assert!(is_issued::<TickTock>(issued, (now, true)));
+        }
+    }
+    let counts = cells.map(|cell| cell.counters.get());
+    assert_eq!(counts.map(|counts| (counts.steps_back, counts.turns)), [(1, 1), (0, 1)]);
+}
+
+#[test]
+fn a_partition_follows_only_where_the_timeline_is_free() {
+    let cell = begun::<TickTock>([5, 90], false, 5, 10);
+    let at = |now| ask::<TickTock>(&cell, &node_in(true), 1, || now);
+    assert!(is_issued::<TickTock>(at(90), (90, false)));
+    assert!(is_issued::<TickTock>(at(91), (91, true)));
+}
+
+#[test]
+fn what_a_session_took_ahead_and_dropped_was_not_issued() {
+    let cell = begun::<Plain>([5; 2], false, 5, 10);
+    let session = &mut Session::new(0, 1);
+    let mut issued = 0;
+    let mut next = |now| {
+        let clock = &mut || Some(Tick(now));
+        let given = session.next::<Plain>(&[&cell], 1, &RULES, &Gate::open(), SCALE, clock);
+        issued += u64::from(given.unwrap().block.count);
+        cell.counters.get().issued - issued
+    };
+    // Taken one, one, two, and four at a time.
+    assert_eq!([100; 6].map(&mut next), [0, 0, 1, 0, 3, 2]);
+    // What is left of the four is dropped.
+    assert_eq!([101; 3].map(&mut next), [0, 0, 1]);
+    // A step back of no consequence to a system of one timeline drops nothing.
+    assert_eq!(next(90), 0);
+}
+
+#[test]
+fn a_used_up_tick_counts_once() {
+    let cell = begun::<Plain>([5; 2], false, 5, 10);
+    for (tick, wants) in [(100, [32, 1, 1]), (101, [40, 1, 40]), (102, [31, 1, 1])] {
+        wants.map(|want| ask::<Plain>(&cell, &Gate::open(), want, || tick));
+        let Counts { issued, exhausted, .. } = cell.counters.get();
+        assert_eq!((issued, exhausted), (32 * (tick - 99), tick - 99));
+    }
+}
+
+#[test]
+fn going_on_to_the_next_partition_counts_where_the_room_was_wanting() {
+    let cells = [(); 3].map(|()| begun::<Plain>([5; 2], false, 5, 10));
+    let session = &mut Session::new(0, 3);
+    let mut next = |now| {
+        let (clock, rules) = (&mut || Some(Tick(now)), &RULES);
+        session.next::<Plain>(&cells.each_ref(), 32, rules, &Gate::open(), SCALE, clock)
+    };
+    for now in [100, 101] {
+        (0..3).for_each(|place| assert_eq!(next(now).unwrap().partition, place));
+        let stall = Stall::Wait { until: Tick(now + 1), now: Tick(now) };
+        assert_eq!([next(now), next(now)], [Err(stall); 2]);
+    }
+    assert_eq!(cells.each_ref().map(|cell| cell.counters.get().spills), [2, 2, 0]);
+}
+
+#[test]
+fn a_step_back_is_said_and_counted_once_and_by_how_much_at_most() {
+    let cell = begun::<Plain>([5; 2], false, 5, 10);
+    let said = |now| matches!(take::<Plain>(&cell, now), Outcome::SteppedBack { .. });
+    let counted = || {
+        let Counts { steps_back, largest_step, .. } = cell.counters.get();
+        (steps_back, largest_step)
+    };
+    assert_eq!([100, 99, 101, 100].map(said), [false; 4]);
+    assert_eq!(counted(), (0, 0));
+    // As long as it is behind, that is one step back, which may become larger.
+    assert_eq!([90, 91, 80, 80, 99].map(said), [true, false, false, false, false]);
+    assert_eq!(counted(), (1, 21));
+    assert_eq!([102, 95, 97].map(said), [false, true, false]);
+    assert_eq!(counted(), (2, 21));
+    cell.counters.reset();
+    assert_eq!([50, 103, 60].map(said), [false, false, true]);
+    assert_eq!(counted(), (1, 52));
+}
+
+#[test]
+fn a_turn_ends_a_step_back_and_the_next_one_is_said_again() {
+    let cell = begun::<TickTock>([5; 2], false, 5, 10);
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 100), (100, false)));
+    assert_eq!(take::<TickTock>(&cell, 90), stepped_back(100, 90));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 90), (90, true)));
+    assert_eq!(take::<TickTock>(&cell, 80), stepped_back(90, 80));
+    // Its own tick has some left; when that is used up, this timeline is free before the other is.
+    let rest = ask::<TickTock>(&cell, &node_in(true), 40, || 80);
+    assert!(is_issued::<TickTock>(rest, (90, true)));
+    assert_eq!(take::<TickTock>(&cell, 80), wait(91, 80));
+    let Counts { steps_back, largest_step, turns, .. } = cell.counters.get();
+    assert_eq!((steps_back, largest_step, turns), (2, 10, 1));
+}
+
+/// Two threads see one step back. One has read the word, and before it reads the clock the other says
+/// the step back and turns.
+#[test]
+fn a_step_back_is_said_once_however_two_threads_meet() {
+    let cell = begun::<TickTock>([5; 2], false, 5, 10);
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 100), (100, false)));
+    let other = RefCell::new(Vec::new());
+    let slow = ask::<TickTock>(&cell, &Gate::open(), 1, || {
+        other.borrow_mut().extend([(); 2].map(|()| take::<TickTock>(&cell, 90)));
+        90
+    });
+    assert_eq!(other.borrow()[0], stepped_back(100, 90));
+    assert!(is_issued::<TickTock>(other.borrow()[1], (90, true)));
+    assert_ne!(slow, stepped_back(100, 90));
+    assert_eq!(cell.counters.get().steps_back, 1);
+}
+
+#[test]
+fn a_cell_that_begins_anew_says_a_step_back_anew() {
+    let cell = begun::<Plain>([5; 2], false, 5, 10);
+    assert!(is_issued::<Plain>(take::<Plain>(&cell, 100), (100, false)));
+    assert_eq!(take::<Plain>(&cell, 90), stepped_back(100, 90));
+    let (floors, now) = ([Tick(200); 2], Some(Tick(190)));
+    cell.begin::<Plain>(Start { floors, toggle: false, since: Tick(180), now });
+    assert_eq!(cell.counters.get(), Counts::default());
+    assert_eq!(take::<Plain>(&cell, 190), wait(201, 190));
+    assert_eq!(take::<Plain>(&cell, 150), stepped_back(200, 150));
+}
+
+#[test]
+fn a_sealed_cell_issues_nothing_at_any_time() {
+    fn run<S: System>() {
+        let cell = begun::<S>([5; 2], false, 5, 10);
+        assert!(is_issued::<S>(take::<S>(&cell, 100), (100, false)));
+        let _ = cell.seal::<S>();
+        for now in [0, 50, 99, 100, 101, 1 << 29, SCALE.last().0] {
+            assert_eq!(take::<S>(&cell, now), Outcome::Sealed);
+        }
+        let session = &mut Session::new(0, 1);
+        let clock = &mut || Some(Tick(101));
+        let given = session.next::<S>(&[&cell], 1, &RULES, &Gate::open(), SCALE, clock);
+        assert_eq!(given, Err(Stall::Sealed));
+        let Counts { issued, steps_back, .. } = cell.counters.get();
+        assert_eq!((issued, steps_back), (1, 0));
+    }
+    run::<Plain>();
+    run::<TickTock>();
+}
+
+#[test]
+fn a_seal_gives_the_last_tick_of_each_timeline_as_often_as_it_is_asked() {
+    fn seal<S: System>(cell: &Cell) -> [u64; 2] {
+        let last = cell.last::<S>();
+        assert_eq!([cell.seal::<S>(), cell.seal::<S>(), cell.last::<S>()], [last; 3]);
+        last.map(|tick| tick.0)
+    }
+    fn after(clocks: &[u64]) -> [u64; 2] {
+        let cell = begun::<TickTock>([5, 7], false, 5, 10);
+        for &now in clocks {
+            if let Outcome::SteppedBack { .. } = take::<TickTock>(&cell, now) {
+                let _ = take::<TickTock>(&cell, now);
+            }
+        }
+        seal::<TickTock>(&cell)
+    }
+    assert_eq!(after(&[100]), [100, 7]);
+    assert_eq!(after(&[100, 50]), [100, 50]);
+    assert_eq!(after(&[100, 50, 40]), [100, 50]);
+    assert_eq!(after(&[100, 50, 100, 101]), [101, 100]);
+    assert_eq!(after(&[100, 50, 200, 120]), [200, 120]);
+
+    let plain = begun::<Plain>([5; 2], false, 5, 10);
+    let _ = take::<Plain>(&plain, 100);
+    assert_eq!(seal::<Plain>(&plain)[0], 100);
+    // Nothing below the floors can have been left to others.
+    assert_eq!(seal::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 28)), [30, 20]);
+}
+
+/// What a cell that is sealed covers, no cell that begins there can give again.
+#[test]
+fn a_cell_that_begins_at_what_a_seal_gave_goes_on_above_it() {
+    let cell = begun::<TickTock>([5; 2], false, 5, 10);
+    for now in [100, 50, 50] {
+        let _ = take::<TickTock>(&cell, now);
+    }
+    let horizon = Horizon::NONE.covering::<TickTock>(SCALE, cell.seal::<TickTock>());
+    let floors = horizon.floors::<TickTock>(SCALE).map(|tick| tick.0);
+    assert_eq!(floors, [100, 50]);
+    let next = begun::<TickTock>(floors, true, 50, 51);
+    assert!(is_issued::<TickTock>(ask::<TickTock>(&next, &node_in(true), 1, || 52), (52, true)));
+}

@@ -1,0 +1,239 @@
+//! Threads on a cell and its gate. The disk is what is left when all else is lost: whatever a thread
+//! was given must be covered by what the disk says at that moment.
+
+use super::*;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::gate::{Horizon, LANES};
+use loom::sync::Mutex;
+
+/// What is wrong with a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    None,
+    /// The gate opens before its horizon is durable.
+    OpenFirst,
+    /// Who shuts down looks at the cell and doesn't seal it.
+    Look,
+}
+
+/// The durable horizon, by lanes. Relaxed: that what was written before the gate opened is seen by
+/// whom the gate lets through is the gate's doing.
+struct Disk([AtomicU64; LANES]);
+
+impl Disk {
+    fn write(&self, horizon: Horizon) {
+        for (lane, until) in self.0.iter().zip(horizon.until) {
+            lane.store(until.0, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> Horizon {
+        let until = [0, 1, 2].map(|lane: usize| UnixNanos(self.0[lane].load(Ordering::Relaxed)));
+        Horizon { until, toggle: false }
+    }
+}
+
+struct Server {
+    flaw: Flaw,
+    node: Arc<Node>,
+    disk: Disk,
+    /// How often the disk was written to.
+    lock: Mutex<usize>,
+}
+
+/// The moment at which a tick begins.
+fn moment(tick: u64) -> UnixNanos {
+    SCALE.nanos(Tick(tick))
+}
+
+impl Server {
+    /// The clock reads `now`; IDs may be given of the ticks before `until`, by lane, and none has been.
+    fn new<S: System>(flaw: Flaw, now: u64, until: [u64; LANES]) -> Arc<Self> {
+        let horizon = Horizon { until: until.map(moment), toggle: false };
+        let node = Node {
+            cell: Cell::after::<S>(Tick(0)),
+            gate: Gate::at(horizon),
+            clock: AtomicU64::new(now),
+        };
+        let disk = Disk(horizon.until.map(|until| AtomicU64::new(until.0)));
+        Arc::new(Self { flaw, node: Arc::new(node), disk, lock: Mutex::new(0) })
+    }
+
+    /// Moves the gate past a stamp, a tick further than the clock.
+    fn extend<S: System>(&self, stamp: Stamp) {
+        let mut writes = self.lock.lock().unwrap();
+        let gate = &self.node.gate;
+        if gate.admits::<S>(SCALE, stamp) {
+            return;
+        }
+        *writes += 1;
+        let until = moment(self.node.read().max(stamp.tick::<S>()).0 + 2);
+        let make_durable = |horizon| {
+            if self.flaw == Flaw::OpenFirst {
+                gate.set(horizon);
+            }
+            self.disk.write(horizon);
+            Ok::<(), ()>(())
+        };
+        gate.extend::<S, _>(stamp, until, make_durable).unwrap();
+    }
+
+    /// Nothing is issued any more, and the disk says exactly what was.
+    fn shut_down<S: System>(&self) {
+        let _lock = self.lock.lock().unwrap();
+        let Node { cell, gate, .. } = &*self.node;
+        let last = match self.flaw {
+            Flaw::Look => cell.last::<S>(),
+            _ => cell.seal::<S>(),
+        };
+        let exact = Horizon::NONE.covering::<S>(SCALE, last);
+        gate.set(exact);
+        self.disk.write(exact);
+    }
+
+    /// Takes IDs until it has this many or the cell is sealed; each is covered when it is given.
+    fn take<S: System>(&self, count: usize, mut clock: impl FnMut() -> Tick) -> Vec<Block> {
+        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+        let Node { cell, gate, .. } = &*self.node;
+        let mut blocks = Vec::new();
+        while blocks.len() < count {
+            match cell.issue::<S>(ask, &rules::<S>(), gate, SCALE, &mut || Some(clock())) {
+                Outcome::Issued(block) => {
+                    assert_covered::<S>(self.disk.read(), block.stamp);
+                    blocks.push(block);
+                }
+                Outcome::Gated(stamp) => self.extend::<S>(stamp),
+                Outcome::SteppedBack { .. } => {}
+                Outcome::Sealed => break,
+                outcome => panic!("{outcome:?}"),
+            }
+        }
+        blocks
+    }
+
+    fn spawn<S: System>(
+        server: &Arc<Self>,
+        count: usize,
+        now: Option<u64>,
+    ) -> thread::JoinHandle<Vec<Block>> {
+        let server = server.clone();
+        thread::spawn(move || {
+            let read = || now.map_or_else(|| server.node.read(), Tick);
+            server.take::<S>(count, read)
+        })
+    }
+}
+
+fn assert_covered<S: System>(horizon: Horizon, stamp: Stamp) {
+    let floor = horizon.floors::<S>(SCALE)[usize::from(stamp.toggle::<S>())];
+    assert!(stamp.tick::<S>() <= floor, "not covered: {stamp:?}");
+}
+
+/// Holds the IDs of all threads together, and gives their ticks and timelines.
+fn all<S: System>(threads: impl IntoIterator<Item = Vec<Block>>) -> Vec<(u64, bool)> {
+    let mut ledger = Ledger::new(Steps::Back, 0);
+    for (number, blocks) in threads.into_iter().enumerate() {
+        for block in blocks {
+            ledger.enter::<S>(number, 0, block).expect("the checker");
+        }
+    }
+    ledger.ids().map(|id| (id.tick, id.toggle)).collect()
+}
+
+/// Two threads meet the gate as the clock goes on.
+fn extended<S: System>(flaw: Flaw) {
+    let server = Server::new::<S>(flaw, 10, [11, 11, 0]);
+    let threads = [(); 2].map(|()| Server::spawn::<S>(&server, 2, None));
+    server.node.set(12);
+    assert_eq!(all::<S>(threads.map(|thread| thread.join().unwrap())).len(), 4);
+}
+
+#[test]
+fn an_id_is_covered_by_the_disk_before_it_is_given() {
+    model(2, || extended::<Plain<2>>(Flaw::None));
+    model(2, || extended::<TickTock<2>>(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "not covered")]
+fn a_gate_that_opens_before_its_horizon_is_durable_is_found() {
+    model(2, || extended::<Plain<2>>(Flaw::OpenFirst));
+}
+
+#[test]
+fn of_two_threads_that_meet_the_gate_one_moves_it() {
+    fn run<S: System + 'static>() {
+        let server = Server::new::<S>(Flaw::None, 10, [10, 10, 0]);
+        let threads = [(); 2].map(|()| Server::spawn::<S>(&server, 1, None));
+        assert_eq!(all::<S>(threads.map(|thread| thread.join().unwrap())), [(10, false); 2]);
+        assert_eq!(*server.lock.lock().unwrap(), 1);
+        assert_eq!(server.disk.read().until, server.node.gate.horizon().until);
+    }
+    model(3, run::<Plain<2>>);
+    model(3, run::<TickTock<2>>);
+}
+
+#[test]
+fn two_threads_that_move_the_gate_for_a_timeline_each_move_it_never_down() {
+    model(3, || {
+        let server = Server::new::<TickTock<2>>(Flaw::None, 10, [10, 10, 10]);
+        let threads = [false, true].map(|toggle| {
+            let server = server.clone();
+            thread::spawn(move || {
+                for tick in [20, 12] {
+                    server.extend::<TickTock<2>>(Stamp::new::<TickTock<2>>(Tick(tick), toggle));
+                    let [_, first, second] = server.disk.read().until;
+                    assert!(if toggle { second } else { first } > moment(20));
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(server.disk.read().until, [22; LANES].map(moment));
+        assert_eq!(server.node.gate.horizon().until, [22; LANES].map(moment));
+    });
+}
+
+#[test]
+fn a_turn_needs_a_gate_of_its_own() {
+    model(3, || {
+        let server = Server::new::<TickTock<2>>(Flaw::None, 90, [100, 100, 0]);
+        let mut first = server.take::<TickTock<2>>(1, || Tick(90));
+        let threads = [(); 2].map(|()| Server::spawn::<TickTock<2>>(&server, 1, None));
+        server.node.set(50);
+        let threads = threads.map(|thread| thread.join().unwrap());
+        first.extend(server.take::<TickTock<2>>(1, || Tick(50)));
+        let ids = all::<TickTock<2>>([first].into_iter().chain(threads));
+        assert!(ids.iter().all(|id| [(90, false), (50, true)].contains(id)), "{ids:?}");
+        assert_eq!(server.disk.read().until[1..], [100, 52].map(moment));
+        assert!(server.node.gate.toggle());
+    });
+}
+
+/// Threads take IDs at these clocks, one of them behind the others, while the server shuts down.
+fn shut_down<S: System>(flaw: Flaw, clocks: [u64; 2]) {
+    let server = Server::new::<S>(flaw, 100, [101, 101, 51]);
+    let threads = clocks.map(|now| Server::spawn::<S>(&server, 2, Some(now)));
+    server.shut_down::<S>();
+    let exact = server.disk.read();
+    let after = server.take::<S>(1, || Tick(100));
+    assert!(after.is_empty() || flaw == Flaw::Look);
+    for thread in threads {
+        for block in thread.join().unwrap() {
+            assert_covered::<S>(exact, block.stamp);
+        }
+    }
+}
+
+#[test]
+fn a_shutdown_covers_all_that_was_issued_and_nothing_is_issued_after() {
+    model(2, || shut_down::<Plain<3>>(Flaw::None, [100, 100]));
+    model(2, || shut_down::<TickTock<3>>(Flaw::None, [100, 50]));
+    // Who met the gate may move it when all is over: nothing comes of it.
+    model(2, || shut_down::<TickTock<3>>(Flaw::None, [100, 102]));
+}
+
+#[test]
+#[should_panic(expected = "not covered")]
+fn a_shutdown_that_only_looks_is_found() {
+    model(2, || shut_down::<Plain<3>>(Flaw::Look, [100, 100]));
+}

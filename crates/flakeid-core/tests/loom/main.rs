@@ -1,0 +1,151 @@
+#![cfg(loom)]
+//! Every interleaving of two or three threads on the shipped cell, session and gate, as loom finds
+//! them:
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg loom" cargo test -p flakeid-core --release --test loom
+//! ```
+//!
+//! The clock is an atomic that one of the threads moves, or a constant of each thread where what
+//! matters is that two processors read it differently.
+
+#[path = "../broken/mod.rs"]
+mod broken;
+mod cell;
+mod gate;
+#[path = "../ledger/mod.rs"]
+mod ledger;
+mod sessions;
+
+use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::clock::Tick;
+use flakeid_core::gate::Gate;
+use flakeid_core::generator::{Block, Rules, Stamp, System};
+use flakeid_core::sno::SCALE;
+use ledger::{Ledger, Steps};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+/// Systems so small that two threads use up a tick.
+struct Plain<const BITS: u32>;
+impl<const BITS: u32> System for Plain<BITS> {
+    const SEQUENCE_BITS: u32 = BITS;
+    const TICK_TOCK: bool = false;
+}
+
+struct TickTock<const BITS: u32>;
+impl<const BITS: u32> System for TickTock<BITS> {
+    const SEQUENCE_BITS: u32 = BITS;
+    const TICK_TOCK: bool = true;
+}
+
+const fn rules<S: System>() -> Rules {
+    Rules { sequence: (0, (1 << S::SEQUENCE_BITS) - 1), end: Tick(1000) }
+}
+
+/// With as many preemptions as take seconds.
+fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(run);
+}
+
+/// What the threads share.
+struct Node {
+    cell: Cell,
+    gate: Gate,
+    clock: AtomicU64,
+}
+
+impl Node {
+    /// Nothing issued up to tick 0, and the clock at `now`.
+    fn new<S: System>(now: u64) -> Arc<Self> {
+        let (cell, gate) = (Cell::after::<S>(Tick(0)), Gate::open());
+        Arc::new(Self { cell, gate, clock: AtomicU64::new(now) })
+    }
+
+    /// Relaxed: that a word read before makes for a clock read not before it is the cell's doing.
+    fn read(&self) -> Tick {
+        Tick(self.clock.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, now: u64) {
+        self.clock.store(now, Ordering::Relaxed);
+    }
+}
+
+/// A thread's part: what it got from the cell, and what it was told.
+struct Thread<S> {
+    node: Arc<Node>,
+    floor: Stamp,
+    blocks: Vec<Block>,
+    waits: Vec<Tick>,
+    steps_back: usize,
+    system: std::marker::PhantomData<S>,
+}
+
+impl<S: System> Thread<S> {
+    fn new(node: &Arc<Node>) -> Self {
+        Self {
+            node: node.clone(),
+            floor: Stamp::default(),
+            blocks: Vec::new(),
+            waits: Vec::new(),
+            steps_back: 0,
+            system: Default::default(),
+        }
+    }
+
+    /// Asks once, and again where it is told of a step back; by the common clock.
+    fn ask(&mut self, want: u32) {
+        let node = self.node.clone();
+        self.ask_at(want, || node.read());
+    }
+
+    fn ask_at(&mut self, want: u32, mut clock: impl FnMut() -> Tick) {
+        let ask = Ask { floor: self.floor, later: false, within: Tick(u64::MAX), want };
+        let Node { cell, gate, .. } = &*self.node;
+        let clock = &mut || Some(clock());
+        loop {
+            match cell.issue::<S>(ask, &rules::<S>(), gate, SCALE, clock) {
+                Outcome::Issued(block) => {
+                    self.floor = block.stamp;
+                    return self.blocks.push(block);
+                }
+                Outcome::Wait { until, .. } => return self.waits.push(until),
+                Outcome::SteppedBack { .. } => self.steps_back += 1,
+                outcome => panic!("{outcome:?}"),
+            }
+        }
+    }
+
+    /// Another thread that does this.
+    fn spawn(node: &Arc<Node>, run: impl FnOnce(&mut Self) + 'static) -> thread::JoinHandle<Self>
+    where
+        S: 'static,
+    {
+        let mut thread = Self::new(node);
+        thread::spawn(move || {
+            run(&mut thread);
+            thread
+        })
+    }
+}
+
+/// Holds what all threads got against the promises, and gives the IDs as (tick, toggle), and the
+/// ticks that threads were told to wait for.
+fn check<S: System>(steps: Steps, threads: Vec<Thread<S>>) -> (Vec<(u64, bool)>, Vec<Tick>) {
+    let mut ledger = Ledger::new(steps, 0);
+    let mut waits = Vec::new();
+    let word = threads[0].node.cell.word();
+    for (number, thread) in threads.into_iter().enumerate() {
+        for block in thread.blocks {
+            ledger.enter::<S>(number, 0, block).expect("the checker");
+        }
+        waits.extend(thread.waits);
+    }
+    ledger.without_gaps().expect("the checker");
+    ledger.up_to_word::<S>(0, word).expect("the checker");
+    (ledger.ids().map(|id| (id.tick, id.toggle)).collect(), waits)
+}
