@@ -22,7 +22,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.control)
 SQL_FILES := $(addprefix sql/,$(shell sed 's,//.*,,' src/lib.rs | tr '\n' ' ' \
 	| grep -o 'extension_sql_file![^"]*"\.\./sql/[^"]*"' | sed 's,.*"\.\./sql/\(.*\)",\1,'))
-UPGRADES := $(wildcard sql/flakeid--*--*.sql)
+# Install scripts of earlier versions, and what leads from one version to the next.
+RELEASED := $(wildcard sql/flakeid--*.sql)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) -type f)
 
 # cargo keeps the libraries of all versions under one name, the last one built; so each is copied to
@@ -38,7 +39,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: build install uninstall installcheck run test lint bench clean help check-major
+.PHONY: build install uninstall installcheck run test lint bench bench-against clean help check-major
 
 build: check-major $(LIBRARY) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
@@ -59,7 +60,7 @@ check-major:
 install: build ## put it into that PostgreSQL; DESTDIR is honoured
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	$(INSTALL) -m 755 $(LIBRARY) '$(PKGLIBDIR)'
-	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPGRADES) '$(EXTENSIONDIR)'
+	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(RELEASED) '$(EXTENSIONDIR)'
 
 uninstall: check-major ## take it out again
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
@@ -103,10 +104,17 @@ bench: install ## measure the speed, on a private server: a quarter of an hour
 	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid \
 		$(addprefix -c ,$(BENCH_SETTINGS)) -- tests/bench/run $(SECTIONS)
 
+# The other build is preloaded by its path, which the user postgres must be able to read.
+bench-against: install ## measure an ID's cost against another build: LIBRARY=/path/to/its/flakeid.so
+	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=$(abspath $(LIBRARY)) -- \
+		sh -c 'BENCH_OLD_HOST="$$PGHOST" exec "$$@"' sh \
+		scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid -- \
+		tests/bench/against $(abspath $(LIBRARY))
+
 clean: ## remove what was built
 	$(CARGO) clean
 
 help: ## show this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo 'PG_CONFIG=$(PG_CONFIG) is the PostgreSQL meant, unless you name another one.'

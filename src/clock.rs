@@ -30,6 +30,15 @@ fn out_of_range(seconds: i64) -> UnixNanos {
     UnixNanos(if seconds < 0 { 0 } else { u64::MAX })
 }
 
+/// Time since the machine was booted, by a clock that nobody can set and that goes on while the
+/// machine sleeps.
+pub fn boot() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+}
+
 /// Time that has passed, by a clock that nobody can set.
 pub struct Stopwatch(Instant);
 

@@ -1,12 +1,15 @@
 //! Every error this extension raises: SQLSTATE, message, detail and hint, in PostgreSQL's style.
 
+use crate::horizon::file::{self, Trouble};
 use flakeid_core::Error;
 use flakeid_core::base32;
-use flakeid_core::clock::UnixMicros;
+use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::flake::Format;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode as Code, pg_sys};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A bad value of a setting, there before this library was.
@@ -53,8 +56,14 @@ pub enum Failure {
     BeforeEpoch { system: &'static str, first: UnixMicros },
     /// A system has no more time to give out.
     Ended { system: &'static str, last: UnixMicros },
-    /// The gate is closed for this moment.
-    Gated { system: &'static str, time: UnixMicros },
+    /// The state file is no good, or can't be read or written.
+    State { path: PathBuf, trouble: Trouble },
+    /// The server was down for longer than is allowed without a look at its clock.
+    Downtime { down: Duration, allowed: Duration, path: PathBuf },
+    /// The epoch has moved to where IDs would come again.
+    EpochLater { system: &'static str, earliest: UnixNanos, epoch: UnixNanos },
+    /// The server is going down.
+    Stopping { system: &'static str },
     /// No memory for a value of a few bytes.
     OutOfMemory,
 }
@@ -69,6 +78,11 @@ pub fn moment(time: UnixMicros) -> String {
             Err(_) => format!("{} microseconds from 1970", time.0),
         },
     }
+}
+
+/// A reading of the clock, to the microsecond.
+fn instant(time: UnixNanos) -> String {
+    moment(UnixMicros((time.0 / 1000) as i64))
 }
 
 /// A moment, for values that are shown as such; what lies beyond the calendar becomes its end.
@@ -107,7 +121,7 @@ fn text_detail(what: &str, error: Error) -> String {
 }
 
 /// A duration as a person would say it.
-fn span(duration: Duration) -> String {
+pub fn span(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{} ms", duration.as_millis()),
         1..=599 => format!("{:.1} s", duration.as_secs_f64()),
@@ -137,7 +151,65 @@ impl Words {
     }
 }
 
+/// What an operator can do who knows better.
+const ACCEPT: &str = "Check the server's clock. If it is right, and past all IDs that were made here, \
+                      a superuser's flakeid_accept_clock() lets IDs begin after what it shows.";
+
+/// What is wrong with the state file.
+fn state_words(path: &str, trouble: Trouble) -> Words {
+    match trouble {
+        Trouble::Missing => {
+            Words::new(Code::ERRCODE_UNDEFINED_FILE, format!("state file \"{path}\" is missing"))
+                .detail("Without it IDs could be made that were given out before.")
+                .hint(format!("Bring it back. {ACCEPT}"))
+        }
+        Trouble::Damaged(why) => {
+            Words::new(Code::ERRCODE_DATA_CORRUPTED, format!("state file \"{path}\" is damaged"))
+                .detail(format!("{why} Without it IDs could be made that were given out before."))
+                .hint(format!("Bring back one that is whole. {ACCEPT}"))
+        }
+        Trouble::Newer { version } => Words::new(
+            Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("state file \"{path}\" has version {version}, which this flakeid cannot read"),
+        )
+        .hint("Install the version of flakeid that wrote it, or a later one."),
+        Trouble::Foreign { theirs, ours } => Words::new(
+            Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("state file \"{path}\" is from a different cluster"),
+        )
+        .detail(format!("It has the system identifier {theirs}, where this server's is {ours}."))
+        .hint(ACCEPT),
+        Trouble::Denied { action, error } => {
+            Words::new(denied(&error), format!("could not {action} state file \"{path}\": {error}"))
+        }
+    }
+}
+
+/// The SQLSTATE of an error of the operating system, as PostgreSQL gives it for a file.
+fn denied(error: &std::io::Error) -> Code {
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Code::ERRCODE_INSUFFICIENT_PRIVILEGE
+        }
+        ErrorKind::NotFound => Code::ERRCODE_UNDEFINED_FILE,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::ERRCODE_DISK_FULL,
+        _ => Code::ERRCODE_IO_ERROR,
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::State { path: file::path(), trouble }
+    }
+}
+
 impl Failure {
+    /// Its message and the rest, for a line in the log.
+    pub fn line(self) -> (String, String) {
+        let Words { message, detail, hint, .. } = self.words();
+        (message, [detail, hint].into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+
     fn words(self) -> Words {
         match self {
             Self::Value(Error::FieldOutOfRange { field, value, max }) => Words::new(
@@ -256,9 +328,30 @@ impl Failure {
                 }
                 _ => "Check the server's clock.",
             }),
-            Self::Gated { system, time } => Words::new(
+            Self::State { path, trouble } => state_words(&path.display().to_string(), trouble),
+            Self::Downtime { down, allowed, path } => Words::new(
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("{system} IDs for {} are not cleared yet", moment(time)),
+                format!("no IDs are made, as the server was down for {}", span(down)),
+            )
+            .detail(format!(
+                "flakeid.allowable_downtime is {}, and the state file \"{}\" was written last so \
+                 long before this start by the server's clock.",
+                span(allowed),
+                path.display()
+            ))
+            .hint(ACCEPT),
+            Self::EpochLater { system, earliest, epoch } => Words::new(
+                Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "{system} IDs that count from {} would repeat earlier ones",
+                    instant(epoch)
+                ),
+            )
+            .detail(format!("IDs were made that count from {}.", instant(earliest)))
+            .hint("Set \"flakeid.epoch\" back. It is chosen once, before the first ID."),
+            Self::Stopping { system } => Words::new(
+                Code::ERRCODE_ADMIN_SHUTDOWN,
+                format!("there are no more {system} IDs, as the server is going down"),
             ),
             Self::OutOfMemory => Words::new(Code::ERRCODE_OUT_OF_MEMORY, "out of memory"),
         }

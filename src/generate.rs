@@ -5,16 +5,17 @@
 //! of the clock and a compare-and-swap; no lock, no system call, no call into the server, no memory
 //! but what a value by reference needs.
 
+use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
-use crate::shmem::shared;
-use crate::{clock, guc, systems, wait};
+use crate::shmem::{Shared, shared};
+use crate::{clock, guc, horizon, note, systems, wait};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, Rules, System};
 use flakeid_core::session::{Issued, Session, Stall};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
+use std::time::Duration;
 
 /// What the hot path has to know of a system beyond the core's [`System`]. Its file in `types` says it.
 pub trait Served: System + Sized + 'static {
@@ -52,7 +53,7 @@ struct Source {
     ids: Vec<u16>,
     rules: Rules,
     scale: Scale,
-    gate: &'static Gate,
+    shared: &'static Shared,
 }
 
 impl<S: Served> Backend<S> {
@@ -86,10 +87,9 @@ impl<S: Served> Backend<S> {
 impl Source {
     #[cold]
     fn make<S: Served>(before: Option<&Source>) -> Result<Self, Failure> {
-        // SAFETY: a call without conditions. It is asked until it says no; a server never goes back
-        // into recovery, so a source once made need not ask again.
-        if before.is_none() && unsafe { pg_sys::RecoveryInProgress() } {
-            return Err(Failure::Standby { function: S::NEXT });
+        // It is asked until it says no; a server never goes back into recovery.
+        if before.is_none() {
+            no_standby(S::NEXT)?;
         }
         if let Some(refusal) = guc::refusal() {
             return Err(Failure::Refused(refusal));
@@ -101,9 +101,11 @@ impl Source {
             return Err(Failure::GeneratorTooLarge { system: S::NAME, id, max: S::MAX_GENERATOR });
         }
         let shared = shared()?;
+        horizon::open::<S>(shared)?;
+        let begin = |cell: &Cell| cell.begin::<S>(horizon::start::<S>(shared));
         let cells = ids
             .iter()
-            .map(|&id| shared.cell(const { systems::index(S::NAME) }, id, begin::<S>))
+            .map(|&id| shared.cell(const { systems::index(S::NAME) }, id, begin))
             .collect::<Result<Vec<_>, _>>()?;
         let number = process_number();
         Ok(Self {
@@ -116,7 +118,7 @@ impl Source {
             ids: ids.to_vec(),
             rules: S::rules(),
             scale: S::scale(),
-            gate: &shared.gate,
+            shared,
         })
     }
 
@@ -129,7 +131,7 @@ impl Source {
                 &self.cells,
                 want,
                 &self.rules,
-                self.gate,
+                &self.shared.gate,
                 scale,
                 &mut clock,
             );
@@ -142,16 +144,35 @@ impl Source {
         }
     }
 
+    /// Waits for a tick, and counts that for the session's home.
+    fn wait<S: Served>(&self, until: Tick, now: Tick) -> Result<(), Failure> {
+        let shared = self.shared;
+        // A cell that has just begun is no cell that was used up.
+        let used_up = |cell: &&Cell| cell.counters.get().exhausted > 0;
+        if until.0 <= now.0 + 1 && self.cells.last().is_some_and(used_up) {
+            note::used_up(shared, S::NAME, self.cells.len());
+        }
+        let longest = guc::max_clock_wait();
+        let patience = longest.max(shared.record.recovery_left());
+        let watch = Stopwatch::start();
+        let waited = wait::until(until, self.scale, patience);
+        let nanos = watch.elapsed().as_nanos() as u64;
+        self.cells[self.session.home()].counters.waited(nanos);
+        waited.map_err(|by| Failure::ClockBehind { system: S::NAME, by, wait: longest })
+    }
+
     /// Does what a stall asks for; afterwards it is worth asking again.
     #[cold]
     fn overcome<S: Served>(&self, stall: Stall) -> Result<(), Failure> {
         match stall {
-            Stall::Wait { until, .. } => {
-                wait::until(S::NAME, until, self.scale, guc::max_clock_wait())
+            Stall::Wait { until, now } => self.wait::<S>(until, now),
+            Stall::Gated(stamp) => horizon::extend::<S>(self.shared, self.scale, stamp),
+            Stall::SteppedBack { from, now } => {
+                let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
+                note::stepped_back(self.shared, S::NAME, by, S::TICK_TOCK);
+                Ok(())
             }
-            Stall::Gated(tick) => {
-                Err(Failure::Gated { system: S::NAME, time: self.scale.start(tick) })
-            }
+            Stall::Sealed => Err(Failure::Stopping { system: S::NAME }),
             Stall::Ended => {
                 Err(Failure::Ended { system: S::NAME, last: self.scale.start(self.rules.end) })
             }
@@ -169,6 +190,16 @@ pub fn take<S: Served>(want: u32) -> Run {
     S::source().ready().take::<S>(want)
 }
 
+/// # Errors
+/// [`Failure::Standby`] while the server is in recovery.
+pub fn no_standby(function: &'static str) -> Result<(), Failure> {
+    // SAFETY: a call without conditions.
+    match unsafe { pg_sys::RecoveryInProgress() } {
+        true => Err(Failure::Standby { function }),
+        false => Ok(()),
+    }
+}
+
 /// This process's number among the server's, small and its own while it lives.
 fn process_number() -> u32 {
     // SAFETY: set when the process joined the server, before it could run a function.
@@ -178,11 +209,6 @@ fn process_number() -> u32 {
     #[cfg(not(feature = "pg18"))]
     let number = unsafe { (*pg_sys::MyProc).pgprocno };
     number as u32
-}
-
-/// Makes a new cell begin after the present tick.
-fn begin<S: Served>(cell: &Cell) {
-    cell.begin_after::<S>(S::tick(S::scale(), clock::now()).unwrap_or(Tick(0)));
 }
 
 /// The generator ID where this session begins its ticks when it is not in need of room; `None` where

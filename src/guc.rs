@@ -24,6 +24,8 @@ static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(S
 static SNO_SEQUENCE: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"0-65535"));
 static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
+static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
+static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
 
 /// What this process knows of the settings. A backend is one thread.
 struct Process {
@@ -79,6 +81,18 @@ pub fn sno_sequence() -> (u32, u32) {
 
 pub fn max_clock_wait() -> Duration {
     Duration::from_millis(MAX_CLOCK_WAIT.get().max(0) as u64)
+}
+
+pub fn horizon_lead() -> Duration {
+    Duration::from_millis(HORIZON_LEAD.get().max(1) as u64)
+}
+
+/// `None` for any.
+pub fn allowable_downtime() -> Option<Duration> {
+    match ALLOWABLE_DOWNTIME.get() {
+        0 => None,
+        seconds => Some(Duration::from_secs(seconds.max(0) as u64)),
+    }
 }
 
 /// The first setting whose value is no good.
@@ -190,15 +204,29 @@ pub fn define() {
         c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
         &SNO_SEQUENCE,
     );
-    GucRegistry::define_int_guc(
+    define_span(
         c"flakeid.max_clock_wait",
         c"Longest time to wait for a clock that is behind the last ID.",
         c"A clock further behind than this is an error at once.",
         &MAX_CLOCK_WAIT,
-        0,
-        i32::MAX,
-        GucContext::Sighup,
+        (0, i32::MAX),
         GucFlags::UNIT_MS,
+    );
+    define_span(
+        c"flakeid.horizon_lead",
+        c"How far ahead IDs are cleared on disk.",
+        c"While IDs are made the state file is written once in this time; after a crash the server may have to wait as long for its first ID.",
+        &HORIZON_LEAD,
+        (1, 3_600_000),
+        GucFlags::UNIT_MS,
+    );
+    define_span(
+        c"flakeid.allowable_downtime",
+        c"After being down for longer than this the server makes no IDs until flakeid_accept_clock() is called.",
+        c"0 is any time. Whoever sets it wants to look at the clock first.",
+        &ALLOWABLE_DOWNTIME,
+        (0, i32::MAX),
+        GucFlags::UNIT_S,
     );
     PROCESS.0.defining.set(false);
     // SAFETY: a plain call with a static string.
@@ -211,6 +239,17 @@ pub fn define() {
             format!("{reason} No IDs are made until it is mended.")
         );
     }
+}
+
+fn define_span(
+    name: &'static CStr,
+    short: &'static CStr,
+    long: &'static CStr,
+    setting: &'static GucSetting<i32>,
+    (min, max): (i32, i32),
+    unit: GucFlags,
+) {
+    GucRegistry::define_int_guc(name, short, long, setting, min, max, GucContext::Sighup, unit);
 }
 
 fn define_text<S: TextSetting>(

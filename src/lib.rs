@@ -4,8 +4,10 @@
 //!
 //! * [`generate`] is the hot path: it takes IDs from the cells in shared memory ([`shmem`]), waits
 //!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
+//! * [`horizon`] sees to it that no ID comes twice when memory is lost: the argument is in its header.
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
-//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to, [`stat`] shows it.
+//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
+//! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
 //! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.
 //!
@@ -20,7 +22,9 @@ mod clock;
 mod error;
 mod generate;
 mod guc;
+mod horizon;
 mod identity;
+mod note;
 mod shmem;
 mod stat;
 mod systems;
@@ -35,6 +39,7 @@ extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
 extension_sql_file!("../sql/sno_operators.sql", name = "sno_operators", requires = ["sno"]);
 extension_sql_file!("../sql/sno_time.sql", name = "sno_time", requires = ["sno_operators"]);
 extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["sno_time"]);
+extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
 
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {

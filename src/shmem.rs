@@ -3,19 +3,20 @@
 //! # Who writes what
 //! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
 //!   crash, or under the registry's lock where there is no preload.
+//! * The gate and its record change under the exclusive lock: see [`crate::horizon`].
 //! * A system's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
 //!   that first needs that generator ID in that system, under the exclusive lock, after the cell has
-//!   been set to begin after the present moment; it is never cleared. A reload can therefore take IDs
+//!   been set to begin above the horizon; it is never cleared. A reload can therefore take IDs
 //!   away from this node and give them back: their cells are still there and go on where they were,
 //!   however long another backend has gone on under the old setting.
 //! * A cell changes by its own compare-and-swap, without any lock: see `flakeid_core::cell`.
 //!
 //! # What survives
-//! Nothing here survives the postmaster or a crash. A cell that is new begins after the clock's
-//! present tick; the gate stands open.
+//! Nothing here survives the postmaster or a crash. What must is in the state file, and a postmaster
+//! that ends in good order writes it a last time ([`stop`]).
 
 use crate::error::Failure;
-use crate::systems;
+use crate::{clock, horizon, note, systems};
 use flakeid_core::cell::Cell;
 use flakeid_core::gate::Gate;
 use pgrx::pg_sys;
@@ -24,7 +25,7 @@ use serde::Serialize;
 use std::cell::UnsafeCell;
 use std::mem::{align_of, size_of};
 use std::ptr::addr_of_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// How many generator IDs a server can have owned between two starts.
 const PLACES: usize = 1024;
@@ -39,6 +40,10 @@ pub struct Shared {
     /// Taken to bring in a generator ID.
     lock: UnsafeCell<pg_sys::LWLock>,
     kind: Kind,
+    /// When counting began, in nanoseconds since 1970.
+    pub counted_since: AtomicU64,
+    pub record: horizon::Record,
+    pub notes: note::Notes,
     pub gate: Gate,
     cells: [Cells; systems::TABLE.len()],
 }
@@ -75,6 +80,7 @@ pub fn request_if_preloaded() {
         if !pg_sys::process_shared_preload_libraries_in_progress {
             return;
         }
+        horizon::register();
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
@@ -108,6 +114,20 @@ unsafe extern "C-unwind" fn startup() {
             set_up(shared, Kind::Preloaded);
         }
         adopt(shared);
+        if !pg_sys::IsUnderPostmaster {
+            pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
+        }
+    }
+}
+
+/// The postmaster ends, its children have; `code` is not 0 where it goes on after a crash.
+#[pg_guard]
+unsafe extern "C-unwind" fn stop(code: i32, _argument: pg_sys::Datum) {
+    if code != 0 {
+        return;
+    }
+    if let Err(failure) = shared().and_then(horizon::stop) {
+        note::not_exact(failure);
     }
 }
 
@@ -122,7 +142,10 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         let lock = addr_of_mut!((*shared).lock);
         pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
         addr_of_mut!((*shared).kind).write(kind);
-        addr_of_mut!((*shared).gate).write(Gate::open());
+        addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
+        addr_of_mut!((*shared).record).write(horizon::Record::new());
+        addr_of_mut!((*shared).notes).write(note::Notes::new());
+        addr_of_mut!((*shared).gate).write(Gate::closed());
         for system in 0..systems::TABLE.len() {
             for place in 0..PLACES {
                 addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
@@ -187,6 +210,24 @@ fn named_segment() -> Result<*mut Shared, Failure> {
 }
 
 impl Shared {
+    /// For [`ExclusiveLock`].
+    pub fn lock(&self) -> *mut pg_sys::LWLock {
+        self.lock.get()
+    }
+
+    /// Whether nobody sees it end but the processes that use it.
+    pub fn ends_with_its_users(&self) -> bool {
+        self.kind != Kind::Preloaded
+    }
+
+    /// The cells of the system at this place of the table, with their generator IDs.
+    pub fn cells(&self, system: usize) -> impl Iterator<Item = (u16, &Cell)> {
+        let Cells { keys, cells } = &self.cells[system];
+        // Acquire pairs with the Release in `bring_in`.
+        let key = |key: &AtomicU32| u16::try_from(key.load(Ordering::Acquire)).ok();
+        keys.iter().zip(cells).map_while(move |(at, cell)| Some((key(at)?, cell)))
+    }
+
     /// The cell of a generator ID in the system at this place of the table. A cell that is not there
     /// is set up by `begin`, before anyone sees it.
     ///
@@ -234,10 +275,10 @@ impl Cells {
 
 /// Holds a lightweight lock; it is let go on every way out. After an error PostgreSQL has let it go
 /// already, and only then.
-struct ExclusiveLock(*mut pg_sys::LWLock);
+pub struct ExclusiveLock(*mut pg_sys::LWLock);
 
 impl ExclusiveLock {
-    fn take(lock: *mut pg_sys::LWLock) -> Self {
+    pub fn take(lock: *mut pg_sys::LWLock) -> Self {
         // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
         unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
         Self(lock)

@@ -1,16 +1,79 @@
 //! The table of systems: one line each. A system's place in it is the place of its cells in shared
 //! memory.
 
-use flakeid_core::{flake, sno};
+use crate::generate::Served;
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::flake::Flake;
+use flakeid_core::gate::Horizon;
+use flakeid_core::generator::{Rules, System};
+use flakeid_core::sno::TickTock;
 
-pub const TABLE: [&str; 2] = [flake::NAME, sno::NAME];
+pub const TABLE: [Entry; 2] = [Entry::of::<Flake>(), Entry::of::<TickTock>()];
+
+/// A system for those who look at all of them, one after the other.
+pub struct Entry {
+    pub name: &'static str,
+    /// As the settings have it now.
+    pub scale: fn() -> Scale,
+    pub rules: fn() -> Rules,
+    /// What its cells say.
+    pub look: fn(&Cell) -> Look,
+    /// Ending the cell, or leaving it as it is.
+    pub seal: Last,
+    pub last: Last,
+    /// The gate of the timeline of this tick-tock bit.
+    pub lane: fn(&Horizon, bool) -> UnixNanos,
+    /// [`Horizon::covering`] of it.
+    pub covering: fn(Horizon, Scale, [Tick; 2]) -> Horizon,
+}
+
+/// Gives the last tick of each of a cell's timelines.
+pub type Last = fn(&Cell) -> [Tick; 2];
+
+/// What a cell issued last, or began after.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub tick: Tick,
+    pub toggle: bool,
+    pub sequence: u32,
+    /// The last tick of the timeline that it is not in.
+    pub safe: Tick,
+}
+
+impl Entry {
+    const fn of<S: Served>() -> Self {
+        Self {
+            name: S::NAME,
+            scale: S::scale,
+            rules: S::rules,
+            look: look::<S>,
+            seal: Cell::seal::<S>,
+            last: Cell::last::<S>,
+            lane: Horizon::of::<S>,
+            covering: Horizon::covering::<S>,
+        }
+    }
+
+    /// Its scale by another epoch.
+    pub fn scale_from(&self, epoch: UnixNanos) -> Scale {
+        (self.scale)().counted_from(epoch)
+    }
+}
+
+fn look<S: System>(cell: &Cell) -> Look {
+    let (word, last) = (cell.word(), cell.last::<S>());
+    let (stamp, sequence) = (word.stamp::<S>(), word.sequence::<S>());
+    let toggle = stamp.toggle::<S>();
+    Look { tick: stamp.tick::<S>(), toggle, sequence, safe: last[usize::from(!toggle)] }
+}
 
 /// The place of the system of this name. Asked when compiling: a system that is not in the table is
 /// an error there.
 pub const fn index(name: &str) -> usize {
     let mut i = 0;
     while i < TABLE.len() {
-        if same(TABLE[i].as_bytes(), name.as_bytes()) {
+        if same(TABLE[i].name.as_bytes(), name.as_bytes()) {
             return i;
         }
         i += 1;

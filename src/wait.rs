@@ -5,7 +5,6 @@
 //! what is longer is slept, and only what is much longer waits on the latch, as PostgreSQL does.
 
 use crate::clock::{Stopwatch, now};
-use crate::error::Failure;
 use flakeid_core::clock::{Scale, Tick};
 use pgrx::pg_sys;
 use std::time::Duration;
@@ -19,18 +18,65 @@ const SLEEP: Duration = Duration::from_millis(5);
 /// After this the clock is looked at again: it may have been set to where it belongs.
 const LATCH: Duration = Duration::from_millis(100);
 
+/// What a process waits for, as `pg_stat_activity` shows it.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// The clock.
+    Clock,
+    /// The state file.
+    HorizonWrite,
+}
+
+/// The process waits as long as this lives.
+pub struct Waiting(());
+
+impl Event {
+    /// Its number in the server: of its own from PostgreSQL 17 on, else that of all extensions.
+    #[cfg(feature = "pg18")]
+    fn number(self) -> u32 {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NUMBERS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+        let number = NUMBERS[self as usize].load(Ordering::Relaxed);
+        if number != 0 {
+            return number;
+        }
+        let name = match self {
+            Self::Clock => c"FlakeidClock",
+            Self::HorizonWrite => c"FlakeidHorizonWrite",
+        };
+        // SAFETY: a name that is known already keeps its number.
+        let number = unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) };
+        NUMBERS[self as usize].store(number, Ordering::Relaxed);
+        number
+    }
+
+    #[cfg(not(feature = "pg18"))]
+    fn number(self) -> u32 {
+        pg_sys::PG_WAIT_EXTENSION
+    }
+
+    pub fn begin(self) -> Waiting {
+        // SAFETY: as pgstat_report_wait_start does; it points into this process's entry, or to a
+        // variable of its own where it has none.
+        unsafe { pg_sys::my_wait_event_info.write_volatile(self.number()) };
+        Waiting(())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // SAFETY: as in `begin`.
+        unsafe { pg_sys::my_wait_event_info.write_volatile(0) };
+    }
+}
+
 /// Returns when the clock reads `until` or later.
 ///
 /// # Errors
-/// [`Failure::ClockBehind`] where that is further off than `longest` and a tick, or did not come
-/// about within that time because the clock stands still or goes on stepping back. Cancellation and
-/// `statement_timeout` end it as PostgreSQL's own errors.
-pub fn until(
-    system: &'static str,
-    until: Tick,
-    scale: Scale,
-    longest: Duration,
-) -> Result<(), Failure> {
+/// How far off that is, where it is more than `longest` and a tick, or did not come about within that
+/// time because the clock stands still or goes on stepping back. Cancellation and `statement_timeout`
+/// end it as PostgreSQL's own errors.
+pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duration> {
     let target = scale.nanos(until).0;
     // Waiting for the next tick is no fault of the clock, and a tick may have just begun.
     let patience = longest + Duration::from_nanos(2 * scale.unit());
@@ -41,11 +87,12 @@ pub fn until(
             return Ok(());
         }
         if left > patience || watch.elapsed() > patience {
-            return Err(Failure::ClockBehind { system, by: left, wait: longest });
+            return Err(left);
         }
         if left <= LOOK {
             std::hint::spin_loop();
         } else if left <= SLEEP {
+            let _waiting = Event::Clock.begin();
             std::thread::sleep(left - LATE);
         } else {
             wait_on_latch(left.min(LATCH));
@@ -59,7 +106,7 @@ fn wait_on_latch(left: Duration) {
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: MyLatch is this process's own.
     unsafe {
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, millis, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, millis, Event::Clock.number());
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 }

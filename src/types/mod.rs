@@ -5,6 +5,8 @@ mod flake;
 mod sno;
 mod time;
 
+pub use time::{timestamptz, unix_micros};
+
 use crate::error::{Failure, OrRaise};
 use crate::generate::{Run, Served, take};
 use crate::guc;

@@ -14,6 +14,16 @@ const POSTGRES_EPOCH: i64 =
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub UnixMicros);
 
+/// A time as PostgreSQL counts it, in ours.
+pub fn unix_micros(micros: pg_sys::TimestampTz) -> UnixMicros {
+    Time::from_postgres(micros).0
+}
+
+/// A moment as a column of type timestamptz; NULL beyond PostgreSQL's calendar.
+pub fn timestamptz(time: UnixMicros) -> Option<TimestampWithTimeZone> {
+    TimestampWithTimeZone::try_from(time.0.saturating_sub(POSTGRES_EPOCH)).ok()
+}
+
 impl Time {
     fn from_postgres(micros: i64) -> Self {
         match micros {

@@ -1,4 +1,4 @@
-//! What an operator can ask.
+//! Who this server is.
 
 use crate::{error, generate, guc, shmem};
 use flakeid_core::flake;

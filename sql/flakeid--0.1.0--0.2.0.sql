@@ -1,0 +1,89 @@
+\echo Use "ALTER EXTENSION flakeid UPDATE TO '0.2.0'" to load this file. \quit
+
+-- What the server has done, for those who watch it, and the clock's acceptance.
+
+CREATE FUNCTION pg_stat_get_flakeid(
+    OUT system text,
+    OUT generator_id integer,
+    OUT ids bigint,
+    OUT ticks_exhausted bigint,
+    OUT spills bigint,
+    OUT waits bigint,
+    OUT wait_seconds double precision,
+    OUT clock_steps_back bigint,
+    OUT largest_step_back_seconds double precision,
+    OUT tick_tocks bigint,
+    OUT last_tick bigint,
+    OUT last_tick_at timestamptz,
+    OUT last_sequence integer,
+    OUT first_of_sequence integer,
+    OUT last_of_sequence integer,
+    OUT gate timestamptz,
+    OUT gate_lead_seconds double precision,
+    OUT horizon_written_at timestamptz,
+    OUT horizon_write_seconds double precision,
+    OUT stats_reset timestamptz
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 16;
+COMMENT ON FUNCTION pg_stat_get_flakeid()
+    IS 'statistics: what the view pg_stat_flakeid is made of';
+
+CREATE VIEW pg_stat_flakeid AS
+    SELECT
+        system,
+        generator_id,
+        ids,
+        ticks_exhausted,
+        spills,
+        waits,
+        make_interval(secs => wait_seconds) AS wait_time,
+        clock_steps_back,
+        make_interval(secs => largest_step_back_seconds) AS largest_step_back,
+        tick_tocks,
+        last_tick,
+        last_tick_at,
+        last_sequence,
+        first_of_sequence,
+        last_of_sequence,
+        gate,
+        make_interval(secs => gate_lead_seconds) AS gate_lead,
+        horizon_written_at,
+        make_interval(secs => horizon_write_seconds) AS horizon_write_time,
+        stats_reset
+    FROM pg_stat_get_flakeid();
+COMMENT ON VIEW pg_stat_flakeid
+    IS 'statistics: one row for each system and generator ID that this server has made IDs of since it started';
+
+CREATE FUNCTION flakeid_snapshot(
+    OUT partition integer,
+    OUT sequence_min integer,
+    OUT sequence_max integer,
+    OUT sequence integer,
+    OUT now bigint,
+    OUT wall_hi bigint,
+    OUT wall_safe bigint,
+    OUT drifts bigint,
+    OUT tick smallint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'flakeid_snapshot_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 8;
+COMMENT ON FUNCTION flakeid_snapshot()
+    IS 'sno''s bookkeeping for each partition, as the sno library''s snapshot has it: times in units of 4 ms since 2010';
+
+CREATE FUNCTION pg_stat_reset_flakeid() RETURNS void
+    AS 'MODULE_PATHNAME', 'pg_stat_reset_flakeid_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION pg_stat_reset_flakeid()
+    IS 'statistics: reset what pg_stat_flakeid counts';
+
+CREATE FUNCTION flakeid_accept_clock() RETURNS void
+    AS 'MODULE_PATHNAME', 'flakeid_accept_clock_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION flakeid_accept_clock()
+    IS 'lets IDs be made again on your word that the server''s clock is right and past all IDs made here';
+
+REVOKE ALL ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot(), pg_stat_reset_flakeid(), flakeid_accept_clock() FROM PUBLIC;
+REVOKE ALL ON pg_stat_flakeid FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot() TO pg_monitor;
+GRANT SELECT ON pg_stat_flakeid TO pg_monitor;

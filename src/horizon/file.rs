@@ -1,0 +1,230 @@
+//! The state file: what is left of a server when all else is lost.
+//!
+//! `flakeid/state` below the data directory is a JSON document for people and, on its last line, the
+//! CRC-32 of all bytes before that line. It is never changed: a new one is written beside it, synced,
+//! and renamed over it, and then the directory is synced. So there is a whole file at any time, the
+//! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
+//! being together with its first file, by the same kind of rename: where it is, a file is expected.
+
+use crate::systems::TABLE;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::gate::Horizon;
+use jiff::Timestamp;
+use pgrx::pg_sys;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The version of the document. Whoever adds or changes a field raises it.
+const VERSION: u64 = 1;
+
+/// Before the checksum on the last line.
+const CHECKSUM: &str = "crc32 ";
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Which cluster's it is: PostgreSQL's number for it.
+    pub system_identifier: u64,
+    pub horizon: Horizon,
+    /// By the systems' places in their table: the earliest epoch that IDs were made by.
+    pub epochs: [Option<UnixNanos>; TABLE.len()],
+    /// When it was written.
+    pub written: UnixNanos,
+    /// Whether the server had stopped, so that the horizon is exact.
+    pub stopped: bool,
+}
+
+/// Why there is no state to be had.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The directory is there and the file is not.
+    Missing,
+    /// It is not what was written.
+    Damaged(&'static str),
+    /// A later version of this extension wrote it.
+    Newer { version: u64 },
+    /// It is another cluster's.
+    Foreign { theirs: u64, ours: u64 },
+    /// The operating system says no.
+    Denied { action: &'static str, error: io::Error },
+}
+
+fn denied(action: &'static str) -> impl Fn(io::Error) -> Trouble {
+    move |error| Trouble::Denied { action, error }
+}
+
+fn data_directory() -> PathBuf {
+    // SAFETY: set by every process of the server before this library is loaded; a string.
+    let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
+    PathBuf::from(path.to_string_lossy().into_owned())
+}
+
+fn directory() -> PathBuf {
+    data_directory().join("flakeid")
+}
+
+/// Where the file is.
+pub fn path() -> PathBuf {
+    directory().join("state")
+}
+
+/// The file's contents as people and serde read them. Moments are in UTC.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    flakeid_state: u64,
+    system_identifier: u64,
+    /// Every ID there is has a time before this one.
+    until: Timestamp,
+    /// For the systems with a tick-tock bit, by its value.
+    tick_tock_until: [Timestamp; 2],
+    /// The tick-tock bit in use.
+    tick_tock: u8,
+    epochs: BTreeMap<String, Timestamp>,
+    written: Timestamp,
+    stopped: bool,
+}
+
+fn timestamp(moment: UnixNanos) -> Timestamp {
+    // The year 2554, where the nanoseconds end, is within the calendar.
+    Timestamp::from_nanosecond(moment.0.into()).unwrap_or(Timestamp::MAX)
+}
+
+fn moment(timestamp: Timestamp) -> Option<UnixNanos> {
+    u64::try_from(timestamp.as_nanosecond()).ok().map(UnixNanos)
+}
+
+impl State {
+    fn document(&self) -> Document {
+        let Horizon { until: [until, tick, tock], toggle } = self.horizon;
+        let epochs = TABLE.iter().zip(self.epochs);
+        let epochs =
+            epochs.filter_map(|(system, epoch)| Some((system.name.into(), timestamp(epoch?))));
+        Document {
+            flakeid_state: VERSION,
+            system_identifier: self.system_identifier,
+            until: timestamp(until),
+            tick_tock_until: [timestamp(tick), timestamp(tock)],
+            tick_tock: toggle.into(),
+            epochs: epochs.collect(),
+            written: timestamp(self.written),
+            stopped: self.stopped,
+        }
+    }
+
+    fn from_document(document: Document) -> Option<Self> {
+        let [tick, tock] = document.tick_tock_until;
+        let mut epochs = [None; TABLE.len()];
+        for (name, epoch) in document.epochs {
+            let place = TABLE.iter().position(|system| system.name == name)?;
+            epochs[place] = Some(moment(epoch)?);
+        }
+        Some(Self {
+            system_identifier: document.system_identifier,
+            horizon: Horizon {
+                until: [moment(document.until)?, moment(tick)?, moment(tock)?],
+                toggle: match document.tick_tock {
+                    0 => false,
+                    1 => true,
+                    _ => return None,
+                },
+            },
+            epochs,
+            written: moment(document.written)?,
+            stopped: document.stopped,
+        })
+    }
+
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut text = serde_json::to_string_pretty(&self.document())?;
+        text.push('\n');
+        let checksum = crc32fast::hash(text.as_bytes());
+        text.push_str(&format!("{CHECKSUM}{checksum:08x}\n"));
+        Ok(text.into_bytes())
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, Trouble> {
+        let line = CHECKSUM.len() + "01234567\n".len();
+        let Some((document, checksum)) =
+            bytes.len().checked_sub(line).map(|middle| bytes.split_at(middle))
+        else {
+            return Err(Trouble::Damaged("It is too short."));
+        };
+        // Compared as text: a digit in upper case is not what was written.
+        let expected = format!("{CHECKSUM}{:08x}\n", crc32fast::hash(document));
+        if checksum != expected.as_bytes() {
+            return Err(Trouble::Damaged("Its checksum is not that of its contents."));
+        }
+        // What follows was written so by someone: this version of this library, or another.
+        let unknown = || Trouble::Damaged("Its contents are not those of a state file.");
+        let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
+        match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
+            VERSION => {}
+            version if version > VERSION => return Err(Trouble::Newer { version }),
+            _ => return Err(unknown()),
+        }
+        let document = serde_json::from_value(value).map_err(|_| unknown())?;
+        Self::from_document(document).ok_or_else(unknown)
+    }
+}
+
+/// The state as it was last written, of whichever cluster; `None` where there never was one.
+///
+/// # Errors
+/// [`Trouble`], but never `Foreign`.
+pub fn read() -> Result<Option<State>, Trouble> {
+    match fs::read(path()) {
+        Ok(bytes) => State::from_bytes(&bytes).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            match fs::symlink_metadata(directory()) {
+                Ok(_) => Err(Trouble::Missing),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(denied("look for")(error)),
+            }
+        }
+        Err(error) => Err(denied("read")(error)),
+    }
+}
+
+/// Makes the state durable. The caller holds the node's lock, or is alone.
+///
+/// # Errors
+/// `Denied`; then the file is the old one or the new one, and which of them is open.
+pub fn write(state: &State) -> Result<(), Trouble> {
+    let directory = directory();
+    if directory.exists() {
+        return replace(&directory, state);
+    }
+    let parent = data_directory();
+    let new = parent.join("flakeid.new");
+    fs::create_dir_all(&new).map_err(denied("create the directory of"))?;
+    replace(&new, state)?;
+    fs::rename(&new, &directory).map_err(denied("rename the directory of"))?;
+    sync(&parent)
+}
+
+fn replace(directory: &Path, state: &State) -> Result<(), Trouble> {
+    let bytes = state.bytes().map_err(denied("write"))?;
+    let (new, file) = (directory.join("state.new"), directory.join("state"));
+    let written = (|| {
+        let mut out = File::create(&new).map_err(denied("create"))?;
+        out.write_all(&bytes).map_err(denied("write"))?;
+        out.sync_all().map_err(denied("sync"))
+    })();
+    if written.is_err() {
+        // A full disk gets its room back. What is left of it otherwise is written over next time.
+        let _ = fs::remove_file(&new);
+        return written;
+    }
+    fs::rename(&new, &file).map_err(denied("rename"))?;
+    sync(directory)
+}
+
+fn sync(directory: &Path) -> Result<(), Trouble> {
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(denied("sync the directory of"))
+}

@@ -1,0 +1,255 @@
+//! The horizon: that no ID comes twice when memory is lost.
+//!
+//! # Who writes what
+//! * The gate ([`flakeid_core::gate`]) stands in shared memory, and [`Record`] beside it says what it
+//!   stood at when this life of the memory began. Both change under the node's lock alone.
+//! * The state file ([`mod@file`]) changes under the same lock, by the backend that meets the gate; and by
+//!   the postmaster when it ends, which is alone then.
+//!
+//! # The argument
+//! 1. *An ID is only given out for a time before the durable horizon.* Gate and cell see to it; here
+//!    [`extend`] writes the file, synced, before the gate opens. A write that fails leaves the gate
+//!    where it is. The old file or the new one is on disk then; both are at or past the gate.
+//! 2. *Memory that is new begins above the horizon.* After a crash of a backend (PostgreSQL sets up
+//!    shared memory anew), of the postmaster or of the machine, after a stop of any kind, the first
+//!    who asks reads the file, and all cells begin at it: the clock is past it, or at most
+//!    `flakeid.horizon_lead` before it, unless it has stepped back. There is no way to the cells but
+//!    through [`open`], and no way through that without the file.
+//! 3. *A file that is not what this server wrote last gives no IDs.* Damaged, of another cluster, of a
+//!    later version, unreadable, or gone while its directory is there: all are errors, until the file
+//!    is back or a superuser vouches for the clock ([`accept`]). Only where the directory is missing
+//!    too was there never a state; then IDs begin after what the clock shows.
+//! 4. *A clean stop is exact.* The postmaster ends after all its children; it seals every cell and
+//!    writes what they had last. The seal makes it true even if a process had outlived it. Where the
+//!    library was not preloaded the postmaster doesn't know it: there the last session that leaves
+//!    does it, under the lock, when no one else is counted in. It may, as who comes next finds the
+//!    gate moved down with the file.
+//! 5. *What a primary made is behind its standby.* A standby issues nothing. The file it was given
+//!    with the base backup is old, so when it is promoted (or its recovery ends at a point in time) it
+//!    begins after the latest time of a transaction it replayed, or of a message from the primary, as
+//!    well. A worker looks at these once a second during recovery and writes the result down when it
+//!    ends; it keeps the greatest, as the primary's clock may step back. What the primary gave out
+//!    after that, nobody here can know: such IDs are safe if this server's clock is not behind.
+//! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
+//!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
+//!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
+//! 7. *Old backends of a dead postmaster.* They may go on with the statement they are in, and extend.
+//!    A new postmaster does not start before they have let go of the shared memory: PostgreSQL sees
+//!    to it by the segment that `postmaster.pid` names.
+//!
+//! # What it costs
+//! Two syncs for every `flakeid.horizon_lead` in which IDs are asked for, and none when they are not;
+//! after a crash a wait of at most that lead, and as much of the time in IDs that is never used.
+//!
+//! # What does not carry over
+//! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
+//! shows. A copied `flakeid` directory is another cluster's, which [`accept`] takes over with its
+//! horizon. `pg_rewind` takes the source's file, as it takes all else.
+
+mod end;
+pub mod file;
+mod record;
+mod recovery;
+
+use crate::clock::{boot, now};
+use crate::error::Failure;
+use crate::generate::Served;
+use crate::note;
+use crate::shmem::{ExclusiveLock, Shared};
+use crate::systems::{self, TABLE};
+use crate::{guc, wait};
+use file::{State, Trouble};
+use flakeid_core::clock::{Scale, UnixNanos};
+use flakeid_core::gate::{Gate, Horizon, Start};
+use flakeid_core::generator::Stamp;
+use record::NONE;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub use end::stop;
+pub use record::Record;
+pub use recovery::register;
+
+/// Where a new cell of the system begins. The state has been [`open`]ed for it.
+pub fn start<S: Served>(shared: &Shared) -> Start {
+    let record = &shared.record;
+    let (begun, scale) = (record.begun(), S::scale());
+    let earliest = record.epoch(const { systems::index(S::NAME) }).unwrap_or(scale.epoch());
+    let tick = |moment| scale.tick(moment);
+    Start {
+        floors: begun.floors::<S>(scale.counted_from(earliest)),
+        toggle: begun.toggle,
+        since: tick(UnixNanos(record.since.load(Ordering::Relaxed)))
+            .unwrap_or(flakeid_core::clock::Tick(0)),
+        now: tick(now()),
+    }
+}
+
+/// Makes the state ready for a system's IDs by its present epoch: read, and that epoch durable.
+///
+/// # Errors
+/// [`Failure::State`], [`Failure::Downtime`], [`Failure::EpochLater`].
+pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
+    let (record, scale) = (&shared.record, S::scale());
+    let system = const { systems::index(S::NAME) };
+    end::join(shared);
+    if !record.loaded() || record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
+        let _lock = ExclusiveLock::take(shared.lock());
+        if !record.loaded() {
+            load(shared)?;
+        }
+        if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
+            let mut epochs = record.epochs();
+            epochs[system] = Some(scale.epoch());
+            write(record, shared.gate.horizon(), epochs, now())?;
+            record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
+        }
+    }
+    refuse_later_epoch::<S>(shared, scale, record.epoch(system))
+}
+
+/// An epoch that has moved later gives smaller ticks for the same time; those up to the gate, counted
+/// from the earliest, may have been issued.
+fn refuse_later_epoch<S: Served>(
+    shared: &Shared,
+    scale: Scale,
+    earliest: Option<UnixNanos>,
+) -> Result<(), Failure> {
+    let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch()) else {
+        return Ok(());
+    };
+    let [last, _] = shared.gate.horizon().floors::<S>(scale.counted_from(earliest));
+    match scale.tick(now()) {
+        Some(tick) if tick <= last => {
+            Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Moves the gate past a stamp that it does not admit, by the lead from now on.
+///
+/// # Errors
+/// [`Failure::State`] when the file cannot be written; then nothing has moved.
+pub fn extend<S: Served>(
+    shared: &'static Shared,
+    scale: Scale,
+    stamp: Stamp,
+) -> Result<(), Failure> {
+    let _lock = ExclusiveLock::take(shared.lock());
+    let (gate, record): (&Gate, _) = (&shared.gate, &shared.record);
+    if gate.admits::<S>(scale, stamp) {
+        return Ok(());
+    }
+    let now = now();
+    note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
+    let from = now.0.max(scale.nanos(stamp.tick::<S>()).0);
+    let lead = guc::horizon_lead();
+    let moment = UnixNanos(from.saturating_add(lead.as_nanos() as u64));
+    gate.extend::<S, _>(stamp, moment, |horizon| write(record, horizon, record.epochs(), now))?;
+    note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
+    Ok(())
+}
+
+/// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
+/// is issued, as all cells begin there, and nothing from it on before it is extended.
+fn load(shared: &Shared) -> Result<(), Failure> {
+    let state = known(shared, own(file::read()?)?);
+    if let Some(allowed) = guc::allowable_downtime() {
+        let down = recovery::started().0.saturating_sub(state.written.0);
+        let down = Duration::from_nanos(down);
+        if down > allowed {
+            return Err(Failure::Downtime { down, allowed, path: file::path() });
+        }
+    }
+    take_over(shared, &state);
+    Ok(())
+}
+
+/// Begins this life at a state, with the lock held.
+fn take_over(shared: &Shared, state: &State) {
+    let record = &shared.record;
+    for (begun, until) in record.begun.iter().zip(state.horizon.until) {
+        begun.store(until.0, Ordering::Relaxed);
+    }
+    record.toggle.store(state.horizon.toggle, Ordering::Relaxed);
+    record.since.store(state.written.0, Ordering::Relaxed);
+    for (epoch, known) in record.epochs.iter().zip(state.epochs) {
+        epoch.store(known.map_or(NONE, |epoch| epoch.0), Ordering::Relaxed);
+    }
+    shared.gate.set(state.horizon);
+    // Release pairs with the Acquire in `loaded`.
+    record.loaded.store(true, Ordering::Release);
+}
+
+/// A state as this cluster's own.
+fn own(state: Option<State>) -> Result<Option<State>, Failure> {
+    let ours = recovery::system_identifier();
+    match state {
+        Some(State { system_identifier: theirs, .. }) if theirs != ours => {
+            Err(Trouble::Foreign { theirs, ours }.into())
+        }
+        state => Ok(state),
+    }
+}
+
+/// What is known altogether: by the file, or by the clock where there is none; and by recovery.
+fn known(shared: &Shared, state: Option<State>) -> State {
+    let state = state.unwrap_or_else(|| fresh(now()));
+    let replayed = recovery::replayed(shared);
+    State { horizon: state.horizon.raised(replayed), written: state.written.max(replayed), ..state }
+}
+
+/// A state that begins after a moment.
+fn fresh(moment: UnixNanos) -> State {
+    State {
+        system_identifier: recovery::system_identifier(),
+        horizon: Horizon::NONE.raised(moment),
+        epochs: [None; TABLE.len()],
+        written: moment,
+        stopped: false,
+    }
+}
+
+/// Writes the state, with the lock held.
+fn write(
+    record: &Record,
+    horizon: Horizon,
+    epochs: [Option<UnixNanos>; TABLE.len()],
+    now: UnixNanos,
+) -> Result<(), Trouble> {
+    let system_identifier = recovery::system_identifier();
+    let _waiting = wait::Event::HorizonWrite.begin();
+    let watch = crate::clock::Stopwatch::start();
+    file::write(&State { system_identifier, horizon, epochs, written: now, stopped: false })?;
+    record.written.store(now.0, Ordering::Relaxed);
+    record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
+    record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Takes over what there is of a state on a superuser's word that the clock is right, past all IDs
+/// that were made. False where there is nothing to accept.
+///
+/// # Errors
+/// [`Failure::State`] for a later version's file, and where the file cannot be read or written.
+pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
+    let _lock = ExclusiveLock::take(shared.lock());
+    if shared.record.loaded() || load(shared).is_ok() {
+        return Ok(false);
+    }
+    let now = now();
+    let state = match file::read() {
+        // Down for too long.
+        Ok(Some(state)) if state.system_identifier == recovery::system_identifier() => Some(state),
+        // Of another cluster, as after pg_upgrade: its IDs may be in this one.
+        Ok(Some(state)) => Some(State { horizon: state.horizon.raised(now), ..state }),
+        Err(Trouble::Missing | Trouble::Damaged(_)) => Some(fresh(now)),
+        Ok(None) => None,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let state = State { written: now, ..known(shared, state) };
+    write(&shared.record, state.horizon, state.epochs, now)?;
+    take_over(shared, &state);
+    Ok(true)
+}

@@ -1,0 +1,97 @@
+//! What PostgreSQL knows about where this server's data comes from: the cluster's number, and on a
+//! standby the primary's time.
+//!
+//! The worker is registered where the library is preloaded. It starts when recovery is consistent (or
+//! over), looks once a second, and when recovery is over it opens the state, so that what recovery
+//! has shown is durable before anything else can happen and trouble with the file is in the log; then
+//! it ends. Without it (no place among `max_worker_processes`, or no preload) the first backend that
+//! asks for an ID does as much, with what recovery has left in shared memory.
+
+use crate::error::Failure;
+use crate::note;
+use crate::shmem::{ExclusiveLock, Shared, shared};
+use flakeid_core::clock::UnixNanos;
+use pgrx::bgworkers::{
+    BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
+};
+use pgrx::pg_sys;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often a standby looks at its primary's time.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub fn system_identifier() -> u64 {
+    // SAFETY: a read of the control file's copy, which is there whenever the library is.
+    unsafe { pg_sys::GetSystemIdentifier() }
+}
+
+/// When the server started, by its clock.
+pub fn started() -> UnixNanos {
+    // SAFETY: set by the postmaster before it has children.
+    after(unsafe { pg_sys::PgStartTime })
+}
+
+/// The first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0 for none.
+fn after(time: pg_sys::TimestampTz) -> UnixNanos {
+    match time {
+        0 | i64::MIN | i64::MAX => UnixNanos(0),
+        time => {
+            let micros = crate::types::unix_micros(time).0.saturating_add(1);
+            UnixNanos((micros.max(0) as u64).saturating_mul(1000))
+        }
+    }
+}
+
+/// The latest time of the primary's clock that recovery has come by since the server started, or ever
+/// did while the worker looked; 0 where there was no recovery from an archive or a primary.
+pub fn replayed(shared: &Shared) -> UnixNanos {
+    // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
+    let transaction = after(unsafe { pg_sys::GetLatestXTime() });
+    // SAFETY: set in every process; an aligned number of eight bytes, which is read whole.
+    let message = after(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
+    let seen = shared.record.replayed.fetch_max(transaction.max(message).0, Ordering::Relaxed);
+    UnixNanos(seen).max(transaction).max(message)
+}
+
+/// Registers the worker, while libraries are preloaded.
+pub fn register() {
+    BackgroundWorkerBuilder::new("flakeid recovery")
+        .set_type("flakeid recovery")
+        .set_library("flakeid")
+        .set_function("flakeid_recovery_main")
+        .set_start_time(BgWorkerStartTime::ConsistentState)
+        .set_restart_time(None)
+        .enable_shmem_access(None)
+        .load();
+}
+
+#[pgrx::pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGTERM);
+    let Ok(shared) = shared() else { return };
+    // SAFETY: a call without conditions.
+    while unsafe { pg_sys::RecoveryInProgress() } {
+        replayed(shared);
+        if !BackgroundWorker::wait_latch(Some(LOOK)) {
+            return;
+        }
+    }
+    if let Err(failure) = settle(shared) {
+        note::no_ids(failure);
+    }
+}
+
+/// Opens the state; makes durable what recovery has added to it.
+fn settle(shared: &Shared) -> Result<(), Failure> {
+    let _lock = ExclusiveLock::take(shared.lock());
+    let record = &shared.record;
+    if !record.loaded() {
+        super::load(shared)?;
+    }
+    if replayed(shared).0 != 0 {
+        super::write(record, shared.gate.horizon(), record.epochs(), crate::clock::now())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What an operator can ask and do: who this server is, what it has done, and that its clock is right.
+
+mod identity;
+
+use crate::clock::now;
+use crate::error::OrRaise;
+use crate::systems::{Entry, Look, TABLE};
+use crate::types::timestamptz;
+use crate::{generate, horizon, note, shmem};
+use flakeid_core::clock::{UnixMicros, UnixNanos};
+use flakeid_core::sno;
+use pgrx::prelude::*;
+use std::sync::atomic::Ordering;
+
+const SECOND: f64 = 1e9;
+
+fn micros(moment: UnixNanos) -> UnixMicros {
+    UnixMicros((moment.0 / 1000) as i64)
+}
+
+/// A count; one that was reset between a session's taking IDs ahead and its dropping them is none.
+fn count(number: u64) -> i64 {
+    (number as i64).max(0)
+}
+
+/// Times as numbers of seconds; the view makes intervals of them.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn pg_stat_get_flakeid() -> TableIterator<
+    'static,
+    (
+        name!(system, &'static str),
+        name!(generator_id, i32),
+        name!(ids, i64),
+        name!(ticks_exhausted, i64),
+        name!(spills, i64),
+        name!(waits, i64),
+        name!(wait_seconds, f64),
+        name!(clock_steps_back, i64),
+        name!(largest_step_back_seconds, f64),
+        name!(tick_tocks, i64),
+        name!(last_tick, i64),
+        name!(last_tick_at, Option<TimestampWithTimeZone>),
+        name!(last_sequence, i32),
+        name!(first_of_sequence, i32),
+        name!(last_of_sequence, i32),
+        name!(gate, Option<TimestampWithTimeZone>),
+        name!(gate_lead_seconds, f64),
+        name!(horizon_written_at, Option<TimestampWithTimeZone>),
+        name!(horizon_write_seconds, Option<f64>),
+        name!(stats_reset, Option<TimestampWithTimeZone>),
+    ),
+> {
+    // Where nobody has asked for an ID yet, or can, there are no rows.
+    let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
+    let (gate, written, now) = (shared.gate.horizon(), shared.record.last_write(), now());
+    let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
+    let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
+        let (scale, rules) = ((system.scale)(), (system.rules)());
+        let mut rows: Vec<_> = shared
+            .cells(place)
+            .map(|(id, cell)| {
+                let (counts, look) = (cell.counters.get(), (system.look)(cell));
+                let gate = (system.lane)(&gate, look.toggle);
+                (
+                    system.name,
+                    i32::from(id),
+                    count(counts.issued),
+                    count(counts.exhausted),
+                    count(counts.spills),
+                    count(counts.waits),
+                    counts.waited as f64 / SECOND,
+                    count(counts.steps_back),
+                    (counts.largest_step * scale.unit()) as f64 / SECOND,
+                    count(counts.turns),
+                    look.tick.0 as i64,
+                    timestamptz(scale.start(look.tick)),
+                    look.sequence as i32,
+                    rules.sequence.0 as i32,
+                    rules.sequence.1 as i32,
+                    timestamptz(micros(gate)),
+                    (gate.0 as f64 - now.0 as f64) / SECOND,
+                    written.and_then(|written| timestamptz(micros(written.at))),
+                    written.map(|written| written.took.as_secs_f64()),
+                    timestamptz(micros(reset)),
+                )
+            })
+            .collect();
+        rows.sort_by_key(|row| row.1);
+        rows
+    });
+    TableIterator::new(rows)
+}
+
+/// What the sno library's snapshot holds, in its units: those of 4 ms since 2010.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn flakeid_snapshot() -> TableIterator<
+    'static,
+    (
+        name!(partition, i32),
+        name!(sequence_min, i32),
+        name!(sequence_max, i32),
+        name!(sequence, i32),
+        name!(now, i64),
+        name!(wall_hi, i64),
+        name!(wall_safe, i64),
+        name!(drifts, i64),
+        name!(tick, i16),
+    ),
+> {
+    const PLACE: usize = crate::systems::index(sno::NAME);
+    let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
+    let Entry { rules, look, .. } = TABLE[PLACE];
+    let (first, last) = rules().sequence;
+    let now = sno::SCALE.tick(now()).map_or(0, |tick| tick.0 as i64);
+    let mut rows: Vec<_> = shared
+        .cells(PLACE)
+        .map(|(id, cell)| {
+            let Look { tick, toggle, sequence, safe } = look(cell);
+            let drifts = count(cell.counters.get().turns);
+            let (first, last, sequence) = (first as i32, last as i32, sequence as i32);
+            let (hi, safe) = (tick.0 as i64, safe.0 as i64);
+            (i32::from(id), first, last, sequence, now, hi, safe, drifts, i16::from(toggle))
+        })
+        .collect();
+    rows.sort_by_key(|row| row.0);
+    TableIterator::new(rows)
+}
+
+#[pg_extern(sql = false)]
+fn pg_stat_reset_flakeid() {
+    let Ok(shared) = shmem::shared() else { return };
+    for (_, cell) in (0..TABLE.len()).flat_map(|system| shared.cells(system)) {
+        cell.counters.reset();
+    }
+    shared.counted_since.store(now().0, Ordering::Relaxed);
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_accept_clock() {
+    let accepted = generate::no_standby("flakeid_accept_clock")
+        .and_then(|()| shmem::shared())
+        .and_then(horizon::accept);
+    match accepted.or_raise() {
+        true => note::accepted(),
+        false => notice!("there is nothing to accept: IDs are not held back"),
+    }
+}
