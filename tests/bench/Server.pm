@@ -5,7 +5,7 @@ use warnings;
 use Exporter 'import';
 use File::Temp;
 
-our @EXPORT = qw(psql psql_without_disk pgbench generator_ids call_query set_query);
+our @EXPORT = qw(psql psql_without_disk pgbench setting call_query set_query);
 
 # A parallel plan, compiling, or the disk at the commit of a statement that took a number from a
 # sequence: all that would be measured in the place of the function.
@@ -46,22 +46,22 @@ sub pgbench {
     my $script = script($statement);
     my $printed = output('pgbench', '-n', '-M', 'prepared', '-T', 1, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2,
         '-f', $script->filename, $database);
-    return $printed =~ /^tps = ([\d.]+)/m ? $1 : die "tests/bench/run: pgbench told no tps:\n$printed";
+    return $printed =~ /^tps = ([\d.]+)/m ? $1 : die "tests/bench: pgbench told no tps:\n$printed";
 }
 
-# Sets flakeid.generator_ids for new sessions; undef is the default.
-sub generator_ids {
-    my ($ids) = @_;
-    psql('postgres', defined $ids ? "ALTER SYSTEM SET flakeid.generator_ids = '$ids'"
-        : 'ALTER SYSTEM RESET flakeid.generator_ids');
-    my $default = psql('postgres', "SELECT boot_val FROM pg_settings WHERE name = 'flakeid.generator_ids'");
+# Sets a setting for new sessions; undef is the default.
+sub setting {
+    my ($name, $value) = @_;
+    psql('postgres', defined $value ? "ALTER SYSTEM SET $name = '$value'" : "ALTER SYSTEM RESET $name");
+    my $expected = $value // psql('postgres', "SELECT boot_val || coalesce(unit, '') FROM pg_settings WHERE name = '$name'");
     psql('postgres', 'SELECT pg_reload_conf()');
     # The postmaster reads the file when it comes to it, and only then do the sessions that it starts.
     for (1 .. 100) {
-        return if psql('postgres', 'SHOW flakeid.generator_ids') eq ($ids // $default);
+        my $is = psql('postgres', "SELECT setting || coalesce(unit, '') FROM pg_settings WHERE name = '$name'");
+        return if $is eq $expected || psql('postgres', "SHOW $name") eq $expected;
         select undef, undef, undef, 0.1;
     }
-    die "tests/bench/run: the server does not take flakeid.generator_ids\n";
+    die "tests/bench: the server does not take $name\n";
 }
 
 sub script {
@@ -73,9 +73,9 @@ sub script {
 
 sub output {
     my (@command) = @_;
-    open my $pipe, '-|', @command or die "tests/bench/run: could not run $command[0]: $!\n";
+    open my $pipe, '-|', @command or die "tests/bench: could not run $command[0]: $!\n";
     my $output = do { local $/; <$pipe> };
-    close $pipe or die "tests/bench/run: $command[0] failed\n";
+    close $pipe or die "tests/bench: $command[0] failed\n";
     return $output // '';
 }
 
