@@ -7,6 +7,7 @@
 
 use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
+use crate::horizon::Pass;
 use crate::shmem::{Shared, shared};
 use crate::{clock, guc, horizon, note, systems, wait};
 use flakeid_core::cell::Cell;
@@ -124,22 +125,22 @@ impl Source {
 
     #[inline(always)]
     fn take<S: Served>(&mut self, want: u32) -> Run {
+        let mut gate = &self.shared.gates.near;
         loop {
             let scale = self.scale;
             let mut clock = || S::tick(scale, clock::now());
-            let taken = self.session.next::<S>(
-                &self.cells,
-                want,
-                &self.rules,
-                &self.shared.gate,
-                scale,
-                &mut clock,
-            );
+            let taken =
+                self.session.next::<S>(&self.cells, want, &self.rules, gate, scale, &mut clock);
             match taken {
                 Ok(Issued { partition, block }) => {
                     return Run { generator: self.ids[partition].into(), block };
                 }
-                Err(stall) => self.overcome::<S>(stall).or_raise(),
+                Err(stall) => {
+                    gate = match self.overcome::<S>(stall).or_raise() {
+                        Pass::Near => &self.shared.gates.near,
+                        Pass::Last => &self.shared.gates.last,
+                    }
+                }
             }
         }
     }
@@ -161,25 +162,27 @@ impl Source {
         waited.map_err(|by| Failure::ClockBehind { system: S::NAME, by, wait: longest })
     }
 
-    /// Does what a stall asks for; afterwards it is worth asking again.
+    /// Does what a stall asks for; afterwards it is worth asking again, at the gate it names.
     #[cold]
-    fn overcome<S: Served>(&self, stall: Stall) -> Result<(), Failure> {
+    fn overcome<S: Served>(&self, stall: Stall) -> Result<Pass, Failure> {
         match stall {
-            Stall::Wait { until, now } => self.wait::<S>(until, now),
-            Stall::Gated(stamp) => horizon::extend::<S>(self.shared, self.scale, stamp),
+            Stall::Wait { until, now } => self.wait::<S>(until, now)?,
+            Stall::Gated(stamp) => return horizon::extend::<S>(self.shared, self.scale, stamp),
             Stall::SteppedBack { from, now } => {
                 let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
                 note::stepped_back(self.shared, S::NAME, by, S::TICK_TOCK);
-                Ok(())
             }
-            Stall::Sealed => Err(Failure::Stopping { system: S::NAME }),
+            Stall::Sealed => return Err(Failure::Stopping { system: S::NAME }),
             Stall::Ended => {
-                Err(Failure::Ended { system: S::NAME, last: self.scale.start(self.rules.end) })
+                let last = self.scale.start(self.rules.end);
+                return Err(Failure::Ended { system: S::NAME, last });
             }
             Stall::BeforeEpoch => {
-                Err(Failure::BeforeEpoch { system: S::NAME, first: self.scale.start(Tick(0)) })
+                let first = self.scale.start(Tick(0));
+                return Err(Failure::BeforeEpoch { system: S::NAME, first });
             }
         }
+        Ok(Pass::Near)
     }
 }
 

@@ -15,6 +15,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// A clock that has gained more than this on the time since boot has been set.
 const AHEAD: Duration = Duration::from_millis(500);
 
+/// A clock that is less behind than this has not been set.
+const NOISE: Duration = Duration::from_millis(10);
+
 /// A write is slow when it takes more than this part of the lead.
 const SLOW_PART: u32 = 4;
 
@@ -92,6 +95,16 @@ pub fn stepped_back(shared: &Shared, system: &str, by: Duration, turns: bool) {
     let message =
         || format!("the clock stepped back: it is {} behind the last {system} ID", span(by));
     shared.notes.stepped_back.write(message, detail);
+}
+
+/// The clock is behind the moment when the state was written.
+pub fn clock_behind(shared: &Shared, by: Duration) {
+    if by > NOISE {
+        shared.notes.stepped_back.write(
+            || format!("the clock was set back: it is {} behind flakeid's last state", span(by)),
+            "sno IDs go on in the other of their two timelines where that is free; all others wait.",
+        );
+    }
 }
 
 /// The clock has gained on the time since boot since the horizon was last written. It is looked at

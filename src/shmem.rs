@@ -3,7 +3,7 @@
 //! # Who writes what
 //! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
 //!   crash, or under the registry's lock where there is no preload.
-//! * The gate and its record change under the exclusive lock: see [`crate::horizon`].
+//! * The gates and their record change under the exclusive lock: see [`crate::horizon`].
 //! * A system's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
 //!   that first needs that generator ID in that system, under the exclusive lock, after the cell has
 //!   been set to begin above the horizon; it is never cleared. A reload can therefore take IDs
@@ -18,7 +18,6 @@
 use crate::error::Failure;
 use crate::{clock, horizon, note, systems};
 use flakeid_core::cell::Cell;
-use flakeid_core::gate::Gate;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde::Serialize;
@@ -44,7 +43,7 @@ pub struct Shared {
     pub counted_since: AtomicU64,
     pub record: horizon::Record,
     pub notes: note::Notes,
-    pub gate: Gate,
+    pub gates: horizon::Gates,
     cells: [Cells; systems::TABLE.len()],
 }
 
@@ -145,7 +144,7 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
         addr_of_mut!((*shared).record).write(horizon::Record::new());
         addr_of_mut!((*shared).notes).write(note::Notes::new());
-        addr_of_mut!((*shared).gate).write(Gate::closed());
+        addr_of_mut!((*shared).gates).write(horizon::Gates::closed());
         for system in 0..systems::TABLE.len() {
             for place in 0..PLACES {
                 addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
@@ -282,6 +281,13 @@ impl ExclusiveLock {
         // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
         unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
         Self(lock)
+    }
+
+    /// `None` where another process has it.
+    pub fn try_take(lock: *mut pg_sys::LWLock) -> Option<Self> {
+        // SAFETY: as in `take`.
+        unsafe { pg_sys::LWLockConditionalAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) }
+            .then(|| Self(lock))
     }
 }
 

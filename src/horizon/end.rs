@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What the cells had last, in all systems: the exact horizon, if nobody issues any more.
 fn exact(shared: &Shared, last: impl Fn(&Entry) -> Last) -> Horizon {
     let record = &shared.record;
-    let mut horizon = Horizon { toggle: shared.gate.toggle(), ..record.begun() };
+    let mut horizon = Horizon { toggle: shared.gates.horizon().toggle, ..record.begun() };
     for (system, entry) in TABLE.iter().enumerate() {
         let Some(earliest) = record.epoch(system) else { continue };
         let scale = entry.scale_from(earliest);
@@ -35,7 +35,8 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
         // There never was an ID.
         true if record.epochs().iter().all(Option::is_none) => return Ok(()),
         true => {
-            shared.gate.set(Horizon { toggle: shared.gate.toggle(), ..Horizon::NONE });
+            let toggle = shared.gates.horizon().toggle;
+            shared.gates.set(Horizon { toggle, ..Horizon::NONE });
             (exact(shared, |entry| entry.seal), record.epochs())
         }
         // A standby that was asked nothing still has seen what its primary did.
@@ -76,7 +77,7 @@ unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     }
     let horizon = exact(shared, |entry| entry.last);
     match write(record, horizon, record.epochs(), now()) {
-        Ok(()) => shared.gate.set(horizon),
+        Ok(()) => shared.gates.set(horizon),
         Err(trouble) => note::not_exact(trouble.into()),
     }
 }

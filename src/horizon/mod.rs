@@ -38,8 +38,9 @@
 //!    to it by the segment that `postmaster.pid` names.
 //!
 //! # What it costs
-//! Two syncs for every `flakeid.horizon_lead` in which IDs are asked for, and none when they are not;
-//! after a crash a wait of at most that lead, and as much of the time in IDs that is never used.
+//! Two syncs for every three quarters of `flakeid.horizon_lead` in which IDs are asked for, by one of
+//! those who ask, while the others go on ([`Gates`]); none when nobody does. After a crash a wait of at
+//! most that lead, and as much of the time in IDs that is never used.
 //!
 //! # What does not carry over
 //! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
@@ -48,6 +49,7 @@
 
 mod end;
 pub mod file;
+mod gates;
 mod record;
 mod recovery;
 
@@ -60,13 +62,14 @@ use crate::systems::{self, TABLE};
 use crate::{guc, wait};
 use file::{State, Trouble};
 use flakeid_core::clock::{Scale, UnixNanos};
-use flakeid_core::gate::{Gate, Horizon, Start};
+use flakeid_core::gate::{Horizon, Start};
 use flakeid_core::generator::Stamp;
 use record::NONE;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use end::stop;
+pub use gates::Gates;
 pub use record::Record;
 pub use recovery::register;
 
@@ -101,7 +104,7 @@ pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
         if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
             let mut epochs = record.epochs();
             epochs[system] = Some(scale.epoch());
-            write(record, shared.gate.horizon(), epochs, now())?;
+            write(record, shared.gates.horizon(), epochs, now())?;
             record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
         }
     }
@@ -118,7 +121,7 @@ fn refuse_later_epoch<S: Served>(
     let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch()) else {
         return Ok(());
     };
-    let [last, _] = shared.gate.horizon().floors::<S>(scale.counted_from(earliest));
+    let [last, _] = shared.gates.horizon().floors::<S>(scale.counted_from(earliest));
     match scale.tick(now()) {
         Some(tick) if tick <= last => {
             Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() })
@@ -127,7 +130,17 @@ fn refuse_later_epoch<S: Served>(
     }
 }
 
-/// Moves the gate past a stamp that it does not admit, by the lead from now on.
+/// Which gate to go on by after one was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// As ever.
+    Near,
+    /// By the true gate: another process is moving both.
+    Last,
+}
+
+/// Moves the gates past a stamp that one of them does not admit, by the lead from now on; or leaves
+/// that to the process that is at it, where the true gate lets the stamp through meanwhile.
 ///
 /// # Errors
 /// [`Failure::State`] when the file cannot be written; then nothing has moved.
@@ -135,20 +148,25 @@ pub fn extend<S: Served>(
     shared: &'static Shared,
     scale: Scale,
     stamp: Stamp,
-) -> Result<(), Failure> {
-    let _lock = ExclusiveLock::take(shared.lock());
-    let (gate, record): (&Gate, _) = (&shared.gate, &shared.record);
-    if gate.admits::<S>(scale, stamp) {
-        return Ok(());
+) -> Result<Pass, Failure> {
+    let (gates, record) = (&shared.gates, &shared.record);
+    let _lock = match ExclusiveLock::try_take(shared.lock()) {
+        Some(lock) => lock,
+        None if gates.last.admits::<S>(scale, stamp) => return Ok(Pass::Last),
+        None => ExclusiveLock::take(shared.lock()),
+    };
+    if gates.near.admits::<S>(scale, stamp) {
+        return Ok(Pass::Near);
     }
     let now = now();
     note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
-    let from = now.0.max(scale.nanos(stamp.tick::<S>()).0);
+    let from = now.max(scale.nanos(stamp.tick::<S>()));
     let lead = guc::horizon_lead();
-    let moment = UnixNanos(from.saturating_add(lead.as_nanos() as u64));
-    gate.extend::<S, _>(stamp, moment, |horizon| write(record, horizon, record.epochs(), now))?;
+    gates.extend::<S, _>(stamp, from, lead, |horizon| {
+        write(record, horizon, record.epochs(), now)
+    })?;
     note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
-    Ok(())
+    Ok(Pass::Near)
 }
 
 /// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
@@ -163,6 +181,7 @@ fn load(shared: &Shared) -> Result<(), Failure> {
         }
     }
     take_over(shared, &state);
+    note::clock_behind(shared, Duration::from_nanos(state.written.0.saturating_sub(now().0)));
     Ok(())
 }
 
@@ -177,7 +196,7 @@ fn take_over(shared: &Shared, state: &State) {
     for (epoch, known) in record.epochs.iter().zip(state.epochs) {
         epoch.store(known.map_or(NONE, |epoch| epoch.0), Ordering::Relaxed);
     }
-    shared.gate.set(state.horizon);
+    shared.gates.set(state.horizon);
     // Release pairs with the Acquire in `loaded`.
     record.loaded.store(true, Ordering::Release);
 }

@@ -21,6 +21,9 @@ use std::time::Duration;
 /// How often a standby looks at its primary's time.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How soon the worker comes back when a crash has ended it before recovery was over.
+const RESTART: Duration = Duration::from_secs(1);
+
 pub fn system_identifier() -> u64 {
     // SAFETY: a read of the control file's copy, which is there whenever the library is.
     unsafe { pg_sys::GetSystemIdentifier() }
@@ -61,7 +64,7 @@ pub fn register() {
         .set_library("flakeid")
         .set_function("flakeid_recovery_main")
         .set_start_time(BgWorkerStartTime::ConsistentState)
-        .set_restart_time(None)
+        .set_restart_time(Some(RESTART))
         .enable_shmem_access(None)
         .load();
 }
@@ -91,7 +94,7 @@ fn settle(shared: &Shared) -> Result<(), Failure> {
         super::load(shared)?;
     }
     if replayed(shared).0 != 0 {
-        super::write(record, shared.gate.horizon(), record.epochs(), crate::clock::now())?;
+        super::write(record, shared.gates.horizon(), record.epochs(), crate::clock::now())?;
     }
     Ok(())
 }

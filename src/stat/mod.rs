@@ -53,7 +53,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
 > {
     // Where nobody has asked for an ID yet, or can, there are no rows.
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let (gate, written, now) = (shared.gate.horizon(), shared.record.last_write(), now());
+    let (gate, written, now) = (shared.gates.horizon(), shared.record.last_write(), now());
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
     let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
         let (scale, rules) = ((system.scale)(), (system.rules)());

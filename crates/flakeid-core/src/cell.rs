@@ -129,6 +129,13 @@ impl Cell {
             reached.store(floor.0, Ordering::Relaxed);
         }
         self.counters.begin();
+        if S::TICK_TOCK && toggle != start.toggle {
+            self.counters.turned();
+            // Where it is past this floor nobody will notice later.
+            if let Some(now) = now.filter(|&now| now > tick) {
+                self.counters.stepped_back(start.since.0.saturating_sub(now.0));
+            }
+        }
     }
 
     /// The last word, for those who only look.

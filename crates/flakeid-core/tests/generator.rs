@@ -116,7 +116,8 @@ impl Model {
             last,
             used: before.into(),
             waits_from: (start.now.is_none() || floor(toggle) > now).then_some(start.since.0),
-            said: false,
+            // Where it is past the floor of the other timeline, nobody will notice any more.
+            said: S::TICK_TOCK && toggle != own && is_past(toggle),
         }
     }
 

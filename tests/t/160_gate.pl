@@ -1,0 +1,75 @@
+# While one session writes the horizon the others go on, until they meet the true gate. The disk is made
+# slow by a pipe in the place of the file that is written: who opens it waits for a reader.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedClock;
+use IPC::Run;
+use POSIX qw(mkfifo);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $clock = FakedClock->new('gate', "flakeid.horizon_lead = '20s'\nflakeid.max_clock_wait = 0\n");
+my $node  = $clock->node;
+$clock->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+
+my $ask = 'SELECT flake_next(), sno_next() FROM generate_series(1, 1000)';
+
+# A psql that runs the statement, with what it prints, under a name that pg_stat_activity shows.
+sub begin
+{
+	my ($name, $sql) = @_;
+	my %psql = (out => '', err => '');
+	local $ENV{PGAPPNAME} = $name;
+	$psql{run} = IPC::Run::start(
+		[ 'psql', '-XAt', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c', $sql ],
+		'>', \$psql{out}, '2>', \$psql{err},
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return \%psql;
+}
+
+sub waits_for
+{
+	my ($name, $event) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT wait_event ~ '$event' FROM pg_stat_activity WHERE application_name = '$name'");
+}
+
+my $all = $node->safe_psql('postgres', $ask);
+my $pipe = $node->data_dir . '/flakeid/state.new';
+mkfifo($pipe, 0600) or die "could not make a pipe: $!";
+
+$clock->step(17);
+my $writer = begin('writer', $ask);
+ok(waits_for('writer', '^(Extension|FlakeidHorizonWrite)$'), 'who comes near the gate writes the horizon');
+my $others = $node->safe_psql('postgres', $ask);
+is(scalar(split /\n/, $others), 1000, '... and while he does, others make IDs');
+is($writer->{out}, '', '... though he has none yet');
+
+$clock->step(21);
+my $late = begin('late', $ask);
+ok(waits_for('late', '^flakeid$'), 'at the gate they wait for him');
+is($late->{out}, '', '... and get none');
+
+# A pipe cannot be synced.
+open my $reader, '<', $pipe or die "could not open the pipe: $!";
+$writer->{run}->finish;
+like($writer->{err}, qr/ERROR:  58030: could not sync state file ".*flakeid\/state"/, 'a write that fails is his error');
+$late->{run}->finish;
+is($late->{err}, '', '... and the next one writes');
+is(scalar(split /\n/, $late->{out}), 1000, '... and has IDs');
+close $reader;
+ok(!-e $pipe, '... with nothing left of the failure');
+
+my @ids = map { split /[|\n]/ } $all, $others, $late->{out}, $node->safe_psql('postgres', $ask);
+my %once;
+$once{$_}++ for @ids;
+is(scalar(@ids), 8000, 'all were asked for');
+is(scalar(keys %once), 8000, '... and no ID came twice');
+
+$node->stop;
+done_testing();
