@@ -154,7 +154,7 @@ impl Source {
             note::used_up(shared, S::NAME, self.cells.len());
         }
         let longest = guc::max_clock_wait();
-        let patience = longest.max(shared.record.recovery_left());
+        let patience = longest.max(shared.record.recovery_left(guc::horizon_lead()));
         let watch = Stopwatch::start();
         let waited = wait::until(until, self.scale, patience);
         let nanos = watch.elapsed().as_nanos() as u64;

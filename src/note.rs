@@ -15,9 +15,6 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// A clock that has gained more than this on the time since boot has been set.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// A clock that is less behind than this has not been set.
-const NOISE: Duration = Duration::from_millis(10);
-
 /// A write is slow when it takes more than this part of the lead.
 const SLOW_PART: u32 = 4;
 
@@ -97,14 +94,12 @@ pub fn stepped_back(shared: &Shared, system: &str, by: Duration, turns: bool) {
     shared.notes.stepped_back.write(message, detail);
 }
 
-/// The clock is behind the moment when the state was written.
+/// The clock is further behind the horizon that this life begins at than a crash alone explains.
 pub fn clock_behind(shared: &Shared, by: Duration) {
-    if by > NOISE {
-        shared.notes.stepped_back.write(
-            || format!("the clock was set back: it is {} behind flakeid's last state", span(by)),
-            "sno IDs go on in the other of their two timelines where that is free; all others wait.",
-        );
-    }
+    shared.notes.stepped_back.write(
+        || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
+        "sno IDs go on in the other of their two timelines where that is free; all others wait.",
+    );
 }
 
 /// The clock has gained on the time since boot since the horizon was last written. It is looked at

@@ -104,7 +104,7 @@ pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
         if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
             let mut epochs = record.epochs();
             epochs[system] = Some(scale.epoch());
-            write(record, shared.gates.horizon(), epochs, now())?;
+            write(record, shared.gates.horizon(), epochs, latest(record))?;
             record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
         }
     }
@@ -181,7 +181,11 @@ fn load(shared: &Shared) -> Result<(), Failure> {
         }
     }
     take_over(shared, &state);
-    note::clock_behind(shared, Duration::from_nanos(state.written.0.saturating_sub(now().0)));
+    let [until, ..] = state.horizon.until;
+    let ahead = Duration::from_nanos(until.0.saturating_sub(now().0));
+    if ahead > guc::horizon_lead() {
+        note::clock_behind(shared, ahead);
+    }
     Ok(())
 }
 
@@ -230,7 +234,12 @@ fn fresh(moment: UnixNanos) -> State {
     }
 }
 
-/// Writes the state, with the lock held.
+/// When a horizon that is not extended by it was written: as before, if the clock is behind that.
+fn latest(record: &Record) -> UnixNanos {
+    now().max(UnixNanos(record.since.load(Ordering::Relaxed)))
+}
+
+/// Writes the state, with the lock held. `now` is the clock's reading that the horizon comes from.
 fn write(
     record: &Record,
     horizon: Horizon,

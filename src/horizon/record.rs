@@ -85,22 +85,13 @@ impl Record {
         (at.0 != 0).then_some(Written { at, took })
     }
 
-    /// Whether the clock has yet to come to the horizon that this life began at, and by how much,
-    /// without being behind the moment when that was written: the wait after a crash.
-    pub fn recovery_left(&self) -> Duration {
-        let (now, since) = (now().0, self.since.load(Ordering::Relaxed));
-        // The lane that was extended last is the least ahead of that moment; another may be far ahead
-        // since the clock stepped back.
-        let ahead = |of: u64| {
-            self.begun()
-                .until
-                .into_iter()
-                .filter_map(move |u| u.0.checked_sub(of))
-                .filter(|&left| left > 0)
-                .min()
-        };
-        match (ahead(since), ahead(now)) {
-            (Some(lead), Some(left)) if left <= lead && now >= since => Duration::from_nanos(left),
+    /// How long the clock has yet to go to the horizon that this life began at, where that is no more
+    /// than a lead and the clock is not behind the moment when it was written: the wait after a crash.
+    pub fn recovery_left(&self, lead: Duration) -> Duration {
+        let now = now().0;
+        let ahead = self.begun().until.into_iter().filter_map(|until| until.0.checked_sub(now));
+        match ahead.filter(|&left| left > 0).min().map(Duration::from_nanos) {
+            Some(left) if left <= lead && now >= self.since.load(Ordering::Relaxed) => left,
             _ => Duration::ZERO,
         }
     }

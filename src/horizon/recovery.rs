@@ -94,7 +94,7 @@ fn settle(shared: &Shared) -> Result<(), Failure> {
         super::load(shared)?;
     }
     if replayed(shared).0 != 0 {
-        super::write(record, shared.gates.horizon(), record.epochs(), crate::clock::now())?;
+        super::write(record, shared.gates.horizon(), record.epochs(), super::latest(record))?;
     }
     Ok(())
 }
