@@ -81,6 +81,9 @@ impl<S: Served> Backend<S> {
 
     #[cold]
     fn refresh(slot: &mut Option<Source>) {
+        if let Some(source) = slot {
+            source.session.drop_rest(&source.cells);
+        }
         *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
     }
 }

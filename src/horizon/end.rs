@@ -7,14 +7,17 @@ use crate::error::Failure;
 use crate::note;
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::{Entry, Last, TABLE};
+use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the cells had last, in all systems: the exact horizon, if nobody issues any more.
-fn exact(shared: &Shared, last: impl Fn(&Entry) -> Last) -> Horizon {
+/// What the cells had last, in all systems: the exact horizon, if nobody issues any more; and the last
+/// reading of the clock that it shows in the timeline in use.
+fn exact(shared: &Shared, last: impl Fn(&Entry) -> Last) -> (Horizon, UnixNanos) {
     let record = &shared.record;
-    let mut horizon = Horizon { toggle: shared.gates.horizon().toggle, ..record.begun() };
+    let begun = Horizon { toggle: shared.gates.horizon().toggle, ..record.begun() };
+    let mut horizon = begun;
     for (system, entry) in TABLE.iter().enumerate() {
         let Some(earliest) = record.epoch(system) else { continue };
         let scale = entry.scale_from(earliest);
@@ -22,32 +25,31 @@ fn exact(shared: &Shared, last: impl Fn(&Entry) -> Last) -> Horizon {
             horizon = (entry.covering)(horizon, scale, last(entry)(cell));
         }
     }
-    horizon
+    // An ID's tick is one that a clock has read; what the horizon began at is not.
+    let read = if horizon.in_use() > begun.in_use() { horizon.in_use().0 - 1 } else { 0 };
+    (horizon, record.extended().max(UnixNanos(read)))
 }
 
-/// The postmaster ends, and all its children have: what is known is written down exactly.
+/// The postmaster ends, and all its children have: what is known is written down exactly. There is no
+/// lock to take any more; the seal does for it.
 ///
 /// # Errors
 /// As [`file::write`]: the horizon stays where it was, which is safe.
 pub fn stop(shared: &Shared) -> Result<(), Failure> {
     let record = &shared.record;
-    let (horizon, epochs) = match record.loaded() {
+    let state = match record.loaded() {
         // There never was an ID.
         true if record.epochs().iter().all(Option::is_none) => return Ok(()),
         true => {
-            let toggle = shared.gates.horizon().toggle;
-            shared.gates.set(Horizon { toggle, ..Horizon::NONE });
-            (exact(shared, |entry| entry.seal), record.epochs())
+            let (horizon, since) = exact(shared, |entry| entry.seal);
+            shared.gates.set(horizon);
+            let (system_identifier, epochs) = (recovery::system_identifier(), record.epochs());
+            State { system_identifier, horizon, epochs, since, written: now(), stopped: true }
         }
         // A standby that was asked nothing still has seen what its primary did.
         false if recovery::replayed(shared).0 == 0 => return Ok(()),
-        false => {
-            let state = known(shared, own(file::read()?)?);
-            (state.horizon, state.epochs)
-        }
+        false => State { written: now(), stopped: true, ..known(shared, own(file::read()?)?) },
     };
-    let system_identifier = recovery::system_identifier();
-    let state = State { system_identifier, horizon, epochs, written: now(), stopped: true };
     Ok(file::write(&state)?)
 }
 
@@ -75,9 +77,12 @@ unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
         return;
     }
-    let horizon = exact(shared, |entry| entry.last);
-    match write(record, horizon, record.epochs(), now()) {
-        Ok(()) => shared.gates.set(horizon),
+    let (horizon, since) = exact(shared, |entry| entry.last);
+    match write(record, horizon, record.epochs(), since) {
+        Ok(()) => {
+            shared.gates.set(horizon);
+            record.extended.store(since.0, Ordering::Relaxed);
+        }
         Err(trouble) => note::not_exact(trouble.into()),
     }
 }

@@ -32,6 +32,9 @@ pub struct State {
     pub horizon: Horizon,
     /// By the systems' places in their table: the earliest epoch that IDs were made by.
     pub epochs: [Option<UnixNanos>; TABLE.len()],
+    /// The last reading of the clock that is known in the timeline in use: see
+    /// [`flakeid_core::gate::Start`].
+    pub since: UnixNanos,
     /// When it was written.
     pub written: UnixNanos,
     /// Whether the server had stopped, so that the horizon is exact.
@@ -85,6 +88,8 @@ struct Document {
     /// The tick-tock bit in use.
     tick_tock: u8,
     epochs: BTreeMap<String, Timestamp>,
+    /// A clock that is behind this one has stepped back.
+    since: Timestamp,
     written: Timestamp,
     stopped: bool,
 }
@@ -111,6 +116,7 @@ impl State {
             tick_tock_until: [timestamp(tick), timestamp(tock)],
             tick_tock: toggle.into(),
             epochs: epochs.collect(),
+            since: timestamp(self.since),
             written: timestamp(self.written),
             stopped: self.stopped,
         }
@@ -134,6 +140,7 @@ impl State {
                 },
             },
             epochs,
+            since: moment(document.since)?,
             written: moment(document.written)?,
             stopped: document.stopped,
         })

@@ -29,7 +29,8 @@
 //!    begins after the latest time of a transaction it replayed, or of a message from the primary, as
 //!    well. A worker looks at these once a second during recovery and writes the result down when it
 //!    ends; it keeps the greatest, as the primary's clock may step back. What the primary gave out
-//!    after that, nobody here can know: such IDs are safe if this server's clock is not behind.
+//!    after that, nobody here can know: such IDs are safe if this server's clock is not behind. So are
+//!    those of a server that crashes in the moment between the end of recovery and that write.
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
 //!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
 //!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
@@ -104,7 +105,7 @@ pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
         if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
             let mut epochs = record.epochs();
             epochs[system] = Some(scale.epoch());
-            write(record, shared.gates.horizon(), epochs, latest(record))?;
+            write(record, shared.gates.horizon(), epochs, record.extended())?;
             record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
         }
     }
@@ -165,6 +166,7 @@ pub fn extend<S: Served>(
     gates.extend::<S, _>(stamp, from, lead, |horizon| {
         write(record, horizon, record.epochs(), now)
     })?;
+    record.extended.store(now.0, Ordering::Relaxed);
     note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
     Ok(Pass::Near)
 }
@@ -196,7 +198,8 @@ fn take_over(shared: &Shared, state: &State) {
         begun.store(until.0, Ordering::Relaxed);
     }
     record.toggle.store(state.horizon.toggle, Ordering::Relaxed);
-    record.since.store(state.written.0, Ordering::Relaxed);
+    record.since.store(state.since.0, Ordering::Relaxed);
+    record.extended.store(state.since.0, Ordering::Relaxed);
     for (epoch, known) in record.epochs.iter().zip(state.epochs) {
         epoch.store(known.map_or(NONE, |epoch| epoch.0), Ordering::Relaxed);
     }
@@ -220,7 +223,12 @@ fn own(state: Option<State>) -> Result<Option<State>, Failure> {
 fn known(shared: &Shared, state: Option<State>) -> State {
     let state = state.unwrap_or_else(|| fresh(now()));
     let replayed = recovery::replayed(shared);
-    State { horizon: state.horizon.raised(replayed), written: state.written.max(replayed), ..state }
+    State {
+        horizon: state.horizon.raised(replayed),
+        since: state.since.max(replayed),
+        written: state.written.max(replayed),
+        ..state
+    }
 }
 
 /// A state that begins after a moment.
@@ -229,27 +237,24 @@ fn fresh(moment: UnixNanos) -> State {
         system_identifier: recovery::system_identifier(),
         horizon: Horizon::NONE.raised(moment),
         epochs: [None; TABLE.len()],
+        since: moment,
         written: moment,
         stopped: false,
     }
 }
 
-/// When a horizon that is not extended by it was written: as before, if the clock is behind that.
-fn latest(record: &Record) -> UnixNanos {
-    now().max(UnixNanos(record.since.load(Ordering::Relaxed)))
-}
-
-/// Writes the state, with the lock held. `now` is the clock's reading that the horizon comes from.
+/// Writes the state, with the lock held.
 fn write(
     record: &Record,
     horizon: Horizon,
     epochs: [Option<UnixNanos>; TABLE.len()],
-    now: UnixNanos,
+    since: UnixNanos,
 ) -> Result<(), Trouble> {
-    let system_identifier = recovery::system_identifier();
+    let (system_identifier, now) = (recovery::system_identifier(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = crate::clock::Stopwatch::start();
-    file::write(&State { system_identifier, horizon, epochs, written: now, stopped: false })?;
+    let stopped = false;
+    file::write(&State { system_identifier, horizon, epochs, since, written: now, stopped })?;
     record.written.store(now.0, Ordering::Relaxed);
     record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
     record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -271,13 +276,15 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
         // Down for too long.
         Ok(Some(state)) if state.system_identifier == recovery::system_identifier() => Some(state),
         // Of another cluster, as after pg_upgrade: its IDs may be in this one.
-        Ok(Some(state)) => Some(State { horizon: state.horizon.raised(now), ..state }),
+        Ok(Some(state)) => {
+            Some(State { horizon: state.horizon.raised(now), since: state.since.max(now), ..state })
+        }
         Err(Trouble::Missing | Trouble::Damaged(_)) => Some(fresh(now)),
         Ok(None) => None,
         Err(trouble) => return Err(trouble.into()),
     };
     let state = State { written: now, ..known(shared, state) };
-    write(&shared.record, state.horizon, state.epochs, now)?;
+    write(&shared.record, state.horizon, state.epochs, state.since)?;
     take_over(shared, &state);
     Ok(true)
 }

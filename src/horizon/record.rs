@@ -19,8 +19,10 @@ pub struct Record {
     /// What the cells begin at, by lane, and its tick-tock bit.
     pub(super) begun: [AtomicU64; LANES],
     pub(super) toggle: AtomicBool,
-    /// When that was written; a clock behind it has stepped back.
+    /// The last reading of the clock that was known then; one behind it has stepped back.
     pub(super) since: AtomicU64,
+    /// The same as it is known now: that, or when the gate was last extended.
+    pub(super) extended: AtomicU64,
     /// Each system's earliest epoch; [`NONE`] where it has made no IDs.
     pub(super) epochs: [AtomicU64; TABLE.len()],
     /// The last write: when, by the clock and since boot, and how long it took. 0 before the first.
@@ -47,6 +49,7 @@ impl Record {
             begun: std::array::from_fn(|_| AtomicU64::new(0)),
             toggle: AtomicBool::new(false),
             since: AtomicU64::new(0),
+            extended: AtomicU64::new(0),
             epochs: std::array::from_fn(|_| AtomicU64::new(NONE)),
             written: AtomicU64::new(0),
             written_since_boot: AtomicU64::new(0),
@@ -68,6 +71,10 @@ impl Record {
         }
     }
 
+    pub(super) fn extended(&self) -> UnixNanos {
+        UnixNanos(self.extended.load(Ordering::Relaxed))
+    }
+
     pub(super) fn epoch(&self, system: usize) -> Option<UnixNanos> {
         match self.epochs[system].load(Ordering::Relaxed) {
             NONE => None,
@@ -86,7 +93,7 @@ impl Record {
     }
 
     /// How long the clock has yet to go to the horizon that this life began at, where that is no more
-    /// than a lead and the clock is not behind the moment when it was written: the wait after a crash.
+    /// than a lead and the clock has not stepped back: the wait after a crash.
     pub fn recovery_left(&self, lead: Duration) -> Duration {
         let now = now().0;
         let ahead = self.begun().until.into_iter().filter_map(|until| until.0.checked_sub(now));

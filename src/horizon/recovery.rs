@@ -21,6 +21,9 @@ use std::time::Duration;
 /// How often a standby looks at its primary's time.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// A transaction's time may have been read on another processor than its last ID's: a tick of noise.
+const NOISE: u64 = 4_000_000;
+
 /// How soon the worker comes back when a crash has ended it before recovery was over.
 const RESTART: Duration = Duration::from_secs(1);
 
@@ -49,6 +52,10 @@ fn after(time: pg_sys::TimestampTz) -> UnixNanos {
 /// The latest time of the primary's clock that recovery has come by since the server started, or ever
 /// did while the worker looked; 0 where there was no recovery from an archive or a primary.
 pub fn replayed(shared: &Shared) -> UnixNanos {
+    let after = |time| match after(time) {
+        UnixNanos(0) => UnixNanos(0),
+        UnixNanos(time) => UnixNanos(time.saturating_add(NOISE)),
+    };
     // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
     let transaction = after(unsafe { pg_sys::GetLatestXTime() });
     // SAFETY: set in every process; an aligned number of eight bytes, which is read whole.
@@ -94,7 +101,7 @@ fn settle(shared: &Shared) -> Result<(), Failure> {
         super::load(shared)?;
     }
     if replayed(shared).0 != 0 {
-        super::write(record, shared.gates.horizon(), record.epochs(), super::latest(record))?;
+        super::write(record, shared.gates.horizon(), record.epochs(), record.extended())?;
     }
     Ok(())
 }

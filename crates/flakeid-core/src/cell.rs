@@ -11,14 +11,17 @@
 //! 3. A turn away from timeline `b` first raises `reached[b]` to the word's tick and then swaps.
 //!    If the swap succeeds, that tick was the last of timeline `b`. If it fails, `reached[b]` names
 //!    a tick that timeline `b` has really had, so it is still a bound from below and, because only
-//!    a thread that sees the word in the *other* timeline asks for it, harmless. Whoever reads a word
+//!    a thread that sees the word in the *other* timeline asks for it, harmless. The same holds where
+//!    the gate refuses the turn and no swap is tried. Whoever reads a word
 //!    in timeline `!b` therefore finds in `reached[b]` all that `b` has ever issued.
 //!
 //! 4. Where a cell begins ([`Cell::begin`]) nothing above the floors has been issued before, by
 //!    the argument in [`gate`](crate::gate). Each timeline's floor is what it has had: that of the
 //!    word's own is in the word, that of the other in `reached`.
-//! 5. A sealed word is the greatest there is and never replaced, so what [`Cell::seal`] found is the
-//!    last that was issued.
+//! 5. A sealed word is never replaced, so what [`Cell::seal`] found is the last that was issued. It is
+//!    the greatest there is, and no clock reads its tick: of 64 bits less sequence and toggle, where
+//!    nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back, which is where
+//!    it is looked for.
 //!
 //! # When it turns
 //! A tick-tock turns when the clock has stepped back, as its specification says. The node's other
@@ -258,7 +261,8 @@ impl Cell {
             return Some(Outcome::Sealed);
         }
         if self.word() != word {
-            // Seen by another thread before, perhaps: the swap will fail, and the word is read anew.
+            // Another thread may have said it before. What follows is for an old word: at worst a wait
+            // or an extension that was not needed, as the swap of an ID would fail.
             return None;
         }
         let from = word.stamp::<S>().tick::<S>();
@@ -291,15 +295,25 @@ impl Cell {
         last.map(Tick)
     }
 
-    /// Ends this cell: nothing is issued any more. Gives the last tick that each timeline has had.
-    /// It can be asked again.
+    /// Ends this cell: nothing is issued any more. Gives the last tick that each timeline has had, to
+    /// everyone who asks.
     pub fn seal<S: System>(&self) -> [Tick; 2] {
-        // Acquire as in `last`; Release, so that who finds it sealed finds what its last word was.
-        let word = Word(self.word.swap(Word::SEALED.0, Ordering::AcqRel));
-        if word != Word::SEALED {
+        let mut word = self.word();
+        while word != Word::SEALED {
+            // As a turn does: what the word says goes where it will be looked for, and then the word.
             let stamp = word.stamp::<S>();
             self.reached[usize::from(stamp.toggle::<S>())]
                 .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
+            // Release publishes `reached`.
+            match self.word.compare_exchange_weak(
+                word.0,
+                Word::SEALED.0,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(actual) => word = Word(actual),
+            }
         }
         self.last::<S>()
     }

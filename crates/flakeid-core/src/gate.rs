@@ -8,16 +8,20 @@
 //! # Why no ID comes twice, whatever is lost
 //! 1. An ID goes out only for a tick that begins before the gate of its lane, and the gate never
 //!    opens further than a horizon that is durable already. So whenever everything but the horizon
-//!    is lost, each ID that is out has a tick that begins before the horizon of its lane.
+//!    is lost, each ID that is out has a tick that begins before the horizon of its lane. (Where a life
+//!    begins at a horizon that is not on disk yet, as at a first start, the gate stands at it: no cell
+//!    of that life issues anything before it.)
 //! 2. What comes after begins above it: [`Horizon::floors`] gives each timeline's last tick that
 //!    begins before its horizon, and a cell that begins there ([`Cell::begin`](crate::cell::Cell))
 //!    issues from neither timeline at or below its floor.
 //! 3. A system whose epoch is a setting counts one moment by different ticks. Its floors are those
 //!    of the earliest epoch that it ever issued by, which is durable before the first such ID: by a
-//!    later epoch the same moment has a smaller tick, so these floors are above all of them.
+//!    later epoch the same moment has a smaller tick, so these floors are above all of them. An exact
+//!    horizon ([`Horizon::covering`]) is counted from that epoch, too.
 //! 4. The horizon moves down in one case: nobody can issue any more, and it becomes exact. Then
 //!    every cell has been sealed ([`Cell::seal`](crate::cell::Cell::seal)), which gives the last
-//!    tick of each timeline, and nothing can follow.
+//!    tick of each timeline, and nothing can follow; the gate moves down with it, so that whoever
+//!    extended it then would go on from there.
 
 use crate::clock::{Scale, Tick, UnixNanos};
 use crate::generator::{Stamp, System};
@@ -65,7 +69,8 @@ impl Horizon {
         self
     }
 
-    /// What it becomes so that it covers what each timeline has had last, to the nanosecond.
+    /// What it becomes so that it covers what each timeline has had last, to the nanosecond. `scale` is
+    /// that of the earliest epoch.
     #[must_use]
     pub fn covering<S: System>(mut self, scale: Scale, last: [Tick; 2]) -> Self {
         for (toggle, tick) in [false, true].into_iter().zip(last) {
@@ -78,6 +83,11 @@ impl Horizon {
     /// The moment of a system's timeline.
     pub fn of<S: System>(&self, toggle: bool) -> UnixNanos {
         self.until[lane::<S>(toggle)]
+    }
+
+    /// The moment of the tick-tock's timeline in use.
+    pub fn in_use(&self) -> UnixNanos {
+        self.until[1 + usize::from(self.toggle)]
     }
 
     /// The last tick of each timeline that may have been issued. `scale` is that of the earliest
@@ -94,7 +104,8 @@ pub struct Start {
     pub floors: [Tick; 2],
     /// The timeline to go on in where the clock is past its floor.
     pub toggle: bool,
-    /// The tick in which the horizon was written.
+    /// The tick of the last reading of the clock that is known in the timeline in use: when its
+    /// horizon was extended, or its last ID's. A clock behind it has stepped back.
     pub since: Tick,
     /// The tick of now, if it has one: whether the clock is past a floor.
     pub now: Option<Tick>,

@@ -93,6 +93,14 @@ impl Session {
         Self { floor: self.floor, last: usize::MAX, ..Self::new(number, partitions) }
     }
 
+    /// Gives up what was taken ahead from these cells, so that it does not count as issued.
+    pub fn drop_rest(&mut self, cells: &[&Cell]) {
+        if self.rest.count > 0 {
+            cells[self.last].counters.dropped(self.rest.count);
+            self.rest = Block::EMPTY;
+        }
+    }
+
     /// The place of the partition where it begins a tick.
     pub fn home(&self) -> usize {
         self.home
@@ -117,8 +125,7 @@ impl Session {
             if now <= stamp.tick::<S>() && !(S::TICK_TOCK && stepped_back::<S>(stamp, now)) {
                 return Ok(Issued { partition: self.last, block: self.rest.take(want) });
             }
-            cells[self.last].counters.dropped(self.rest.count);
-            self.rest = Block::EMPTY;
+            self.drop_rest(cells);
             self.run = 1;
         }
         self.ask::<S>(cells, want, rules, gate, scale, clock)

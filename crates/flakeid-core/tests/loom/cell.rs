@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::broken::{self, Flaw};
+use flakeid_core::gate::Horizon;
 
 #[test]
 fn two_threads_at_the_edge_of_a_tick_get_different_ids() {
@@ -125,6 +126,41 @@ fn a_turn_that_races_an_ordinary_issue_never_comes_back_to_its_tick() {
     model(2, || run([&[100], &[50, 120], &[100]]));
     // The one that turns away has been overtaken by another that did.
     model(2, || run([&[100], &[50], &[50, 120, 100]]));
+}
+
+/// The node has turned, and before all cells have followed, the clock steps back and on.
+#[test]
+fn a_turn_that_follows_the_node_races_a_turn_for_a_step_back() {
+    fn run(clocks: [&'static [u64]; 2]) {
+        let node = Node::new::<TickTock<2>>(90);
+        let mut first = Thread::<TickTock<2>>::new(&node);
+        first.ask(1);
+        node.gate.set(Horizon { toggle: true, ..node.gate.horizon() });
+        let threads = clocks.map(|clock| {
+            Thread::<TickTock<2>>::spawn(&node, move |thread| {
+                clock.iter().for_each(|&now| thread.ask_at(1, || Tick(now)));
+            })
+        });
+        let threads = threads.map(|thread| thread.join().unwrap());
+        check(Steps::Back, [first].into_iter().chain(threads).collect());
+    }
+    model(3, || run([&[100, 50], &[60, 101]]));
+    model(3, || run([&[50, 91], &[100, 92]]));
+}
+
+#[test]
+fn two_that_seal_a_cell_find_the_same() {
+    model(3, || {
+        let node = Node::new::<TickTock<2>>(90);
+        let mut first = Thread::<TickTock<2>>::new(&node);
+        first.ask(1);
+        let seal = |node: &Node| node.cell.seal::<TickTock<2>>();
+        let other = {
+            let node = node.clone();
+            thread::spawn(move || seal(&node))
+        };
+        assert_eq!([seal(&node), other.join().unwrap()], [[Tick(90), Tick(0)]; 2]);
+    });
 }
 
 /// Two threads that take IDs of a flawed cell, while the clock goes on.

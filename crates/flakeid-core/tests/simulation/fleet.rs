@@ -1,0 +1,256 @@
+//! A fleet of nodes and what happens to it.
+
+use crate::checks::{Checks, Fault};
+use crate::clock::{Clock, HOUR, SECOND, YEAR};
+use crate::node::{Answer, Node, POOL};
+use crate::random::Random;
+use crate::standby::Standby;
+use crate::world::{Event, Flaw, SYSTEMS, World};
+use std::cell::{Cell, RefCell};
+
+const MILLISECOND: u64 = SECOND / 1000;
+
+pub struct Fleet {
+    world: World,
+    nodes: Vec<Node>,
+    /// How many IDs it gives.
+    goal: u64,
+}
+
+impl Fleet {
+    pub fn new(seed: u64, flaw: Flaw) -> Self {
+        let world = World {
+            time: Cell::new(55 * YEAR),
+            random: Random::new(seed),
+            checks: RefCell::new(Checks::default()),
+            flaw,
+            seen: Default::default(),
+        };
+        let size = world.random.pick(&[1, 1, 2, 3, 8, 8, 8, 40, 40, 200, 1000]);
+        let goal = 200_000 + 1000 * size;
+        // flake has a thousand generator IDs for all nodes.
+        let pool = (1000 / size).min(POOL as u64);
+        let skew = world.random.pick(&[MILLISECOND, SECOND / 10, HOUR]);
+        let mut nodes: Vec<Node> = Vec::new();
+        for number in 0..size {
+            let node = match nodes.last() {
+                // It shares the generator IDs of the one before, whose slices end before its own.
+                Some(other) if number % 2 == 1 && world.random.one_in(4) => {
+                    let slices = other.slices.map(|(_, last)| (last + 1, last + 32));
+                    node(&world, skew, other.pool.clone(), slices)
+                }
+                _ => {
+                    let ids = (number * pool) as u16..((number + 1) * pool) as u16;
+                    let flake = world.random.pick(&[(0, 4000), (0, 3), (100, 163), (7, 7)]);
+                    let sno = world.random.pick(&[(0, 65_000), (0, 3), (1000, 1063), (9, 520)]);
+                    node(&world, skew, ids.collect(), [flake, sno])
+                }
+            };
+            nodes.push(node);
+        }
+        Self { world, nodes, goal }
+    }
+
+    /// How many IDs were given without a fault, and how often it has seen each event.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn run(mut self) -> Result<(u64, [u64; Event::ALL.len()]), Fault> {
+        // Should all wait for years, that is no fault.
+        for _ in 0..10 * self.goal {
+            if self.world.has_failed() || self.world.checks.borrow().ids >= self.goal {
+                break;
+            }
+            self.happen();
+        }
+        for node in &mut self.nodes {
+            go_on(&self.world, node);
+        }
+        let checks = self.world.checks.into_inner();
+        let seen = self.world.seen.map(Cell::into_inner);
+        checks.fault.map_or(Ok((checks.ids, seen)), Err)
+    }
+
+    /// Something happens to one of the nodes.
+    fn happen(&mut self) {
+        let Self { world, nodes, .. } = self;
+        let random = &world.random;
+        world.pass(match random.below(200) {
+            0 => random.below(HOUR),
+            1..=4 => random.below(2 * SECOND),
+            5..=30 => random.below(20 * MILLISECOND),
+            31..=80 => random.below(2 * MILLISECOND),
+            _ => random.below(50_000),
+        });
+        let number = random.below(nodes.len() as u64) as usize;
+        let node = &mut nodes[number];
+        let time = world.time.get();
+        let Some(life) = &node.life else {
+            return match random.below(10) {
+                0..=5 => node.start(world, 1 + random.below(6) as usize),
+                6..=7 => node.clock.disturb(random, time),
+                8 => promote(world, node),
+                _ => {}
+            };
+        };
+        let session = random.below(life.sessions.len() as u64) as usize;
+        match random.below(1000) {
+            0..=14 => node.clock.disturb(random, time),
+            15..=22 => node.end(world),
+            23..=30 => stop(world, node),
+            31..=49 => node.reload(world),
+            50..=69 => node.reconnect(world, session),
+            70..=79 => back_up(world, node),
+            80..=84 => promote(world, node),
+            85..=89 => node.lead = lead(random),
+            _ => take_many(world, node, session),
+        }
+        if node.is_down() {
+            node.end(world);
+        }
+        // Often it is there again at once, within the same tick.
+        if node.life.is_none() && random.one_in(2) {
+            node.start(world, 1 + random.below(6) as usize);
+        }
+    }
+}
+
+fn lead(random: &Random) -> u64 {
+    random.pick(&[10 * MILLISECOND, 100 * MILLISECOND, SECOND, SECOND, 20 * SECOND])
+}
+
+fn node(world: &World, skew: u64, pool: Vec<u16>, slices: [(u32, u32); SYSTEMS]) -> Node {
+    let random = &world.random;
+    let mut checks = world.checks.borrow_mut();
+    let generators = std::array::from_fn(|system| {
+        let number = |&id: &u16| checks.generator(system, id, slices[system].0);
+        pool.iter().map(number).collect()
+    });
+    Node {
+        clock: Clock::new(random, world.time.get(), skew),
+        noisy: random.one_in(2),
+        lead: lead(random),
+        slices,
+        pool,
+        generators,
+        disk: Cell::new(None),
+        life: None,
+        standby: RefCell::new(None),
+    }
+}
+
+/// A session takes IDs, one or several at a time, and mostly waits where it is told to.
+fn take_many(world: &World, node: &Node, session: usize) {
+    let random = &world.random;
+    let most = if random.one_in(50) { 1 + random.skewed(5000) } else { 1 };
+    for _ in 0..=random.skewed(if random.one_in(50) { 5000 } else { 50 }) {
+        if random.one_in(16) {
+            world.pass(random.below(5000));
+        }
+        let want = 1 + random.below(most) as u32;
+        match node.ask(world, session, want, false) {
+            Answer::Given => {}
+            Answer::Wait(reading) if wait(world, node, reading) => come_back(world, node, session),
+            Answer::Wait(_) | Answer::Nothing => return,
+        }
+        if world.has_failed() {
+            return;
+        }
+    }
+}
+
+/// Who comes back when told to is given an ID. With a clock that has stepped back that may take more
+/// than one wait: the time that was free may be below the session's own last ID by a tick, or be over
+/// when the clock comes to the tick from which it stepped back.
+fn come_back(world: &World, node: &Node, session: usize) {
+    for _ in 0..3 {
+        let Answer::Wait(reading) = node.ask(world, session, 1, true) else { return };
+        world.time.set(node.clock.time_of(reading, world.time.get()));
+    }
+    world.expect(false, Fault::WaitedInVain);
+}
+
+/// Whether a session waits until the clock shows this. If that is far, the clock may be set right.
+fn wait(world: &World, node: &Node, reading: u64) -> bool {
+    let (random, time) = (&world.random, world.time.get());
+    let left = reading.saturating_sub(node.clock.read(time));
+    let patient = match left {
+        0..HOUR if left < SECOND / 10 => !random.one_in(4),
+        0..HOUR if left < SECOND => random.one_in(4),
+        0..HOUR => random.one_in(50),
+        _ => false,
+    };
+    if patient {
+        world.time.set(node.clock.time_of(reading, time));
+    } else if left > SECOND && random.one_in(10) {
+        node.clock.set(time, reading);
+        return node.clock.read(time) >= reading;
+    }
+    patient
+}
+
+/// A clean stop. Some sessions learn of it late.
+fn stop(world: &World, node: &mut Node) {
+    node.stop(world);
+    let sessions = node.life.as_ref().map_or(0, |life| life.sessions.len());
+    for session in 0..sessions {
+        let wait = node.ask(world, session, 1, false);
+        world.expect(!matches!(wait, Answer::Wait(_)), Fault::WrongWait);
+    }
+    node.end(world);
+}
+
+/// A standby gets a copy of the disk, and of all IDs that were given.
+fn back_up(world: &World, node: &mut Node) {
+    let Some(copied) = node.disk.get() else { return };
+    node.noisy = false;
+    let checks = world.checks.borrow();
+    let tops = node.generators.iter().flatten().map(|&number| (number, checks.tops(number)));
+    let standby = Standby::new(copied, node.clock.steps_back(), tops.collect());
+    node.standby.replace(Some(standby));
+}
+
+/// The node is lost, and its standby takes its place with a clock of its own. What that had not
+/// replayed never happened.
+fn promote(world: &World, node: &mut Node) {
+    let Some(standby) = node.standby.take() else { return };
+    if standby.steps_back != node.clock.steps_back() {
+        return;
+    }
+    node.end(world);
+    let (state, tops) = standby.promote(world.flaw != Flaw::NotRaised);
+    for (generator, tops) in tops {
+        world.checks.borrow_mut().set_tops(generator, tops);
+    }
+    let skew = world.random.pick(&[MILLISECOND, SECOND, HOUR]);
+    let last = node.clock.read(world.time.get());
+    node.clock = Clock::new(&world.random, world.time.get(), skew);
+    node.disk.set(Some(state));
+    world.saw(match node.clock.read(world.time.get()) < last {
+        true => Event::PromotionBehind,
+        false => Event::Promotion,
+    });
+}
+
+/// All goes well with this node from now on: every session gets an ID.
+fn go_on(world: &World, node: &mut Node) {
+    node.end(world);
+    node.start(world, 4);
+    for session in 0..4 {
+        for _ in 0..100 {
+            match node.ask(world, session, 1, true) {
+                Answer::Given => break,
+                Answer::Wait(reading) => {
+                    world.time.set(node.clock.time_of(reading, world.time.get()));
+                    come_back(world, node, session);
+                }
+                Answer::Nothing => {}
+            }
+            // A crash while it extended the gate.
+            if node.is_down() {
+                node.end(world);
+                node.start(world, 4);
+            }
+        }
+    }
+}
