@@ -79,11 +79,16 @@ impl<S: Served> Backend<S> {
         }
     }
 
-    #[cold]
-    fn refresh(slot: &mut Option<Source>) {
+    /// Gives up what the session has taken ahead.
+    fn drop_rest(slot: &mut Option<Source>) {
         if let Some(source) = slot {
             source.session.drop_rest(&source.cells);
         }
+    }
+
+    #[cold]
+    fn refresh(slot: &mut Option<Source>) {
+        Self::drop_rest(slot);
         *slot = Some(Source::make::<S>(slot.as_ref()).or_raise());
     }
 }
@@ -142,7 +147,8 @@ impl Source {
                     gate = match self.overcome::<S>(stall).or_raise() {
                         Pass::Near => &self.shared.gates.near,
                         Pass::Last => &self.shared.gates.last,
-                    }
+                    };
+                    pg_sys::check_for_interrupts!();
                 }
             }
         }
@@ -154,7 +160,7 @@ impl Source {
         // A cell that has just begun is no cell that was used up.
         let used_up = |cell: &&Cell| cell.counters.get().exhausted > 0;
         if until.0 <= now.0 + 1 && self.cells.last().is_some_and(used_up) {
-            note::used_up(shared, S::NAME, self.cells.len());
+            note::used_up(shared, const { systems::index(S::NAME) }, self.cells.len());
         }
         let longest = guc::max_clock_wait();
         let patience = longest.max(shared.record.recovery_left(guc::horizon_lead()));
@@ -173,7 +179,8 @@ impl Source {
             Stall::Gated(stamp) => return horizon::extend::<S>(self.shared, self.scale, stamp),
             Stall::SteppedBack { from, now } => {
                 let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
-                note::stepped_back(self.shared, S::NAME, by, S::TICK_TOCK);
+                let system = const { systems::index(S::NAME) };
+                note::stepped_back(self.shared, system, by, S::TICK_TOCK);
             }
             Stall::Sealed => return Err(Failure::Stopping { system: S::NAME }),
             Stall::Ended => {
@@ -194,6 +201,12 @@ impl Source {
 #[inline(always)]
 pub fn take<S: Served>(want: u32) -> Run {
     S::source().ready().take::<S>(want)
+}
+
+/// This process ends.
+pub fn leave<S: Served>() {
+    // SAFETY: as in `ready`; where a session is ended while it waits, nothing goes on after this.
+    Backend::<S>::drop_rest(unsafe { &mut *S::source().0.get() });
 }
 
 /// # Errors

@@ -4,6 +4,7 @@
 use crate::clock::boot;
 use crate::error::{Failure, span};
 use crate::shmem::Shared;
+use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +22,10 @@ const SLOW_PART: u32 = 4;
 /// In shared memory.
 #[derive(Debug)]
 pub struct Notes {
-    used_up: Note,
-    stepped_back: Note,
+    /// By the systems' places in their table.
+    used_up: [Note; TABLE.len()],
+    stepped_back: [Note; TABLE.len()],
+    behind: Note,
     ahead: Note,
     slow_write: Note,
 }
@@ -38,7 +41,13 @@ struct Note {
 impl Notes {
     pub fn new() -> Self {
         let note = || Note { last: AtomicU64::new(0), left_out: AtomicU64::new(0) };
-        Self { used_up: note(), stepped_back: note(), ahead: note(), slow_write: note() }
+        Self {
+            used_up: std::array::from_fn(|_| note()),
+            stepped_back: std::array::from_fn(|_| note()),
+            behind: note(),
+            ahead: note(),
+            slow_write: note(),
+        }
     }
 }
 
@@ -59,11 +68,11 @@ impl Note {
 
     fn write(&self, message: impl FnOnce() -> String, detail: &str) {
         if let Some(left_out) = self.due() {
-            let seconds = PAUSE.as_secs();
             let others = match left_out {
                 0 => String::new(),
                 n => format!(
-                    " It was so {n} more times since the last such line, which comes at most once in {seconds} s."
+                    " There is one such line in {} s at most; left out since the last: {n}.",
+                    PAUSE.as_secs()
                 ),
             };
             log(message(), format!("{detail}{others}"));
@@ -76,27 +85,29 @@ fn log(message: String, detail: String) {
 }
 
 /// No partition has any sequence left for this tick.
-pub fn used_up(shared: &Shared, system: &str, partitions: usize) {
-    shared.notes.used_up.write(
-        || format!("{system} IDs of this tick are used up in all {partitions} generator IDs"),
+pub fn used_up(shared: &Shared, system: usize, partitions: usize) {
+    let name = TABLE[system].name;
+    shared.notes.used_up[system].write(
+        || format!("{name} IDs of this tick are used up, generator IDs in use: {partitions}"),
         "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" hold more.",
     );
 }
 
 /// The clock is behind a system's last ID.
-pub fn stepped_back(shared: &Shared, system: &str, by: Duration, turns: bool) {
+pub fn stepped_back(shared: &Shared, system: usize, by: Duration, turns: bool) {
+    let name = TABLE[system].name;
     let detail = match turns {
         true => "IDs go on in the other of its two timelines where that is free, else they wait.",
         false => "IDs go on with what their last tick has left, and then wait for the clock.",
     };
     let message =
-        || format!("the clock stepped back: it is {} behind the last {system} ID", span(by));
-    shared.notes.stepped_back.write(message, detail);
+        || format!("the clock stepped back: it is {} behind the last {name} ID", span(by));
+    shared.notes.stepped_back[system].write(message, detail);
 }
 
 /// The clock is further behind the horizon that this life begins at than a crash alone explains.
 pub fn clock_behind(shared: &Shared, by: Duration) {
-    shared.notes.stepped_back.write(
+    shared.notes.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
         "sno IDs go on in the other of their two timelines where that is free; all others wait.",
     );

@@ -1,7 +1,7 @@
 //! The table of systems: one line each. A system's place in it is the place of its cells in shared
 //! memory.
 
-use crate::generate::Served;
+use crate::generate::{self, Served};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
@@ -24,6 +24,8 @@ pub struct Entry {
     pub last: Last,
     /// The gate of the timeline of this tick-tock bit.
     pub lane: fn(&Horizon, bool) -> UnixNanos,
+    /// This process ends: what it has taken ahead does not count as issued.
+    pub leave: fn(),
     /// [`Horizon::covering`] of it.
     pub covering: fn(Horizon, Scale, [Tick; 2]) -> Horizon,
 }
@@ -51,6 +53,7 @@ impl Entry {
             seal: Cell::seal::<S>,
             last: Cell::last::<S>,
             lane: Horizon::of::<S>,
+            leave: generate::leave::<S>,
             covering: Horizon::covering::<S>,
         }
     }

@@ -53,24 +53,34 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
     Ok(file::write(&state)?)
 }
 
-/// Counts this process in where the last one that leaves has to make the horizon exact.
+/// Sees to it that this process's leaving is noticed, and counts it in where the last one that leaves
+/// has to make the horizon exact.
 pub(super) fn join(shared: &'static Shared) {
-    if !shared.ends_with_its_users() {
-        return;
-    }
     static JOINED: AtomicBool = AtomicBool::new(false);
     if JOINED.swap(true, Ordering::Relaxed) {
         return;
     }
-    let _lock = ExclusiveLock::take(shared.lock());
-    shared.record.users.fetch_add(1, Ordering::Relaxed);
+    if shared.ends_with_its_users() {
+        let _lock = ExclusiveLock::take(shared.lock());
+        shared.record.users.fetch_add(1, Ordering::Relaxed);
+    }
     // SAFETY: called once, in a process that has joined the server.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null()) };
 }
 
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
-    let Ok(shared) = crate::shmem::shared() else { return };
+    for system in TABLE {
+        (system.leave)();
+    }
+    match crate::shmem::shared() {
+        Ok(shared) if shared.ends_with_its_users() => leave_to_the_next(shared),
+        _ => {}
+    }
+}
+
+/// The last to leave makes the horizon exact.
+fn leave_to_the_next(shared: &Shared) {
     let _lock = ExclusiveLock::take(shared.lock());
     let record = &shared.record;
     let others = record.users.fetch_sub(1, Ordering::Relaxed) > 1;

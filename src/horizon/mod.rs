@@ -41,7 +41,8 @@
 //! # What it costs
 //! Two syncs for every three quarters of `flakeid.horizon_lead` in which IDs are asked for, by one of
 //! those who ask, while the others go on ([`Gates`]); none when nobody does. After a crash a wait of at
-//! most that lead, and as much of the time in IDs that is never used.
+//! most that lead, and as much of the time in IDs that is never used. Where the last write took longer
+//! than half the lead, the next goes ahead by twice what it took.
 //!
 //! # What does not carry over
 //! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
@@ -63,7 +64,7 @@ use crate::systems::{self, TABLE};
 use crate::{guc, wait};
 use file::{State, Trouble};
 use flakeid_core::clock::{Scale, UnixNanos};
-use flakeid_core::gate::{Horizon, Start};
+use flakeid_core::gate::{Gate, Horizon, Start};
 use flakeid_core::generator::Stamp;
 use record::NONE;
 use std::sync::atomic::Ordering;
@@ -151,18 +152,21 @@ pub fn extend<S: Served>(
     stamp: Stamp,
 ) -> Result<Pass, Failure> {
     let (gates, record) = (&shared.gates, &shared.record);
+    let passes = |gate: &Gate| gate.admits::<S>(scale, stamp) && gate.goes_by::<S>(stamp);
     let _lock = match ExclusiveLock::try_take(shared.lock()) {
         Some(lock) => lock,
-        None if gates.last.admits::<S>(scale, stamp) => return Ok(Pass::Last),
+        None if passes(&gates.last) => return Ok(Pass::Last),
         None => ExclusiveLock::take(shared.lock()),
     };
-    if gates.near.admits::<S>(scale, stamp) {
+    if passes(&gates.near) {
         return Ok(Pass::Near);
     }
     let now = now();
     note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
     let from = now.max(scale.nanos(stamp.tick::<S>()));
-    let lead = guc::horizon_lead();
+    // On a disk that takes longer than the lead the clock would be past the gate before it is there.
+    let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
+    let lead = guc::horizon_lead().max(took * 2);
     gates.extend::<S, _>(stamp, from, lead, |horizon| {
         write(record, horizon, record.epochs(), now)
     })?;

@@ -70,7 +70,7 @@ pub enum Outcome {
     Wait { until: Tick, now: Tick },
     /// The clock has passed the tick that the caller wanted to stay in.
     NewTick,
-    /// The gate does not admit this stamp.
+    /// The gate does not admit this stamp, or the node has not turned to its timeline.
     Gated(Stamp),
     /// The clock read `now`, more than a tick behind the last ID's. This is said once, to the first
     /// who notices; asked again, the cell does what its system does then.
@@ -176,7 +176,9 @@ impl Cell {
                 Step::Wait(until) => return Outcome::Wait { until, now },
                 Step::Ended => return Outcome::Ended,
             };
-            if !gate.admits::<S>(scale, block.stamp) {
+            let turns =
+                S::TICK_TOCK && block.stamp.toggle::<S>() != word.stamp::<S>().toggle::<S>();
+            if !gate.admits::<S>(scale, block.stamp) || turns && !gate.goes_by::<S>(block.stamp) {
                 return Outcome::Gated(block.stamp);
             }
             // Release publishes `reached`; Acquire as above, for the next round.

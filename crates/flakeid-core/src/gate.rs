@@ -157,6 +157,16 @@ impl Gate {
         scale.nanos(stamp.tick::<S>()).0 < until.load(Ordering::Acquire)
     }
 
+    /// Whether the node is in a stamp's timeline, so that a cell may turn to it: which one is in use is
+    /// as durable as the rest, and the other cells go along. An open gate keeps nothing on record.
+    #[inline]
+    pub fn goes_by<S: System>(&self, stamp: Stamp) -> bool {
+        let until = &self.until[lane::<S>(stamp.toggle::<S>())];
+        !S::TICK_TOCK
+            || self.toggle() == stamp.toggle::<S>()
+            || until.load(Ordering::Relaxed) == u64::MAX
+    }
+
     /// Whether the node is in the second timeline.
     ///
     /// Relaxed: which timeline a cell prefers is never what makes an ID unique.
@@ -264,6 +274,26 @@ mod tests {
         assert!(durable.get().toggle);
         let issued = issue(&cell, &gate, 50);
         assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
+    }
+
+    #[test]
+    fn a_turn_goes_on_record_even_where_the_gate_is_open_already() {
+        let gate = Gate::at(until(100, 60));
+        let cell = Cell::after::<TickTock>(Tick(5));
+        assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
+        assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+        gate.extend::<TickTock, _>(stamp(50, true), moment(55), |_| Ok::<(), ()>(())).unwrap();
+        assert_eq!(
+            gate.horizon(),
+            Horizon { toggle: true, ..until(100, 60) }
+                .extended::<Flake>(Stamp::default(), moment(55))
+        );
+        let issued = issue(&cell, &gate, 50);
+        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
+        // ... and with the next tick it stays there.
+        let issued = issue(&cell, &gate, 51);
+        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(51, true)));
+        assert_eq!(cell.counters.get().turns, 1);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Server {
     fn extend<S: System>(&self, stamp: Stamp) {
         let mut writes = self.lock.lock().unwrap();
         let gate = &self.node.gate;
-        if gate.admits::<S>(SCALE, stamp) {
+        if gate.admits::<S>(SCALE, stamp) && gate.goes_by::<S>(stamp) {
             return;
         }
         *writes += 1;

@@ -352,7 +352,7 @@ impl Node {
 
     /// Moves the gate past a stamp: durable, then open. The node may crash on the way.
     fn extend<S: Served>(&self, world: &World, life: &Life, stamp: Stamp) {
-        if life.gate.admits::<S>(S::scale(), stamp) {
+        if life.gate.admits::<S>(S::scale(), stamp) && life.gate.goes_by::<S>(stamp) {
             return;
         }
         let written = self.read(world, S::UNIT);
