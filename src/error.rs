@@ -181,7 +181,10 @@ fn state_words(path: &str, trouble: Trouble) -> Words {
         .detail(format!("It has the system identifier {theirs}, where this server's is {ours}."))
         .hint(ACCEPT),
         Trouble::Denied { action, error } => {
-            Words::new(denied(&error), format!("could not {action} state file \"{path}\": {error}"))
+            let reason = error.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            let message = format!("could not {action} state file \"{path}\": {reason}");
+            Words::new(denied(&error), message)
         }
     }
 }

@@ -111,6 +111,10 @@ pub fn clock_behind(shared: &Shared, by: Duration) {
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
         "sno IDs go on in the other of their two timelines where that is free; all others wait.",
     );
+    // Every system would say the same again.
+    for note in &shared.notes.stepped_back {
+        let _ = note.due();
+    }
 }
 
 /// The clock has gained on the time since boot since the horizon was last written. It is looked at

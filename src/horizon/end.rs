@@ -4,9 +4,9 @@ use super::file::{self, State};
 use super::{known, own, recovery, write};
 use crate::clock::now;
 use crate::error::Failure;
-use crate::note;
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::{Entry, Last, TABLE};
+use crate::{guc, note};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use pgrx::pg_sys;
@@ -40,6 +40,10 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
     let state = match record.loaded() {
         // There never was an ID.
         true if record.epochs().iter().all(Option::is_none) => return Ok(()),
+        // Nor was there one in this life, and nobody wants to know how long the server is down.
+        true if record.last_write().is_none() && guc::allowable_downtime().is_none() => {
+            return Ok(());
+        }
         true => {
             let (horizon, since) = exact(shared, |entry| entry.seal);
             shared.gates.set(horizon);
@@ -88,11 +92,10 @@ fn leave_to_the_next(shared: &Shared) {
         return;
     }
     let (horizon, since) = exact(shared, |entry| entry.last);
-    match write(record, horizon, record.epochs(), since) {
-        Ok(()) => {
-            shared.gates.set(horizon);
-            record.extended.store(since.0, Ordering::Relaxed);
-        }
-        Err(trouble) => note::not_exact(trouble.into()),
+    // The gate first: if the file cannot be written, or may have been, the gate is at or before it.
+    shared.gates.set(horizon);
+    record.extended.store(since.0, Ordering::Relaxed);
+    if let Err(trouble) = write(record, horizon, record.epochs(), since) {
+        note::not_exact(trouble.into());
     }
 }

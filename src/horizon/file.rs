@@ -5,6 +5,9 @@
 //! and renamed over it, and then the directory is synced. So there is a whole file at any time, the
 //! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
 //! being together with its first file, by the same kind of rename: where it is, a file is expected.
+//!
+//! One cluster's file always has the same length: a backup that looks at the size of one and then
+//! copies the next would cut it.
 
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
@@ -13,9 +16,10 @@ use jiff::Timestamp;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The version of the document. Whoever adds or changes a field raises it.
@@ -63,7 +67,7 @@ fn denied(action: &'static str) -> impl Fn(io::Error) -> Trouble {
 fn data_directory() -> PathBuf {
     // SAFETY: set by every process of the server before this library is loaded; a string.
     let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
-    PathBuf::from(path.to_string_lossy().into_owned())
+    PathBuf::from(OsStr::from_bytes(path.to_bytes()))
 }
 
 fn directory() -> PathBuf {
@@ -80,26 +84,45 @@ pub fn path() -> PathBuf {
 #[serde(deny_unknown_fields)]
 struct Document {
     flakeid_state: u64,
-    system_identifier: u64,
+    /// As text, since many readers of JSON lose numbers of its size.
+    system_identifier: String,
     /// Every ID there is has a time before this one.
-    until: Timestamp,
+    until: Moment,
     /// For the systems with a tick-tock bit, by its value.
-    tick_tock_until: [Timestamp; 2],
+    tick_tock_until: [Moment; 2],
     /// The tick-tock bit in use.
     tick_tock: u8,
-    epochs: BTreeMap<String, Timestamp>,
+    epochs: BTreeMap<String, Moment>,
     /// A clock that is behind this one has stepped back.
-    since: Timestamp,
-    written: Timestamp,
-    stopped: bool,
+    since: Moment,
+    written: Moment,
+    server: Server,
 }
 
-fn timestamp(moment: UnixNanos) -> Timestamp {
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Server {
+    Running,
+    Stopped,
+}
+
+/// A moment as RFC 3339 writes it, to the nanosecond.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Moment(Timestamp);
+
+impl Serialize for Moment {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.strftime("%Y-%m-%dT%H:%M:%S%.9fZ"))
+    }
+}
+
+fn timestamp(moment: UnixNanos) -> Moment {
     // The year 2554, where the nanoseconds end, is within the calendar.
-    Timestamp::from_nanosecond(moment.0.into()).unwrap_or(Timestamp::MAX)
+    Moment(Timestamp::from_nanosecond(moment.0.into()).unwrap_or(Timestamp::MAX))
 }
 
-fn moment(timestamp: Timestamp) -> Option<UnixNanos> {
+fn moment(Moment(timestamp): Moment) -> Option<UnixNanos> {
     u64::try_from(timestamp.as_nanosecond()).ok().map(UnixNanos)
 }
 
@@ -111,14 +134,14 @@ impl State {
             epochs.filter_map(|(system, epoch)| Some((system.name.into(), timestamp(epoch?))));
         Document {
             flakeid_state: VERSION,
-            system_identifier: self.system_identifier,
+            system_identifier: self.system_identifier.to_string(),
             until: timestamp(until),
             tick_tock_until: [timestamp(tick), timestamp(tock)],
             tick_tock: toggle.into(),
             epochs: epochs.collect(),
             since: timestamp(self.since),
             written: timestamp(self.written),
-            stopped: self.stopped,
+            server: if self.stopped { Server::Stopped } else { Server::Running },
         }
     }
 
@@ -130,7 +153,7 @@ impl State {
             epochs[place] = Some(moment(epoch)?);
         }
         Some(Self {
-            system_identifier: document.system_identifier,
+            system_identifier: document.system_identifier.parse().ok()?,
             horizon: Horizon {
                 until: [moment(document.until)?, moment(tick)?, moment(tock)?],
                 toggle: match document.tick_tock {
@@ -142,7 +165,7 @@ impl State {
             epochs,
             since: moment(document.since)?,
             written: moment(document.written)?,
-            stopped: document.stopped,
+            stopped: document.server == Server::Stopped,
         })
     }
 
@@ -208,7 +231,12 @@ pub fn write(state: &State) -> Result<(), Trouble> {
     }
     let parent = data_directory();
     let new = parent.join("flakeid.new");
-    fs::create_dir_all(&new).map_err(denied("create the directory of"))?;
+    match fs::create_dir(&new) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(denied("create the directory of")(error));
+        }
+        _ => {}
+    }
     replace(&new, state)?;
     fs::rename(&new, &directory).map_err(denied("rename the directory of"))?;
     sync(&parent)

@@ -27,10 +27,12 @@
 //! 5. *What a primary made is behind its standby.* A standby issues nothing. The file it was given
 //!    with the base backup is old, so when it is promoted (or its recovery ends at a point in time) it
 //!    begins after the latest time of a transaction it replayed, or of a message from the primary, as
-//!    well. A worker looks at these once a second during recovery and writes the result down when it
-//!    ends; it keeps the greatest, as the primary's clock may step back. What the primary gave out
-//!    after that, nobody here can know: such IDs are safe if this server's clock is not behind. So are
-//!    those of a server that crashes in the moment between the end of recovery and that write.
+//!    well. A worker looks at these once a second during recovery and writes down the greatest, as the
+//!    primary's clock may step back and this server may crash; ahead by the lead, for what comes until
+//!    it looks again, and exactly when recovery ends. What the primary gave out after that, nobody
+//!    here can know: such IDs are safe if this server's clock is not behind. Recovery of a backup
+//!    without an archive or a primary tells no times at all: then it is the clock of the backup's end
+//!    that this server's must not be behind.
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
 //!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
 //!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
@@ -164,6 +166,13 @@ pub fn extend<S: Served>(
     let now = now();
     note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
     let from = now.max(scale.nanos(stamp.tick::<S>()));
+    // A session that still counts from a later epoch than others do by now meets ticks of theirs.
+    let earliest = record.epoch(const { systems::index(S::NAME) });
+    if let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch())
+        && from.0 - now.0 > scale.unit()
+    {
+        return Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() });
+    }
     // On a disk that takes longer than the lead the clock would be past the gate before it is there.
     let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
     let lead = guc::horizon_lead().max(took * 2);
@@ -178,7 +187,11 @@ pub fn extend<S: Served>(
 /// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
 /// is issued, as all cells begin there, and nothing from it on before it is extended.
 fn load(shared: &Shared) -> Result<(), Failure> {
-    let state = known(shared, own(file::read()?)?);
+    begin(shared, known(shared, own(file::read()?)?))
+}
+
+/// Begins this life at a state where that may be, with the lock held.
+fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
     if let Some(allowed) = guc::allowable_downtime() {
         let down = recovery::started().0.saturating_sub(state.written.0);
         let down = Duration::from_nanos(down);
@@ -195,7 +208,7 @@ fn load(shared: &Shared) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Begins this life at a state, with the lock held.
+/// Begins this life at a state, whatever it says.
 fn take_over(shared: &Shared, state: &State) {
     let record = &shared.record;
     for (begun, until) in record.begun.iter().zip(state.horizon.until) {

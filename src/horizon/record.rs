@@ -93,12 +93,15 @@ impl Record {
     }
 
     /// How long the clock has yet to go to the horizon that this life began at, where that is no more
-    /// than a lead and the clock has not stepped back: the wait after a crash.
+    /// than the lead and the clock has not stepped back: the wait after a crash.
     pub fn recovery_left(&self, lead: Duration) -> Duration {
         let now = now().0;
+        let since = self.since.load(Ordering::Relaxed);
+        // The lead of then may have been another.
+        let was = Duration::from_nanos(self.begun().in_use().0.saturating_sub(since));
         let ahead = self.begun().until.into_iter().filter_map(|until| until.0.checked_sub(now));
         match ahead.filter(|&left| left > 0).min().map(Duration::from_nanos) {
-            Some(left) if left <= lead && now >= self.since.load(Ordering::Relaxed) => left,
+            Some(left) if left <= lead.max(was) && now >= since => left,
             _ => Duration::ZERO,
         }
     }

@@ -2,14 +2,15 @@
 //! standby the primary's time.
 //!
 //! The worker is registered where the library is preloaded. It starts when recovery is consistent (or
-//! over), looks once a second, and when recovery is over it opens the state, so that what recovery
+//! over), looks once a second and writes down what it sees, and when recovery is over it opens the state, so that what recovery
 //! has shown is durable before anything else can happen and trouble with the file is in the log; then
 //! it ends. Without it (no place among `max_worker_processes`, or no preload) the first backend that
 //! asks for an ID does as much, with what recovery has left in shared memory.
 
+use super::file::{self, State};
 use crate::error::Failure;
-use crate::note;
 use crate::shmem::{ExclusiveLock, Shared, shared};
+use crate::{guc, note};
 use flakeid_core::clock::UnixNanos;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -81,24 +82,69 @@ pub fn register() {
 pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGTERM);
     let Ok(shared) = shared() else { return };
+    let mut standby = Standby::default();
+    let mut said = false;
     // SAFETY: a call without conditions.
     while unsafe { pg_sys::RecoveryInProgress() } {
-        replayed(shared);
+        match standby.look(shared) {
+            Ok(()) => said = false,
+            Err(failure) if !said => {
+                said = true;
+                note::no_ids(failure);
+            }
+            Err(_) => {}
+        }
         if !BackgroundWorker::wait_latch(Some(LOOK)) {
             return;
         }
     }
-    if let Err(failure) = settle(shared) {
+    if let Err(failure) = settle(shared, standby.began_with) {
         note::no_ids(failure);
     }
 }
 
-/// Opens the state; makes durable what recovery has added to it.
-fn settle(shared: &Shared) -> Result<(), Failure> {
+/// What a standby's worker keeps in mind.
+#[derive(Default)]
+struct Standby {
+    /// The state without what is added here.
+    began_with: Option<State>,
+    /// Up to this time of the primary's the state is raised on disk.
+    raised_to: u64,
+}
+
+impl Standby {
+    /// Keeps the state on disk ahead of the primary's time by the lead, so that a crash does not make
+    /// it forgotten, whatever recovery shows after that.
+    fn look(&mut self, shared: &Shared) -> Result<(), Failure> {
+        let replayed = replayed(shared);
+        if replayed.0 <= self.raised_to {
+            return Ok(());
+        }
+        let _lock = ExclusiveLock::take(shared.lock());
+        if shared.record.loaded() {
+            return Ok(());
+        }
+        let state = match self.began_with {
+            Some(state) => state,
+            None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)),
+        };
+        let lead = guc::horizon_lead().max(LOOK).as_nanos() as u64;
+        self.raised_to = replayed.0.saturating_add(lead);
+        let horizon = state.horizon.raised(UnixNanos(self.raised_to));
+        let (since, written) = (state.since.max(replayed), state.written.max(replayed));
+        Ok(file::write(&State { horizon, since, written, stopped: false, ..state })?)
+    }
+}
+
+/// Opens the state; makes durable what recovery has added to it, without what was added ahead.
+fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Failure> {
     let _lock = ExclusiveLock::take(shared.lock());
     let record = &shared.record;
     if !record.loaded() {
-        super::load(shared)?;
+        match began_with {
+            Some(state) => super::begin(shared, super::known(shared, Some(state)))?,
+            None => super::load(shared)?,
+        }
     }
     if replayed(shared).0 != 0 {
         super::write(record, shared.gates.horizon(), record.epochs(), record.extended())?;

@@ -33,17 +33,24 @@ sub node
 	return $self->{node};
 }
 
-# Starts the server. Only it and its children look into the file.
-sub start
+# What a server needs in its environment to look into the file.
+sub environment
 {
 	my ($self) = @_;
-	local %ENV = (
-		%ENV,
+	return (
 		LD_PRELOAD                    => $library,
 		FAKETIME_TIMESTAMP_FILE       => $self->{file},
 		FAKETIME_NO_CACHE             => 1,
 		FAKETIME_DONT_FAKE_MONOTONIC  => 1,
-		FAKETIME_DONT_RESET           => 1);
+		FAKETIME_DONT_RESET           => 1,
+		FAKETIME_FMT                  => '%s');
+}
+
+# Starts the server. Only it and its children look into the file.
+sub start
+{
+	my ($self) = @_;
+	local %ENV = (%ENV, $self->environment);
 	$self->{node}->start;
 	return;
 }
@@ -53,9 +60,15 @@ sub start
 sub step
 {
 	my ($self, $seconds) = @_;
+	return $self->_write(sprintf '%+.3f', $seconds);
+}
+
+sub _write
+{
+	my ($self, $text) = @_;
 	my $new = "$self->{file}.new";
 	open my $handle, '>', $new or die "could not write $new: $!";
-	printf $handle "%+.3f\n", $seconds;
+	print $handle "$text\n";
 	close $handle or die "could not write $new: $!";
 	rename $new, $self->{file} or die "could not replace $self->{file}: $!";
 	return;
@@ -67,6 +80,13 @@ sub set
 	my ($self, $moment) = @_;
 	$self->step($moment - time());
 	return;
+}
+
+# From now on the server's clock stands still at this moment.
+sub stand_still
+{
+	my ($self, $moment) = @_;
+	return $self->_write(sprintf '%.6f', $moment);
 }
 
 # What the server says the time is, in seconds since 1970.

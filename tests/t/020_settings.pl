@@ -245,10 +245,13 @@ for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '
 		$node->safe_psql('postgres', 'SELECT flake_timestamp(0), flake_min(\'2020-01-01 00:00:00.001+00\')'),
 		'2020-01-01 00:00:00+00|4194304', "the epoch '$epoch'");
 }
-like(
-	error_of($node, 'SELECT count(flake_next()) FROM generate_series(1, 40000)'),
-	qr/ERROR:  58000: the clock is \d+ days behind the last flake ID/,
-	'a later epoch under a running server makes no IDs but what is left of the last millisecond');
+my $later = qr/ERROR:  55000: flake IDs that count from 2020-01-01 00:00:00\+00 would repeat earlier ones/;
+$error = error_of($node, 'SELECT flake_next()');
+like($error, $later, 'an epoch that has moved later makes no flakes, as they would come again');
+like($error, qr/DETAIL:  IDs were made that count from 1970-01-01 00:00:00\+00\./, '... and the error says what it was');
+like($error, qr/HINT:  Set "flakeid\.epoch" back\./, '... and what to do');
+like(error_in($sessions[0], $insert), $later, '... in a session that goes on, too');
+is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... while snos are made');
 reload_with($node, epoch => '2100-01-01');
 $error = error_of($node, 'SELECT flake_next()');
 like(
@@ -261,12 +264,41 @@ is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... but 
 reload_with($node, epoch => 'UNIX');
 is(error_in($sessions[0], $insert), '', 'with the old epoch IDs go on');
 reload_with($node, epoch => '2020-01-01');
+$_->quit for @sessions;
 $node->restart;
+like(error_of($node, 'SELECT flake_next()'), $later, 'a later epoch makes none after a restart either');
+$node->stop('immediate');
+$node->start;
+like(error_of($node, 'SELECT flake_next()'), $later, '... nor after a crash');
+reload_with($node, epoch => 'unix');
+is(error_of($node, 'SELECT flake_next()'), '', '... until it is set back');
+$node->stop;
+
+# On a server that has made no flakes yet any epoch is good.
+$node = PostgreSQL::Test::Cluster->new('epoch');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.epoch = '2020-01-01'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; SELECT sno_next()');
 is(
 	$node->safe_psql('postgres', 'SELECT abs(extract(epoch FROM flake_timestamp(flake_next()) - now())) < 1,'
 		  . " flake_next() < flake_min(now(), 'epoch')"),
 	't|t',
-	'a server that starts with a later epoch makes IDs from there');
+	'a server that starts with a later epoch makes its first flakes from there');
+$session = session($node);
+my $before = $session->query_safe('SELECT max(id) FROM flake_next_batch(100000) AS id');
+reload_with($node, epoch => '2019-01-01');
+is(
+	$session->query_safe("SELECT flake_next() > $before, abs(extract(epoch FROM flake_timestamp(flake_next()) - now())) < 1"),
+	't|t', 'an earlier epoch is good: its flakes are above all that were made');
+reload_with($node, epoch => '2020-01-01');
+like(
+	error_in($session, 'SELECT flake_next()'),
+	qr/ERROR:  55000: flake IDs that count from 2020.*\nDETAIL:  IDs were made that count from 2019-01-01/,
+	'... and then the one from before is a later one');
+$session->quit;
+$node->restart;
+like(error_of($node, 'SELECT flake_next()'), $later, '... after a restart, too');
 
 $node->stop;
 done_testing();

@@ -1,37 +1,70 @@
-# A clock that is stepped under a running server: no ID comes twice, and what happens instead of an ID
-# is what the documentation says. At both ends of a system's time there is an error.
+# A clock that is stepped, or stands still, under a running server: no ID comes twice, and what happens
+# instead of an ID is what the documentation says. At both ends of a system's time there is an error.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use FakedClock;
-use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
-# flake ----------------------------------------------------------------------------------------------
+my $year = 365 * 86_400;
 
-my $clock = FakedClock->new('flake', "flakeid.max_clock_wait = '1s'\n");
+# flake: the last tick -----------------------------------------------------------------------------------
+
+# One generator ID, of which a millisecond has 4,096 IDs.
+my $clock = FakedClock->new('flake', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '1s'\n");
 my $node  = $clock->node;
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, session text, id bigint)');
 cmp_ok(abs($clock->time_of_server - time()), '<', 1, 'the clock is right at first');
 
 my $session = session($node);
-
-# More than the eight generator IDs hold in a millisecond, so that it does not end with what is left.
-my $insert = "INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 40000)";
-
+my $insert  = "INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 5000)";
+my $few     = "INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 10)";
 $session->query_safe($insert);
-$clock->step(-0.05);
+
+my $moment = int(time()) + 20.0005;
+$clock->stand_still($moment);
+my $last = $session->query_safe('SELECT flake_next()');
+for my $behind ([ 0, 'stands still' ], [ 0.001, 'goes back by a tick' ], [ 0.05, 'goes back by 50 ms' ], [ 3600, 'goes back by an hour' ])
+{
+	my ($seconds, $what) = @$behind;
+	$clock->stand_still($moment - $seconds);
+	for my $who ($session, $node)
+	{
+		$who == $node ? $node->safe_psql('postgres', $few) : $session->query_safe($few);
+		is(
+			$node->safe_psql('postgres', 'SELECT count(*), bool_and(flake_timestamp(id) = '
+				  . "flake_timestamp($last)) FROM (SELECT id FROM made ORDER BY nr DESC LIMIT 10) AS latest"),
+			'10|t', "flake: when the clock $what IDs go on in the last tick" . ($who == $node ? ', in a new session too' : ''));
+	}
+}
+
+$clock->stand_still($moment - 0.05);
+my $begin = time();
+my $error = error_of($node, $insert);
+my $took  = time() - $begin;
+like($error, qr/ERROR:  58000: the clock is 5\d ms behind the last flake ID/, 'when that tick is used up there are none');
+ok($took > 0.9 && $took < 4, '... after a wait of max_clock_wait for the clock to move') or diag($took);
+$clock->stand_still($moment + 0.001);
+is(error_in($session, $few), '', 'the next tick has IDs');
+$clock->set($moment + 0.1);
+is(error_in($session, $insert), '', 'when the clock moves they go on');
+
+# flake: how far is too far --------------------------------------------------------------------------------
+
+$clock->step(30);
+$session->query_safe($insert);
+$clock->step(29.95);
 is(error_in($session, $insert), '', 'flake: after a step back by 50 ms IDs go on');
 
-my $last = $session->query_safe('SELECT max(id) FROM made');
-$clock->step(-10);
-my $error = error_of($node, $insert);
+$last = $session->query_safe('SELECT max(id) FROM made');
+$clock->step(20);
+$error = error_of($node, $insert);
 like(
 	$error, qr/ERROR:  58000: the clock is (?:9\.\d|10\.0) s behind the last flake ID/,
 	'after a step back by 10 s there are none');
@@ -44,28 +77,39 @@ is(
 like(
 	error_in($session, $insert), qr/ERROR:  58000: /,
 	'... and the session that made the last gets none either');
-$clock->step(0.1);
+$clock->step(30.1);
 is(error_in($session, $insert), '', 'when the clock has caught up there are IDs again');
 is(
 	$session->query_safe("SELECT min(id) > $last FROM made WHERE id NOT IN (SELECT id FROM made WHERE id <= $last)"),
 	't', '... after those from before');
 
 reload_with($node, max_clock_wait => '5s');
-$clock->step(-1.9);
-my $begin = time();
+$clock->step(28.1);
+$begin = time();
 is(error_in($session, $insert), '', 'what max_clock_wait allows is waited');
-my $waited = time() - $begin;
-ok($waited > 1.5 && $waited < 4.5, '... for as long as the clock was behind') or diag($waited);
+$took = time() - $begin;
+ok($took > 1.5 && $took < 4.5, '... for as long as the clock was behind') or diag($took);
 
 reload_with($node, max_clock_wait => '0');
-$clock->step(-5);
+$clock->step(23);
 $begin = time();
 like(
 	error_of($node, $insert), qr/ERROR:  58000: the clock is [\d.]+ m?s behind/,
 	'with max_clock_wait 0 nothing is waited for a clock');
 cmp_ok(time() - $begin, '<', 1, '... and the error comes at once');
-$clock->step(0.2);
+$clock->step(30.2);
 is(error_in($session, $insert), '', '... but for the next millisecond is');
+
+$clock->step($year);
+is($session->query_safe('SELECT clock_timestamp() > now() - interval \'1 day\''), 't', 'a clock that is a year ahead');
+$clock->step(30.3);
+is(error_in($session, $insert), '', '... and is set right before anyone asked, has done nothing');
+$clock->step($year + 30.3);
+is(error_in($session, $insert), '', 'IDs go along with a clock that goes ahead by a year');
+$clock->step(30.4);
+like(
+	error_in($session, $insert), qr/ERROR:  58000: the clock is 36[45] days behind the last flake ID/,
+	'... and when it is set right there are none for a year');
 
 is($node->safe_psql('postgres', <<'SQL'), '0|0',
 SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
@@ -75,13 +119,13 @@ SQL
 $session->quit;
 $node->stop;
 
-# sno ------------------------------------------------------------------------------------------------
+# sno: the two timelines -----------------------------------------------------------------------------------
 
 # One generator ID with few numbers, so that what is left of a tick is soon used up.
 $clock = FakedClock->new('sno', "flakeid.generator_ids = '3'\nflakeid.sno_sequence = '0-999'\n");
 $node  = $clock->node;
 $clock->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (id sno)');
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, id sno)');
 
 # Makes IDs; their tick-tock bit, whether they are of now, and how long it took.
 sub make
@@ -89,93 +133,120 @@ sub make
 	my ($count) = @_;
 	my $begin = time();
 	my $tick = $node->safe_psql('postgres', <<"SQL");
-WITH made AS (INSERT INTO made SELECT sno_next() FROM generate_series(1, $count) RETURNING id)
+WITH made AS (INSERT INTO made (id) SELECT sno_next() FROM generate_series(1, $count) RETURNING id)
 SELECT string_agg(DISTINCT tick::text, ''), max(abs(extract(epoch FROM created_at - clock_timestamp()))) < 1
 FROM made, sno_decode(id)
 SQL
 	return ($tick, time() - $begin);
 }
 
-# Where the generator ID was brought in neither timeline has a past; so first the clock goes ahead.
+# Where the server's first IDs are made neither timeline is free before; so first the clock goes ahead.
 make(1);
+
+# In the middle of a tick of 4 ms.
+$moment = int(time()) + 30.002;
+$clock->stand_still($moment);
+make(1);
+$clock->stand_still($moment - 0.003);
+is((make(1))[0], '0|t', 'sno: less than a tick is no step back');
+is($node->safe_psql('postgres', 'SELECT count(DISTINCT sno_timestamp(id)) FROM'
+		  . ' (SELECT id FROM made ORDER BY nr DESC LIMIT 2) AS latest'), '1', '... the tick is held');
+is($node->safe_psql('postgres', 'SELECT sum(clock_steps_back), sum(tick_tocks) FROM pg_stat_flakeid'),
+	'0|0', '... and nothing is counted');
+
 $clock->step(60);
-is((make(10))[0], '0|t', 'sno: the first timeline');
+is((make(10))[0], '0|t', 'the first timeline');
+
+# The statement that gets the first ID of the other timeline finds on disk what it rests on.
+my $until = <<'SQL';
+SELECT regexp_replace(pg_read_file('flakeid/state'), 'crc32 \w+\n$', '')::jsonb AS state
+SQL
+my $was = $node->safe_psql('postgres', "SELECT state -> 'tick_tock_until' ->> 0 FROM ($until) AS file");
 $clock->step(50);
-my ($tick, $took) = make(5000);
-is($tick, '1|t', 'after a step back by 10 s IDs go on at once in the other timeline');
+is(
+	$node->safe_psql('postgres', <<"SQL"), "1|1|$was|t|t|t",
+WITH made AS MATERIALIZED (INSERT INTO made (id) VALUES (sno_next()) RETURNING id),
+found AS MATERIALIZED (SELECT id, state, (SELECT max(sno_timestamp(id)) FROM made) AS last FROM made AS new, LATERAL ($until OFFSET 0) AS file WHERE new.id IS NOT NULL)
+SELECT tick, state ->> 'tick_tock', state -> 'tick_tock_until' ->> 0,
+	(state -> 'tick_tock_until' ->> 0)::timestamptz > (SELECT max(sno_timestamp(id)) FROM made),
+	(state -> 'tick_tock_until' ->> 1)::timestamptz > created_at,
+	(state -> 'tick_tock_until' ->> 1)::timestamptz < created_at + interval '2 s'
+FROM found, sno_decode(id)
+SQL
+	'after a step back by 10 s the first ID of the other timeline comes when the turn is on disk');
+my ($tick, $waited) = make(5000);
+is($tick, '1|t', '... and they go on there at once');
+cmp_ok($waited, '<', 3, '... without a wait');
 $clock->step(45);
 like(
 	error_of($node, 'SELECT count(sno_next()) FROM generate_series(1, 5000)'),
 	qr/ERROR:  58000: the clock is [45]\.\d s behind the last sno ID/,
 	'after a second step back into that period there are none');
 $clock->step(49.6);
-($tick, $took) = make(5000);
+($tick, $waited) = make(5000);
 is($tick, '1|t', 'when the clock is near enough they are waited for');
 $clock->step(70);
 is((make(10))[0], '1|t', 'the other timeline goes on when the clock has passed the first');
 $clock->step(65);
 is((make(10))[0], '0|t', '... and is left for the first by the next step back');
+$clock->step(65 + $year);
+is((make(10))[0], '0|t', 'when the clock goes ahead by a year the timeline is the same');
+$clock->step(71);
+is((make(10))[0], '1|t', '... and the other one goes on when it is set right');
+
+$moment = int(time()) + 80;
+$clock->stand_still($moment);
+is((make(900))[0], '1|t', 'while the clock stands still there is what a tick has');
+$begin = time();
+like(error_of($node, 'SELECT count(sno_next()) FROM generate_series(1, 1000)'),
+	qr/ERROR:  58000: the clock is [\d.]+ ms behind the last sno ID/, '... and no more');
+cmp_ok(time() - $begin, '>', 0.9, '... after a wait of max_clock_wait for it to move');
+$clock->set($moment + 0.1);
+is((make(5000))[0], '1|t', '... until it does');
 is(
 	$node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM made'), '0',
 	'sno: no duplicate through it all');
 $node->stop;
 
-# both, in several sessions ----------------------------------------------------------------------------
+# sno: one generator turns ---------------------------------------------------------------------------------
 
-$clock = FakedClock->new('both', "flakeid.generator_ids = '0-1'\nflakeid.max_clock_wait = '50ms'\n");
+$clock = FakedClock->new('node', '');
 $node  = $clock->node;
 $clock->start;
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (nr serial, session integer, id bigint);
-CREATE TABLE snos (id sno);
-CREATE TABLE errors (state text);
-CREATE TABLE over ();
-SELECT flake_next(), sno_next();
-SQL
-my $work = <<'SQL';
-DO $$
-BEGIN
-	WHILE NOT EXISTS (SELECT FROM over) LOOP
-		BEGIN
-			INSERT INTO snos SELECT sno_next() FROM generate_series(1, 20);
-			INSERT INTO flakes (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 20);
-		EXCEPTION WHEN OTHERS THEN
-			INSERT INTO errors VALUES (SQLSTATE);
-		END;
-	END LOOP;
-END
-$$
-SQL
-$clock->step(60);
-my @runs = map {
-	IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $work ],
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
-} 1 .. 4;
-sleep 1;
-for my $offset (50, 45, 60.5, 58, 61, 40, 60.9, 62, 61.9, 61.8, 65)
-{
-	$clock->step($offset);
-	sleep 0.4;
-}
-$node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
-is(
-	(grep { !$_->finish } @runs), 0,
-	'four sessions went on making both while the clock was stepped eleven times');
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (id sno)');
 
-is($node->safe_psql('postgres', <<'SQL'), '0|0', 'flake: no duplicate, and every session strictly rising');
-SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
-FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM flakes) AS made
+# What one generator ID makes: its tick-tock bit, and whether it is of now.
+sub make_by
+{
+	my ($generator) = @_;
+	reload_with($node, generator_ids => $generator);
+	my ($partition, $tick) = split /\|/, $node->safe_psql('postgres', <<'SQL'), 2;
+WITH made AS (INSERT INTO made SELECT sno_next() FROM generate_series(1, 10) RETURNING id)
+SELECT min(partition), string_agg(DISTINCT tick::text, ''), max(abs(extract(epoch FROM created_at - clock_timestamp()))) < 1
+FROM made, sno_decode(id)
 SQL
-is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM snos'), '0', 'sno: no duplicate');
+	die "generator ID $generator is $partition" unless $partition == $generator;
+	return $tick;
+}
+
+make_by(1);
+$clock->step(40);
+make_by(3);
+$clock->step(60);
+is(make_by($_), '0|t', "generator ID $_ is in the first timeline") for 1, 2;
+$clock->step(50);
+is(make_by(1), '1|t', 'the first that meets the step back turns');
+is(make_by(2), '1|t', '... so does the next');
+is(make_by(3), '1|t', '... one whose last ID the clock is not behind goes along');
+is(make_by(4), '1|t', '... and one that is new');
+$clock->step(70);
+is(make_by($_), '1|t', "generator ID $_ stays when the clock has caught up") for 1 .. 4;
 is(
-	$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick::text, '') FROM snos"),
-	'01', '... in either timeline');
-is(
-	$node->safe_psql('postgres', "SELECT string_agg(DISTINCT state, ' ') FROM errors"), '58000',
-	'a clock behind was the only error');
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM flakes'), '>', 5000, 'many IDs were made');
+	$node->safe_psql('postgres', 'SELECT string_agg(tick_tocks::text, \' \' ORDER BY generator_id),'
+		  . ' sum(clock_steps_back) FROM pg_stat_flakeid'),
+	'1 1 1 1|2', '... and each has turned once');
+is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM made'), '0', 'no duplicate');
+$node->stop;
 
 # the ends of time -------------------------------------------------------------------------------------
 
@@ -183,9 +254,12 @@ my $flakes_end = 2_199_023_255.552;    # 2039-09-07 15:47:35.552 UTC
 my $snos_end   = 3_461_327_255.552;    # 2079-09-07 15:47:35.552 UTC
 my $snos_begin = 1_262_304_000;        # 2010-01-01 00:00:00 UTC
 
-$node->stop;
+# Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
+$clock = FakedClock->new('ends', "max_worker_processes = 0\n");
+$node  = $clock->node;
 $clock->set($snos_begin - 100);
 $clock->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 $error = error_of($node, 'SELECT sno_next()');
 like($error, qr/ERROR:  55000: the clock is before the first sno ID's time/, 'before 2010 there are no snos');
 like(
@@ -223,9 +297,18 @@ like(
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2030-01-01'\n");
 $node->stop;
 $clock->start;
+like(
+	error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: .* would repeat earlier ones/,
+	'where there were flakes a later epoch brings none back');
+$node->stop;
+
+$clock = FakedClock->new('later', "flakeid.epoch = '2030-01-01'\n");
+$node  = $clock->node;
+$clock->set($snos_end);
+$clock->start;
 is(
-	$node->safe_psql('postgres', "SELECT flake_timestamp(flake_next()) >= '2079-09-07'"), 't',
-	'with a later epoch there are flakes again');
+	$node->safe_psql('postgres', "CREATE EXTENSION flakeid; SELECT flake_timestamp(flake_next()) >= '2079-09-07'"),
+	't', 'a server whose first flakes count from a later epoch has them for longer');
 
 $node->stop;
 done_testing();

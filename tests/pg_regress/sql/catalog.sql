@@ -21,31 +21,42 @@ SELECT signature AS function_without_comment FROM function WHERE obj_description
 SELECT signature AS operator_without_comment FROM operator WHERE obj_description(oid, 'pg_operator') IS NULL;
 SELECT pg_describe_object(classid, objid, 0) AS other_without_comment
 FROM member
-WHERE classid IN ('pg_cast'::regclass, 'pg_opclass'::regclass)
+WHERE classid IN ('pg_cast'::regclass, 'pg_class'::regclass, 'pg_opclass'::regclass)
     AND obj_description(objid, classid::regclass::name) IS NULL
    OR classid = 'pg_type'::regclass AND obj_description(objid, 'pg_type') IS NULL
-      AND NOT EXISTS (SELECT FROM pg_type AS element WHERE element.typarray = objid);
+      AND NOT EXISTS (SELECT FROM pg_type AS element WHERE element.typarray = objid)
+      -- From version 17 on a view's row type is a member of its own.
+      AND NOT EXISTS (SELECT FROM pg_type WHERE oid = objid AND typtype = 'c');
 SELECT obj_description(oid, 'pg_extension') IS NOT NULL AS extension_has_comment FROM pg_extension
 WHERE extname = 'flakeid';
 
 -- volatility, strictness, parallel safety ----------------------------------------------------------
 
--- Makers of IDs, and what tells of the session, are volatile; what reads a setting is stable.
+-- Makers of IDs, and what tells of the session or the server, are volatile; what reads a setting is stable.
 SELECT provolatile, signature::text COLLATE "C" AS function FROM function
 WHERE provolatile <> 'i' ORDER BY provolatile, function;
 -- Not strict: those with a SQL body that would not be inlined otherwise, and the aggregates.
 SELECT prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql') AS in_sql, prokind,
        signature::text COLLATE "C" AS function
 FROM function WHERE NOT proisstrict ORDER BY function;
-SELECT proparallel, signature FROM function WHERE proparallel <> 's';
+SELECT proparallel, signature::text COLLATE "C" AS function FROM function WHERE proparallel <> 's' ORDER BY function;
 -- A leakproof function tells nothing of its arguments: comparison and hash raise no error.
 SELECT string_agg(proname, ' ' ORDER BY proname COLLATE "C") AS leakproof FROM function WHERE proleakproof;
 SELECT signature AS defined_by_owner_rights FROM function WHERE prosecdef;
+-- What is not for everyone, and for whom it is. An empty grantee is everyone.
+SELECT object::text COLLATE "C" AS object, string_agg(format('%s=%s', grantee, privilege_type), ' ' ORDER BY grantee) AS granted
+FROM (SELECT signature::text AS object, proacl AS acl, proowner AS owner FROM function WHERE proacl IS NOT NULL
+      UNION ALL
+      SELECT relname, relacl, relowner FROM pg_class JOIN member ON classid = 'pg_class'::regclass AND objid = oid)
+    AS objects,
+LATERAL (SELECT privilege_type, CASE grantee WHEN 0 THEN '' ELSE grantee::regrole::text END AS grantee
+         FROM aclexplode(acl) WHERE grantee <> owner) AS granted
+GROUP BY object ORDER BY object;
 
 -- types --------------------------------------------------------------------------------------------
 
 SELECT typname, typinput, typoutput, typreceive, typsend, typisdefined, typarray <> 0 AS has_array
-FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0;
+FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b';
 SELECT signature AS io_function_not_immutable_or_strict
 FROM function WHERE proname IN ('sno_in', 'sno_out', 'sno_recv', 'sno_send')
     AND NOT (provolatile = 'i' AND proisstrict);

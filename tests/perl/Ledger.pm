@@ -1,0 +1,239 @@
+# All IDs that clients were given, through all lives of a server or of several: also those whose
+# transaction never ended. Every session writes what it gets to a file of its own, as it gets it.
+package Ledger;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+our @EXPORT = qw(@SYSTEMS is_behind horizon_of times_of timelines_of);
+
+# Every ID of a system is asked for with the same arguments, so that these can't tell two apart that
+# are otherwise the same. A tick is in nanoseconds. Those that turn go on in another timeline when the
+# clock steps back.
+our @SYSTEMS = (
+	{ name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)', tick => 1_000_000 },
+	{ name => 'sno', type => 'sno', next => 'sno_next(7)', batch => 'sno_next_batch(%d, 7)', tick => 4_000_000, turns => 1 },
+);
+
+# The least and the greatest time of these IDs of a system, in nanoseconds since 1970.
+sub times_of
+{
+	my ($node, $system, @ids) = @_;
+	my $times = "(extract(epoch FROM $system->{name}_timestamp(id)) * 1000000)::bigint";
+	my $list  = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
+	return map { 1000 * $_ }
+	  split /\|/, $node->safe_psql('postgres', "SELECT min($times), max($times) FROM $list AS id");
+}
+
+# The tick-tock bits of these IDs.
+sub timelines_of
+{
+	my ($node, $system, @ids) = @_;
+	my $list = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
+	return $node->safe_psql('postgres',
+		"SELECT string_agg(DISTINCT ($system->{name}_decode(id)).tick::text, '') FROM $list AS id");
+}
+
+# The moment before which a system may have made IDs, in the timeline with this bit.
+sub horizon_of
+{
+	my ($state, $system, $bit) = @_;
+	return moment($system->{turns} ? $state->{tick_tock_until}[$bit] : $state->{until});
+}
+
+# Tests that an error says so, that the clock is so many seconds behind a system's last ID.
+sub is_behind
+{
+	my ($error, $system, $seconds, $test) = @_;
+	my ($by, $unit) = $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the last $system->{name} ID/;
+	my %unit = (ms => [ 0.001, 0.001 ], s => [ 1, 0.1 ], min => [ 60, 60 ], days => [ 86_400, 86_400 ]);
+	my ($of_unit, $exact) = @{ $unit{ $unit || 's' } };
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok(defined $by && abs($by * $of_unit - $seconds) <= $exact + $system->{tick} / 1_000_000_000, $test)
+	  || diag("$seconds s: $error");
+}
+
+# How a session asks, again and again.
+my %way = (
+	single   => 'SELECT %s, %s FROM generate_series(1, 20)',
+	batch    => 'SELECT %s, %s',
+	# One long answer, of which the client sees each row when it comes.
+	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 100000000)) AS many',
+	# By workers, from a table that the test has made.
+	parallel => 'SELECT %s, %s FROM source',
+);
+
+sub new
+{
+	my ($class, $name) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir("ledger_$name");
+	return bless { dir => $dir, sessions => [], files => [], number => 0 }, $class;
+}
+
+# What a session asks: a row has the system's name and an ID.
+sub _statement
+{
+	my ($system, $way, $n) = @_;
+	my $call = $way eq 'batch' ? sprintf($system->{batch}, $n || 50) : $system->{next};
+	return sprintf "COPY ($way{$way}) TO STDOUT", "'$system->{name}'", $call;
+}
+
+# Begins sessions that ask until the server ends them or an error comes: one for each system, database
+# and way.
+sub crowd
+{
+	my ($self, $node, %which) = @_;
+	for my $database (@{ $which{databases} || ['postgres'] })
+	{
+		for my $way (@{ $which{ways} || [ 'single', 'batch' ] })
+		{
+			$self->_begin($node, $database, $_, $way) for @{ $which{systems} || \@SYSTEMS };
+		}
+	}
+	return;
+}
+
+sub _begin
+{
+	my ($self, $node, $database, $system, $way) = @_;
+	my $script = "$self->{dir}/$system->{name}_$way.sql";
+	my $times = $way eq 'stream' ? 1 : 100_000;
+	my $statement = _statement($system, $way);
+	append_to_file($script, "$statement;\n" x $times) unless -e $script;
+	my $out = $self->_file;
+	my $run = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-f', $script,
+			'-d', $node->connstr($database) . ' application_name=crowd'
+		],
+		'<', '/dev/null', '>', $out, '2>', "$out.err",
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	push @{ $self->{sessions} }, { run => $run, system => $system, way => $way, out => $out };
+	return;
+}
+
+# The files that `twice` has not looked at are in the list.
+sub _file
+{
+	my ($self) = @_;
+	my $file = sprintf '%s/%04d', $self->{dir}, $self->{number}++;
+	push @{ $self->{files} }, $file;
+	append_to_file($file, '');
+	return $file;
+}
+
+# Waits until every session of the crowd has been given IDs, and then for so many seconds.
+sub wait_until_given
+{
+	my ($self, $seconds) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	for my $session (@{ $self->{sessions} })
+	{
+		while (!-s $session->{out})
+		{
+			die "no $session->{system}{name} IDs: " . slurp_file("$session->{out}.err")
+			  if time() > $until || !$session->{run}->pumpable && -s "$session->{out}.err";
+			sleep 0.02;
+		}
+	}
+	sleep($seconds || 0);
+	return;
+}
+
+# How many sessions of the crowd have been given IDs.
+sub given
+{
+	my ($self) = @_;
+	return scalar grep { -s $_->{out} } @{ $self->{sessions} };
+}
+
+# Whether the crowd has gone within so many seconds.
+sub has_gone
+{
+	my ($self, $seconds) = @_;
+	my $until = time() + $seconds;
+	while (grep { $_->{run}->pumpable } @{ $self->{sessions} })
+	{
+		return 0 if time() > $until;
+		sleep 0.02;
+	}
+	return 1;
+}
+
+# Waits until the crowd has gone. Returns its sessions, each with its first IDs and its error.
+sub dispersed
+{
+	my ($self) = @_;
+	for my $session (@{ $self->{sessions} })
+	{
+		$session->{run}->finish;
+		$session->{error} = slurp_file("$session->{out}.err");
+		open my $file, '<', $session->{out} or die "could not read $session->{out}: $!";
+		while (my $line = <$file>)
+		{
+			push @{ $session->{first} }, (split ' ', $line)[1];
+			last if @{ $session->{first} } == 100;
+		}
+	}
+	my @sessions = @{ $self->{sessions} };
+	$self->{sessions} = [];
+	return @sessions;
+}
+
+# How long a client waits for an answer that should come at once or soon.
+my $longest = 15;
+
+# Asks for some IDs of one system, in a session of its own. Returns the error, which is empty where
+# there is none, and the IDs.
+sub ask
+{
+	my ($self, $node, $system, $n, $database) = @_;
+	my ($given, $error, $late);
+	$node->psql(
+		$database || 'postgres', "\\set VERBOSITY verbose\n" . _statement($system, 'batch', $n),
+		stdout    => \$given,
+		stderr    => \$error,
+		timeout   => $longest,
+		timed_out => \$late);
+	$error = "no answer within $longest s" if $late;
+	return ($error, $self->enter($given));
+}
+
+# Enters lines of a system's name and an ID; returns the IDs.
+sub enter
+{
+	my ($self, $lines) = @_;
+	append_to_file($self->_file, "$lines\n") if $lines ne '';
+	return map { (split ' ')[1] } split /\n/, $lines;
+}
+
+# The IDs that were given out more than once: none.
+sub twice
+{
+	my ($self) = @_;
+	local $ENV{LC_ALL} = 'C';
+	my ($all, $sorted, $list) = map { "$self->{dir}/$_" } 'all', 'sorted', 'list';
+	append_to_file($all, '');
+	unlink $list;
+	append_to_file($list, join '', map { "$_\0" } splice @{ $self->{files} });
+	_run([ 'sort', '-S', '256M', '-T', $self->{dir}, '-o', $sorted, "--files0-from=$list" ]);
+	_run([ 'sort', '-m', '-o', $all, $all, $sorted ]);
+	return _run([ 'uniq', '-d', $all ], '|', [ 'head', '-n', '10' ]);
+}
+
+sub _run
+{
+	my @commands = @_;
+	my ($out, $error) = ('', '');
+	IPC::Run::run(@commands, '>', \$out, '2>', \$error) or die "could not compare the IDs: $error";
+	return $out;
+}
+
+1;

@@ -1,0 +1,67 @@
+-- What the server has done: the view, its functions, and who may use them.
+
+SELECT attname, format_type(atttypid, atttypmod) AS type
+FROM pg_attribute WHERE attrelid = 'pg_stat_flakeid'::regclass AND attnum > 0 ORDER BY attnum;
+
+SELECT count(flake_next()) AS flakes, count(sno_next()) AS snos FROM generate_series(1, 1000);
+
+SELECT system,
+       bool_and(generator_id BETWEEN 0 AND 65535) AS generator_ids,
+       sum(ids) >= 1000 AS ids,
+       bool_and(least(ticks_exhausted, spills, waits, clock_steps_back, tick_tocks) >= 0) AS counts,
+       bool_and(least(wait_time, largest_step_back) >= '0') AS times,
+       max(last_tick_at) BETWEEN now() - interval '1 min' AND clock_timestamp() AS last_tick_at,
+       bool_and(last_sequence BETWEEN 0 AND last_of_sequence AND first_of_sequence <= last_of_sequence) AS sequence,
+       bool_and(gate > last_tick_at) AS gate,
+       bool_and(horizon_written_at <= clock_timestamp() AND horizon_write_time > '0') AS horizon,
+       bool_and(stats_reset <= now()) AS stats_reset
+FROM pg_stat_flakeid GROUP BY system ORDER BY system;
+
+-- One row for a system and generator ID, in that order.
+SELECT count(*) = count(DISTINCT (system, generator_id)) AS once FROM pg_stat_flakeid;
+SELECT array_agg(system || generator_id) = array_agg(system || generator_id ORDER BY system, generator_id) AS ordered
+FROM pg_stat_flakeid;
+-- A tick is what its time says.
+SELECT bool_and(last_tick = CASE system
+           WHEN 'flake' THEN extract(epoch FROM last_tick_at) * 1000
+           WHEN 'sno' THEN (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
+       END) AS ticks
+FROM pg_stat_flakeid;
+-- Nothing to accept, nothing done.
+SELECT flakeid_accept_clock();
+
+-- sno's own bookkeeping has the same.
+SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = tick_tocks
+           AND (sequence_min, sequence_max) = (first_of_sequence, last_of_sequence)) AS same,
+       bool_and(tick IN (0, 1) AND wall_safe > 0) AS timelines,
+       bool_and(now BETWEEN wall_hi AND wall_hi + 250 * 60) AS now,
+       count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE system = 'sno') AS all_of_them
+FROM flakeid_snapshot() JOIN pg_stat_flakeid ON system = 'sno' AND generator_id = partition;
+
+SELECT pg_stat_reset_flakeid();
+SELECT sum(ids) AS ids, sum(spills) AS spills, max(largest_step_back) AS largest_step_back,
+       bool_and(last_tick > 0) AS last_tick, bool_and(stats_reset > now() - interval '1 min') AS stats_reset
+FROM pg_stat_flakeid;
+
+-- who may what ---------------------------------------------------------------------------------------
+
+CREATE ROLE regress_flakeid_user;
+CREATE ROLE regress_flakeid_monitor IN ROLE pg_monitor;
+\set VERBOSITY sqlstate
+
+SET ROLE regress_flakeid_user;
+SELECT flake_next() > 0 AS made, flakeid_identity() IS NOT NULL AS identity;
+TABLE pg_stat_flakeid;
+SELECT * FROM pg_stat_get_flakeid();
+SELECT * FROM flakeid_snapshot();
+SELECT pg_stat_reset_flakeid();
+SELECT flakeid_accept_clock();
+
+SET ROLE regress_flakeid_monitor;
+SELECT count(*) > 0 AS seen FROM pg_stat_flakeid;
+SELECT count(*) > 0 AS seen FROM flakeid_snapshot();
+SELECT pg_stat_reset_flakeid();
+SELECT flakeid_accept_clock();
+
+RESET ROLE;
+DROP ROLE regress_flakeid_user, regress_flakeid_monitor;

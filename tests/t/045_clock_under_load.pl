@@ -1,0 +1,126 @@
+# Eight sessions of every system ask for IDs without a pause, while the clock is stepped back and forth,
+# from less than a tick to a year, and stands still: no ID comes twice, and nobody gets an error but that
+# the clock is behind.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedClock;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $clock = FakedClock->new('load', <<'END');
+flakeid.generator_ids = '0-3'
+flakeid.max_clock_wait = '50ms'
+log_statement = none
+autovacuum = off
+END
+my $node = $clock->node;
+$clock->start;
+my %type = (flake => 'bigint', sno => 'sno');
+my @systems = sort keys %type;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE over ();');
+$node->safe_psql('postgres', <<"SQL") for @systems;
+CREATE TABLE ${_}_made (nr bigserial, session integer, id $type{$_});
+CREATE TABLE ${_}_errors (state text);
+SELECT ${_}_next();
+SQL
+
+# What a session does until it is over: one by one, and in sets. A variable keeps what it was given before
+# an error. After an error it counts for a while, as pg_sleep would take a clock that is set back to heart.
+sub work
+{
+	my ($system) = @_;
+	return <<"SQL";
+DO \$\$
+DECLARE
+	given $type{$system}\[];
+	errors text[] = '{}';
+BEGIN
+	WHILE NOT EXISTS (SELECT FROM over) LOOP
+		given = '{}';
+		BEGIN
+			FOR i IN 1 .. 20 LOOP
+				given = given || ${system}_next();
+			END LOOP;
+			given = given || (SELECT array_agg(id) FROM ${system}_next_batch(20) AS id);
+		EXCEPTION WHEN OTHERS THEN
+			IF NOT SQLSTATE = ANY (errors) THEN
+				errors = errors || SQLSTATE;
+				INSERT INTO ${system}_errors VALUES (SQLSTATE);
+			END IF;
+			PERFORM count(*) FROM generate_series(1, 20000);
+		END;
+		INSERT INTO ${system}_made (session, id) SELECT pg_backend_pid(), id FROM unnest(given) AS id;
+	END LOOP;
+END
+\$\$
+SQL
+}
+
+# So far ahead that the other timeline is free for all that comes.
+my $ahead = 10_000;
+$clock->step($ahead);
+my @runs = map {
+	my $system = $_;
+	map {
+		IPC::Run::start(
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($system) ],
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+	} 1 .. 8
+} @systems;
+sleep 0.5;
+
+# Steps of the clock, in seconds; undef: it stands still meanwhile.
+my $year = 365 * 86_400;
+my @steps = (-0.0005, -0.002, -0.0035, 0.006, -0.05, -0.05, 0.2, -10, -5, 16, undef, -3600, -60, 3700, undef, $year, -$year, 1);
+my ($offset, $back) = ($ahead, 0);
+for my $step (@steps)
+{
+	if (!defined $step)
+	{
+		$clock->stand_still(time() + $offset);
+		sleep 0.5;
+		$clock->step($offset);
+		next;
+	}
+	$offset += $step;
+	$back++ if $step < 0;
+	$clock->step($offset);
+	sleep 0.4;
+}
+$node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
+is((grep { !$_->finish } @runs), 0, 'sixteen sessions went on while the clock was stepped and stood still');
+
+for my $system (@systems)
+{
+	my ($made, $sessions, $twice, $falls) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT count(*), count(DISTINCT session), count(*) - count(DISTINCT id), max(falls)
+FROM (SELECT *, count(*) FILTER (WHERE id <= before) OVER (PARTITION BY session) AS falls
+      FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM ${system}_made) AS made) AS made
+SQL
+	cmp_ok($made, '>', 20_000, "$system: many IDs were made");
+	is($sessions, 8, '... by eight sessions');
+	is($twice, 0, '... none of them twice');
+	if ($system eq 'sno')
+	{
+		# A step back can lead to another generator ID's last tick, and then to the other timeline.
+		cmp_ok($falls, '<=', 2 * $back, '... rising in every session, but for the steps back');
+		is(
+			$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick::text, '') FROM sno_made"),
+			'01', '... which lead into the other timeline');
+	}
+	else
+	{
+		is($falls, 0, '... and strictly rising in every session');
+	}
+	like(
+		$node->safe_psql('postgres', "SELECT string_agg(DISTINCT state, ' ') FROM ${system}_errors"),
+		qr/^(?:58000)?$/, '... and there was no error but that the clock is behind');
+}
+
+$node->stop;
+done_testing();

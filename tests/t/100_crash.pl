@@ -1,0 +1,315 @@
+# A server that is killed, its postmaster or one backend, while many sessions ask for IDs: none comes
+# twice, in any system, over all its lives, and what happens to the first who asks afterwards is what
+# the documentation says.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedClock;
+use Ledger;
+use Postmaster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $second = 1_000_000_000;    # nanoseconds
+
+my ($node, $ledger);
+
+# Kills a process of this kind; of those that serve clients, one of the crowd's. It may have ended by
+# itself meanwhile, and then another has to be found.
+sub kill_one
+{
+	my ($kind) = @_;
+	for (1 .. 100)
+	{
+		my $pid = $node->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE backend_type = '$kind' AND application_name IN ('crowd', '') LIMIT 1");
+		return if $pid ne '' && kill('KILL', $pid) && $ledger->has_gone(2);
+	}
+	die "there is no $kind";
+}
+
+# What sessions complain of, other than that the server has gone.
+sub complaints
+{
+	my (@sessions) = @_;
+	my @errors = map { /(ERROR: .*)/g } map { $_->{error} } @sessions;
+	return join "\n", grep { !/parallel (?:transaction|worker)/ } @errors;
+}
+
+# one backend ------------------------------------------------------------------------------------------
+
+my $clock = FakedClock->new('backend', <<'END');
+restart_after_crash = on
+log_statement = none
+flakeid.horizon_lead = '20s'
+flakeid.max_clock_wait = '100ms'
+END
+$node   = $clock->node;
+$ledger = Ledger->new('backend');
+$clock->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+
+my $offset = 0;
+for my $victim ('client backend', 'background writer', 'client backend')
+{
+	$ledger->crowd($node, ways => [ 'single', 'batch', 'stream' ]);
+	$ledger->wait_until_given(0.5);
+	kill_one($victim);
+	is(complaints($ledger->dispersed), '', "when a $victim is killed it is the connection that ends");
+	my $state = state_of($node);
+	ok($state->{server} eq 'running', '... and the horizon is that of a server that goes on');
+
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	$ledger->crowd($node);
+	$node->poll_query_until('postgres', <<'SQL')
+SELECT count(*) = 4 FROM pg_stat_activity
+WHERE application_name = 'crowd' AND wait_event_type = 'Extension' AND state = 'active'
+SQL
+	  or die 'the sessions do not wait';
+	is($ledger->given, 0, '... then sessions wait, as the clock is behind the horizon') or next;
+	$offset += 20;
+	$clock->step($offset);
+	$ledger->wait_until_given(0.2);
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+	for my $session ($ledger->dispersed)
+	{
+		my ($system, $error) = @$session{ 'system', 'error' };
+		unlike($error, qr/ERROR: /, "... longer than max_clock_wait: $system->{name}");
+		cmp_ok(
+			(times_of($node, $system, @{ $session->{first} }))[0], '>=', horizon_of($state, $system, $state->{tick_tock}),
+			'... and get IDs that begin at the horizon');
+		is(timelines_of($node, $system, @{ $session->{first} }), '0', '... in the same timeline') if $system->{turns};
+	}
+}
+is($ledger->twice, '', 'no ID came twice when backends were killed');
+unlike(
+	slurp_file($node->logfile), qr/ERROR: |flakeid makes no IDs|clock stepped back/,
+	'... and nothing of it looked like a fault of the clock');
+$node->stop;
+
+# the postmaster, and the clock is set back ----------------------------------------------------------------
+
+my ($lead, $patience) = (0.5, 0.2);
+$clock = FakedClock->new('postmaster', <<"END");
+log_statement = none
+flakeid.horizon_lead = '${lead}s'
+flakeid.max_clock_wait = '${patience}s'
+END
+$node   = $clock->node;
+$ledger = Ledger->new('postmaster');
+my $postmaster = Postmaster->start($node, $clock->environment);
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $ahead = 0;    # of the real clock
+
+# What is promised to who asks at a moment and finds this state: whether it 'goes on', 'turns', 'waits'
+# or is 'refused'; from when on IDs are then; and in which timeline.
+sub promised
+{
+	my ($state, $system, $now) = @_;
+	my $bit = $state->{tick_tock};
+	my ($own, $other) = map { horizon_of($state, $system, $_) } $bit, 1 - $bit;
+	return ('goes on', $own, $bit) if $now > $own;
+	return ('waits', $own, $bit) if $now >= moment($state->{since}) && $own - $now <= $lead * $second;
+	return ('turns', $now - $system->{tick}, 1 - $bit) if $system->{turns} && $now > $other;
+	($own, $bit) = ($other, 1 - $bit) if $system->{turns} && $other < $own;
+	return ($own - $now <= $patience * $second ? 'waits' : 'refused', $own, $bit);
+}
+
+my %seen;
+my @working = @SYSTEMS;
+my $life = 0;
+for my $back (0, 60, 1, 3600, 60, 0, 3600, 1, 1, 60, 3600, 0, 60, 3600, 0, 1, 3600, 60, 1, 0)
+{
+	$life++;
+	$ledger->crowd($node, systems => \@working);
+	# Long enough for a step back by a second to come into the midst of it.
+	$ledger->wait_until_given($back == 1 ? 1.1 : 0.3);
+	$postmaster->kill9;
+	my $moment = time() + $ahead - $back;
+	is(complaints($ledger->dispersed), '', "life $life: the sessions end with the server");
+	my $state = state_of($node);
+
+	# The clock stands still at this moment until someone has to wait for it.
+	$clock->stand_still($moment);
+	$postmaster = Postmaster->start($node, $clock->environment);
+	my $now = int($moment * 1_000_000) * 1000;
+	my %promise = map { $_->{name} => [ promised($state, $_, $now) ] } @SYSTEMS;
+	@working = ();
+	for my $waits (0, 1)
+	{
+		for my $system (grep { $waits == ($promise{ $_->{name} }[0] eq 'waits') } @SYSTEMS)
+		{
+			my $name = $system->{name};
+			my ($kind, $from, $bit) = @{ $promise{$name} };
+			my $test = "life $life, $back s back: $name $kind";
+			$seen{"$name $kind"}++;
+			$clock->set($moment) if $waits;
+			my ($error, @ids) = $ledger->ask($node, $system, 10);
+			if ($kind eq 'refused')
+			{
+				is_behind($error, $system, ($from - $now) / $second, $test);
+				next;
+			}
+			push @working, $system;
+			is($error, '', $test) or next;
+			cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... with times from then on');
+			is(timelines_of($node, $system, @ids), $bit, '... in the timeline that is free') if $system->{turns};
+		}
+	}
+	if ($life % 2 || !@working)
+	{
+		# The clock is set right, and far enough ahead for a step back not to come to what was before.
+		$moment  = 7200 + until_of(state_of($node)) / $second;
+		@working = @SYSTEMS;
+	}
+	$clock->set($moment);
+	$ahead = $moment - time();
+	is($ledger->twice, '', '... and no ID came twice up to now');
+}
+note join ', ', map { "$_: $seen{$_}" } sort keys %seen;
+for my $system (@SYSTEMS)
+{
+	my @kinds = ('waits', 'refused', $system->{turns} ? 'turns' : ());
+	is((grep { !$seen{"$system->{name} $_"} } @kinds), 0, "$system->{name}: @kinds: it was all there");
+}
+$postmaster->stop;
+
+# stopped under load, two databases, prepared transactions -----------------------------------------------
+
+$node = PostgreSQL::Test::Cluster->new('restarted');
+$node->init;
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+restart_after_crash = on
+log_statement = none
+max_prepared_transactions = 10
+max_parallel_workers_per_gather = 2
+min_parallel_table_scan_size = 0
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+END
+$ledger = Ledger->new('restarted');
+my @databases = ('postgres', 'other');
+$postmaster = Postmaster->start($node);
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql($_, <<'SQL') for @databases;
+CREATE EXTENSION flakeid;
+CREATE TABLE source AS SELECT generate_series(1, 50000);
+SQL
+
+# As many sessions as there are systems, ways and databases.
+sub crowd
+{
+	$ledger->crowd($node, databases => \@databases, ways => [ 'single', 'batch', 'parallel' ]);
+	$ledger->wait_until_given(0.3);
+	return;
+}
+
+for my $mode ('fast', 'immediate', 'fast')
+{
+	crowd();
+	$postmaster->stop($mode);
+	is(complaints($ledger->dispersed), '', "a stop in mode $mode ends the sessions");
+	my $state = state_of($node);
+	ok($state->{server} eq 'stopped', '... and the horizon is exact');
+	$postmaster = Postmaster->start($node);
+	is(($ledger->ask($node, $_, 10))[0], '', "... so that $_->{name} goes on") for @SYSTEMS;
+}
+is($ledger->twice, '', 'no ID came twice in two databases over three stops');
+
+for my $i (0 .. $#SYSTEMS)
+{
+	my $system = $SYSTEMS[$i];
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE prepared_$system->{name} (id $system->{type} DEFAULT $system->{next} PRIMARY KEY, nr integer);
+BEGIN;
+INSERT INTO prepared_$system->{name} (nr) SELECT generate_series(1, 5000);
+PREPARE TRANSACTION '$system->{name}';
+SQL
+}
+for my $victim ('postmaster', 'parallel worker')
+{
+	crowd();
+	if ($victim eq 'postmaster')
+	{
+		$postmaster->kill9;
+		is(complaints($ledger->dispersed), '', 'when the postmaster is killed the sessions end');
+		$postmaster = Postmaster->start($node);
+	}
+	else
+	{
+		kill_one($victim);
+		is(complaints($ledger->dispersed), '', "when a $victim is killed the sessions end");
+		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	}
+}
+crowd();
+for my $system (@SYSTEMS)
+{
+	$node->safe_psql('postgres', "COMMIT PREPARED '$system->{name}'");
+	is(
+		$ledger->enter($node->safe_psql('postgres',
+			"COPY (SELECT '$system->{name}', id FROM prepared_$system->{name}) TO STDOUT")),
+		5000, "$system->{name}: a prepared transaction keeps its IDs over two crashes");
+}
+$postmaster->stop;
+$ledger->dispersed;
+is($ledger->twice, '', '... and no others are the same, in either database');
+
+# without shared_preload_libraries ---------------------------------------------------------------------------
+
+if ($node->pg_version < 17)
+{
+	note 'without shared_preload_libraries this server makes no IDs';
+	done_testing();
+	exit;
+}
+
+$node = PostgreSQL::Test::Cluster->new('segment');
+$node->init;
+$node->append_conf('postgresql.conf', <<'END');
+restart_after_crash = on
+log_statement = none
+END
+$ledger = Ledger->new('segment');
+$postmaster = Postmaster->start($node);
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql($_, 'CREATE EXTENSION flakeid') for @databases;
+for my $event ('kill a backend', 'stop immediate', 'kill the postmaster', 'stop fast', 'kill a backend')
+{
+	$ledger->crowd($node, databases => \@databases, ways => [ 'single', 'batch', 'stream' ]);
+	$ledger->wait_until_given(0.3);
+	if ($event eq 'kill a backend')
+	{
+		kill_one('client backend');
+		is(complaints($ledger->dispersed), '', "without preload: $event");
+		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	}
+	else
+	{
+		$event =~ /stop (\w+)/ ? $postmaster->stop($1) : $postmaster->kill9;
+		is(complaints($ledger->dispersed), '', "without preload: $event");
+		$postmaster = Postmaster->start($node);
+	}
+	is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @SYSTEMS;
+	is($ledger->twice, '', '... with no ID that was there before');
+}
+
+# The last session that leaves makes the horizon exact, as nothing tells the postmaster to.
+$ledger->ask($node, $_, 10) for @SYSTEMS;
+my $now = time();
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'")
+  or die 'sessions stay';
+cmp_ok(until_of(state_of($node)), '<', $now * $second, 'the last session that leaves makes the horizon exact');
+$postmaster->kill9;
+$postmaster = Postmaster->start($node);
+$ledger->ask($node, $_, 10) for @SYSTEMS;
+is($ledger->twice, '', '... also for a server that is killed then');
+$postmaster->stop;
+
+done_testing();

@@ -1,0 +1,459 @@
+# A server that is stopped and started: IDs go on where they were, whatever the clock did meanwhile, and
+# nothing is waited for that need not be.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedClock;
+use IPC::Run;
+use Ledger;
+use Postmaster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $second = 1_000_000_000;    # nanoseconds
+my ($node, $ledger, $clock);
+
+# A server with these settings whose clock is right at first.
+sub begin
+{
+	my ($name, $configuration) = @_;
+	$clock  = FakedClock->new($name, "restart_after_crash = on\n$configuration");
+	$node   = $clock->node;
+	$ledger = Ledger->new($name);
+	$clock->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return;
+}
+
+# Ten IDs of a system; dies where there are none.
+sub give
+{
+	my ($system) = @_;
+	my ($error, @ids) = $ledger->ask($node, $system, 10);
+	die "no $system->{name} IDs: $error" if $error ne '';
+	return @ids;
+}
+
+# Kills one of the server's processes: it begins shared memory anew.
+sub crash
+{
+	my $end_of_log = -s $node->logfile;
+	kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	return;
+}
+
+# within one tick --------------------------------------------------------------------------------------------
+
+begin('instant', "flakeid.max_clock_wait = '10s'\n");
+my $moment = int(time() + 1) + 0.5003;    # within a tick of any system
+$clock->stand_still($moment);
+give($_) for @SYSTEMS;
+$node->stop;
+my $state = state_of($node);
+ok($state->{server} eq 'stopped', 'a server that was stopped says so in its state file');
+for my $system (@SYSTEMS)
+{
+	my $tick = int($moment * $second / $system->{tick}) * $system->{tick};
+	is(horizon_of($state, $system, 0), $tick + 1, "... and the last $system->{name}'s tick, to the nanosecond");
+}
+
+$clock->start;
+my $session = session($node);
+for my $system (sort { $a->{tick} <=> $b->{tick} } @SYSTEMS)
+{
+	my $name = $system->{name};
+	$session->query_until(qr/asks/, "\\echo asks\nCOPY (SELECT '$name', $system->{next}) TO STDOUT;\n");
+	ok(
+		$node->poll_query_until('postgres',
+			"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND state = 'active'"),
+		"when it is started in the same tick the first $name waits for the next");
+	$moment += $system->{tick} / $second;
+	$clock->stand_still($moment);
+	my ($next) = $ledger->enter($session->query_safe(''));
+	cmp_ok(
+		(times_of($node, $system, $next))[0], '>=', horizon_of($state, $system, 0),
+		'... and comes after the last');
+}
+$session->quit;
+$node->stop;
+$moment += 0.004;
+$clock->stand_still($moment);
+$clock->start;
+is(($ledger->ask($node, $_, 10))[0], '', "when the clock is a tick further nothing is waited for: $_->{name}")
+  for @SYSTEMS;
+is($ledger->twice, '', 'no ID came twice');
+$clock->step(0);
+$node->stop;
+
+# the clock set back meanwhile ------------------------------------------------------------------------------------
+
+begin('set_back', '');
+give($_) for @SYSTEMS;
+$node->stop;
+for my $back (0.05, 10, 3600)
+{
+	# As if the server had been at rest for some hours.
+	my $rest = int(time() - 3 * 3600) * $second;
+	rewrite_state($node, sub {
+		my ($state) = @_;
+		$state->{$_} = instant($rest) for 'until', 'since', 'written';
+		$state->{tick_tock_until} = [ instant($rest), instant($rest) ];
+		$state->{tick_tock} = 0;
+	});
+	$clock->step(0);
+	$clock->start;
+	give($_) for @SYSTEMS;
+	$node->stop;
+
+	my $moment = until_of(state_of($node)) / $second;
+	for my $time ('once', 'twice')
+	{
+		$moment -= $back;
+		my $now = int($moment * 1_000_000) * 1000;
+		my $state = state_of($node);
+		my $bit = $state->{tick_tock};
+		$clock->stand_still($moment);
+		$clock->start;
+		for my $system (sort { !!$b->{turns} <=> !!$a->{turns} } @SYSTEMS)
+		{
+			my $test = "$system->{name}, the clock set back by $back s $time: ";
+			if ($system->{turns} && $time eq 'once')
+			{
+				my ($error, @ids) = $ledger->ask($node, $system, 10);
+				is($error, '', "${test}IDs go on at once") or next;
+				is(timelines_of($node, $system, @ids), 1 - $bit, '... in the other timeline');
+				cmp_ok((times_of($node, $system, @ids))[0], '>=', $now - $system->{tick}, '... with times of now');
+				next;
+			}
+			my $from = horizon_of($state, $system, $bit);
+			$clock->set($moment) if $back < 1;
+			my ($error, @ids) = $ledger->ask($node, $system, 10);
+			if ($back < 1)
+			{
+				is($error, '', "${test}IDs wait") or next;
+				cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... for the clock');
+			}
+			else
+			{
+				is_behind($error, $system, ($from - $now) / $second, "${test}there are none");
+			}
+		}
+		$node->stop;
+	}
+}
+is($ledger->twice, '', 'no ID came twice');
+
+# A server that was up while the clock was behind its last ID, and was asked nothing.
+my $ahead = int(time() + 3600) * $second;
+rewrite_state($node, sub {
+	my ($state) = @_;
+	$state->{$_} = instant($ahead) for 'until', 'since', 'written';
+	$state->{tick_tock_until} = [ instant($ahead), instant($ahead - 7200 * $second) ];
+	$state->{tick_tock} = 0;
+});
+$clock->step(0);
+$clock->start;
+$node->stop;
+$clock->start;
+for my $system (@SYSTEMS)
+{
+	my ($error, @ids) = $ledger->ask($node, $system, 10);
+	if ($system->{turns})
+	{
+		is($error, '', "stopped again meanwhile: $system->{name} goes on") or next;
+		is(timelines_of($node, $system, @ids), 1, '... in the other timeline');
+	}
+	else
+	{
+		like(
+			$error, qr/ERROR:  58000: the clock is 59 min behind/,
+			"stopped again meanwhile: there are no $system->{name} IDs");
+	}
+}
+$node->stop('immediate');
+
+# a year forward and back ------------------------------------------------------------------------------------------
+
+my $year = 365 * 86_400;
+begin('year', '');
+$clock->step($year + 600);
+give($_) for @SYSTEMS;
+$clock->step(0);
+$node->stop;
+$clock->start;
+for my $system (@SYSTEMS)
+{
+	my ($error, @ids) = $ledger->ask($node, $system, 10);
+	if ($system->{turns})
+	{
+		is($error, '', "after a year forward and back $system->{name} goes on") or next;
+		is(timelines_of($node, $system, @ids), 1, '... in the other timeline');
+	}
+	else
+	{
+		like(
+			$error, qr/ERROR:  58000: the clock is 365 days behind the last $system->{name} ID/,
+			"after a year forward and back there are no $system->{name} IDs");
+	}
+}
+$node->stop;
+$clock->step($year + 1200);
+$clock->start;
+is(($ledger->ask($node, $_, 10))[0], '', "... a year later there are: $_->{name}") for @SYSTEMS;
+is($ledger->twice, '', '... and no ID came twice');
+$clock->step(0);
+$node->stop('immediate');
+
+# nobody asks ------------------------------------------------------------------------------------------------------
+
+# What can be seen of the file from outside, and what it says.
+sub seen
+{
+	my @stat = stat state_path($node);
+	return join ' ', @stat[ 1, 9 ], state_text($node);
+}
+
+begin('idle', "flakeid.horizon_lead = '100ms'\n");
+is(error_of($node, "SELECT flake_min('2026-01-01'), sno_min('2026-01-01'), flake_next_batch(0)"), '', 'to read IDs');
+$node->stop;
+ok(!-e $node->data_dir . '/flakeid', '... and to stop leaves nothing in the data directory of who never made one');
+$clock->start;
+$node->stop;
+ok(!-e $node->data_dir . '/flakeid', '... nor does a second time');
+$clock->start;
+give($_) for @SYSTEMS;
+my $seen = seen();
+sleep 1;
+is(seen(), $seen, 'while nobody asks nothing is written');
+$node->stop;
+$clock->start;
+$node->safe_psql('postgres', 'SELECT 1');
+$seen = seen();
+sleep 0.5;
+$node->stop;
+is(seen(), $seen, '... nor when a server stops that was asked nothing');
+$seen = seen();
+$clock->start;
+$node->safe_psql('postgres', 'SELECT 1');
+is(seen(), $seen, '... nor when it starts');
+is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @SYSTEMS;
+isnt(seen(), $seen, '... with the horizon, then');
+is($ledger->twice, '', '... and no ID came twice');
+$node->stop;
+
+# A server for a single user is one, too.
+my $out    = '';
+my $script = join '', map { "SELECT '$_->{name}' AS system, $_->{next}::text AS id FROM generate_series(1, 10)\n" }
+  @SYSTEMS;
+IPC::Run::run(
+	[ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
+	'<', \$script, '>', \$out, '2>', '/dev/null');
+my @given = $out =~ /system = "(\w+)".*?id = "(\w+)"/gs;
+is(
+	$ledger->enter(join "\n", map { "$given[2 * $_]\t$given[2 * $_ + 1]" } 0 .. @given / 2 - 1),
+	10 * @SYSTEMS, 'in single-user mode there are IDs');
+ok(state_of($node)->{server} eq 'stopped', '... and an end in good order');
+$node->start;
+give($_) for @SYSTEMS;
+is($ledger->twice, '', '... and none comes twice');
+$node->stop;
+
+# other settings than before a crash -----------------------------------------------------------------------------------
+
+for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
+{
+	my ($before, $after) = @$leads;
+	begin("lead_${before}_$after", "flakeid.max_clock_wait = '0'\nflakeid.horizon_lead = '$before'\n");
+	$node->stop;
+	my $postmaster = Postmaster->start($node, $clock->environment);
+	give($_) for @SYSTEMS;
+	$postmaster->kill9;
+	my $state = state_of($node);
+	$node->append_conf('postgresql.conf', "flakeid.horizon_lead = '$after'\nflakeid.generator_ids = '16-17'");
+
+	# What is left to wait of the lead is little by the faked clock, which has not stepped back.
+	my $until = until_of($state) / $second;
+	my ($moment) = sort { $b <=> $a } $until - 0.3, moment($state->{since}) / $second + 0.001;
+	$clock->stand_still($moment);
+	$postmaster = Postmaster->start($node, $clock->environment);
+	for my $generators ('16-17', '40')
+	{
+		reload_with($node, generator_ids => $generators) if $generators eq '40';
+		for my $system (@SYSTEMS)
+		{
+			my $test =
+			  "horizon_lead was $before before a crash and is $after: $system->{name} of generators $generators";
+			$clock->set($moment);
+			my ($error, @ids) = $ledger->ask($node, $system, 10);
+			is($error, '', "$test waits for what it was") or next;
+			cmp_ok(
+				(times_of($node, $system, @ids))[0], '>=', horizon_of($state, $system, 0),
+				'... and begins above the horizon');
+		}
+	}
+	$clock->set($until + 30);
+	reload_with($node, generator_ids => '0-7');
+	give($_) for @SYSTEMS;
+	is($ledger->twice, '', '... and no ID comes twice when the old ones are back');
+	$postmaster->stop('immediate');
+}
+
+# down for too long ----------------------------------------------------------------------------------------------------
+
+begin('downtime', "flakeid.allowable_downtime = '1min'\n");
+$node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
+give($_) for @SYSTEMS;
+$node->stop;
+$clock->step(50);
+$clock->start;
+is(($ledger->ask($node, $_, 10))[0], '', "after a downtime that is allowed $_->{name} goes on") for @SYSTEMS;
+$clock->step(0);
+sleep 0.1;
+$node->stop;
+
+$clock->step(200);
+my $end_of_log = -s $node->logfile;
+$clock->start;
+my @sessions = map { session($node) } 1 .. 3;
+for my $system (@SYSTEMS)
+{
+	my $name = $system->{name};
+	for my $number (0 .. $#sessions)
+	{
+		for my $ask ($system->{next}, sprintf $system->{batch}, 10)
+		{
+			my $error = error_in($sessions[$number], "SELECT $ask");
+			like(
+				$error, qr/ERROR:  55000: no IDs are made, as the server was down for 2[01]\d\.\d s/,
+				"after a longer downtime $ask is refused in session $number");
+			like($error, qr/DETAIL:  flakeid\.allowable_downtime is 60\.0 s/, '... with the setting');
+			like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and what to do');
+		}
+	}
+	is(
+		$sessions[0]->query_safe("SELECT ${name}_timestamp(${name}_max('2026-01-01')) < '2026-01-02',"
+			  . " ${name}_decode(${name}_min('2026-01-01')) IS NOT NULL"),
+		't|t', "... while those of $name are decoded");
+}
+$node->wait_for_log(qr/LOG:  flakeid makes no IDs: no IDs are made, as the server was down for/, $end_of_log);
+pass('... and the log says so at start');
+
+my $ordinary = "SET SESSION AUTHORIZATION ordinary; ";
+like(
+	error_of($node, "${ordinary}SELECT flakeid_accept_clock()"), qr/ERROR:  42501: /,
+	'an ordinary user cannot accept the clock');
+like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... so that there are still no $_->{name} IDs") for @SYSTEMS;
+$node->stop;
+$clock->start;
+like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... nor after another restart: $_->{name}") for @SYSTEMS;
+$_->quit for @sessions;
+@sessions = map { session($node) } 1 .. 3;
+like(error_in($_, 'SELECT flake_next()'), qr/55000/, '... in any session') for @sessions;
+
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+$end_of_log = -s $node->logfile;
+is(error_of($node, 'SELECT flakeid_accept_clock()'), '', 'a superuser can');
+like(
+	slurp_file($node->logfile, $end_of_log), qr/LOG:  the clock was accepted by "\Q$superuser\E"/,
+	'... which is in the log with the name');
+for my $system (@SYSTEMS)
+{
+	is(error_in($_, "SELECT $system->{next}"), '', "... and $system->{name} IDs are made in sessions that were refused")
+	  for @sessions;
+	is(($ledger->ask($node, $system, 10))[0], '', '... and in others');
+}
+like(
+	error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  .*there is nothing to accept/,
+	'a second time there is nothing to accept');
+$_->quit for @sessions;
+is($ledger->twice, '', '... and no ID came twice');
+
+# The server has been up meanwhile.
+$clock->step(200 + 86_400);
+crash();
+is(($ledger->ask($node, $_, 10))[0], '', "a crash of a backend after a quiet day is no downtime: $_->{name}")
+  for @SYSTEMS;
+if ($node->pg_version >= 16)
+{
+	# An earlier postmaster notes down what the real clock shows.
+	$clock->step(200 + 2 * 86_400);
+	$node->stop;
+	$clock->start;
+	is(($ledger->ask($node, $_, 10))[0], '', "... nor is a quiet day before a stop: $_->{name}") for @SYSTEMS;
+}
+$node->stop;
+
+$node->append_conf('postgresql.conf', 'flakeid.allowable_downtime = 0');
+$clock->step(200 + 30 * 86_400);
+$clock->start;
+is(($ledger->ask($node, $_, 10))[0], '', "without the setting any downtime is allowed: $_->{name}")
+  for @SYSTEMS;
+is($ledger->twice, '', '... and no ID came twice');
+$clock->step(0);
+$node->stop('immediate');
+
+# the epoch moves ----------------------------------------------------------------------------------------------------------
+
+# The systems whose epoch is a setting, and the others.
+my ($flake) = grep { $_->{name} eq 'flake' } @SYSTEMS;
+my @others  = grep { $_->{name} ne 'flake' } @SYSTEMS;
+
+sub refused_for_epoch
+{
+	my ($epoch, $earliest, $test) = @_;
+	my ($error) = $ledger->ask($node, $flake, 10);
+	like($error, qr/ERROR:  55000: flake IDs that count from \Q$epoch\E would repeat earlier ones/, $test);
+	like($error, qr/DETAIL:  IDs were made that count from \Q$earliest\E\./, '... and the error says from when they did');
+	is(($ledger->ask($node, $_, 10))[0], '', "... while $_->{name} goes on") for @others;
+	return;
+}
+
+# One generator ID, so that sessions meet in it.
+begin('epoch', "flakeid.epoch = '2020-01-01'\nflakeid.generator_ids = '3'\n");
+my ($unix, $e2020, $e2023) = map { "$_-01-01 00:00:00+00" } 1970, 2020, 2023;
+$session = session($node);
+my $make = "COPY (SELECT 'flake', flake_next_batch(10)) TO STDOUT";
+$ledger->enter($session->query_safe($make));
+give($_) for @SYSTEMS;
+reload_with($node, epoch => '2023-01-01');
+refused_for_epoch($e2023, $e2020, 'an epoch that moves later is refused at once');
+like(error_in($session, $make), qr/55000/, '... in a session that has made some too');
+$node->restart;
+refused_for_epoch($e2023, $e2020, '... and after a restart');
+reload_with($node, epoch => '2020-01-01');
+is(($ledger->ask($node, $flake, 10))[0], '', 'moved back, flake goes on');
+is($ledger->twice, '', '... and no ID came twice');
+
+# A statement that is under way keeps its settings to the end.
+$session->quit;
+$ledger->crowd($node, ways => ['stream'], systems => [$flake]);
+$ledger->wait_until_given(0.1);
+reload_with($node, epoch => 'unix');
+is(($ledger->ask($node, $flake, 10))[0], '', 'an epoch that moves earlier lets flake go on');
+sleep 0.3;
+cmp_ok(
+	until_of(state_of($node)), '<', (time() + 10) * $second,
+	'... and the horizon where it was, though a statement goes on by the other epoch');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+$ledger->dispersed;
+is(($ledger->ask($node, $flake, 10))[0], '', '... and flake goes on after that');
+crash();
+sleep 2;
+is(($ledger->ask($node, $_, 10))[0], '', "... and so does $_->{name} after a crash") for @SYSTEMS;
+reload_with($node, epoch => '2020-01-01');
+refused_for_epoch($e2020, $unix, '... but back again is refused');
+$node->restart;
+refused_for_epoch($e2020, $unix, '... after a restart too');
+reload_with($node, epoch => 'unix');
+is(($ledger->ask($node, $flake, 10))[0], '', '... until it is as it was last');
+is($ledger->twice, '', '... and no ID came twice');
+$node->stop;
+
+done_testing();

@@ -1,0 +1,490 @@
+# The state file: what it says, what happens where it is not what the server wrote, and where it cannot be
+# written. Without a good one there are no IDs.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Ledger;
+use Postmaster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $second = 1_000_000_000;    # nanoseconds
+my ($node, $ledger, $text);
+
+# A server with these settings, and a function that says what asking each system for an ID comes to: the
+# SQLSTATE and message of the error, or 00000 and the ID. It writes nothing.
+sub begin
+{
+	my ($name, $configuration) = @_;
+	$node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf(
+		'postgresql.conf', "shared_preload_libraries = 'flakeid'\nlog_statement = none\n$configuration");
+	$node->start;
+	$ledger = Ledger->new($name);
+	my $asks = join ', ', map { ("'$_->{next}'", "'" . sprintf($_->{batch}, 1) . "'") } @SYSTEMS;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE EXTENSION flakeid;
+CREATE FUNCTION answers() RETURNS SETOF text LANGUAGE plpgsql AS \$\$
+DECLARE
+	ask text;
+	id text;
+BEGIN
+	FOREACH ask IN ARRAY ARRAY[$asks] LOOP
+		BEGIN
+			EXECUTE 'SELECT ' || ask INTO id;
+			RETURN NEXT '00000 ' || ask || ' gave ' || id;
+		EXCEPTION WHEN OTHERS THEN
+			RETURN NEXT SQLSTATE || ' ' || SQLERRM;
+		END;
+	END LOOP;
+END
+\$\$;
+SQL
+	return;
+}
+
+my $asks = 2 * @SYSTEMS;
+
+# What a session is told, by one system after the other; what it is given is entered.
+sub answers_in
+{
+	my ($session) = @_;
+	my $answers = $session->query_safe('SELECT * FROM answers()');
+	my @given = $answers =~ /^00000 (\w+?)_next.* gave (.*)/mg;
+	$ledger->enter(join "\n", map { "$given[2 * $_]\t$given[2 * $_ + 1]" } 0 .. @given / 2 - 1);
+	return split /\n/, $answers;
+}
+
+# The same where it should be the same everywhere.
+sub answer_in
+{
+	my ($session) = @_;
+	my %answers = map { $_ => 1 } answers_in($session);
+	return join "\n", sort keys %answers;
+}
+
+# Asks every system and enters what it gives; dies where that is nothing.
+sub give
+{
+	for my $system (@SYSTEMS)
+	{
+		my ($error, @ids) = $ledger->ask($node, $system, 10);
+		die "no $system->{name} IDs: $error" if $error ne '';
+	}
+	return;
+}
+
+# what it says ---------------------------------------------------------------------------------------------------
+
+begin('state', "flakeid.horizon_lead = '3s'\n");
+my $begin = int(time() * 1_000_000) * 1000;
+give();
+my $end   = int(time() * 1_000_000 + 1) * 1000;
+my $path  = state_path($node);
+my $state = state_of($node);
+is(sprintf('%o', (stat $path)[2] & 07777), '600', 'the state file is for the server alone');
+is(sprintf('%o', (stat $node->data_dir . '/flakeid')[2] & 07777), '700', '... and so is its directory');
+is(
+	join(' ', sort keys %$state),
+	'epochs flakeid_state server since system_identifier tick_tock tick_tock_until until written',
+	'it says what is documented');
+is($state->{flakeid_state}, 1, '... in which version');
+my $identifier = $node->safe_psql('postgres', 'SELECT system_identifier FROM pg_control_system()');
+is($state->{system_identifier}, $identifier, '... of which cluster');
+my $written = moment($state->{written});
+ok($written >= $begin && $written <= $end, '... when it was written');
+my $first = moment($state->{until});
+ok($first > $begin + 2 * $second && $first <= $end + 3 * $second, '... until when there may be IDs: for the lead');
+my $since = moment($state->{since});
+ok($since >= $begin && $since <= $written, '... what the clock has shown since');
+is($state->{tick_tock}, 0, '... in which timeline those are that have two');
+is(moment($state->{tick_tock_until}[0]), $first, '... until when in that');
+cmp_ok(moment($state->{tick_tock_until}[1]), '<=', $end, '... and in the other');
+is($state->{epochs}{flake}, '1970-01-01T00:00:00.000000000Z', '... from when on flake counts');
+is(
+	join(' ', sort keys %{ $state->{epochs} }), join(' ', sort map { $_->{name} } @SYSTEMS),
+	'... and every system that was asked');
+ok($state->{server} eq 'running', '... and that the server goes on');
+my @lines = split /\n/, state_text($node);
+ok((grep { /^  "until": "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z",$/ } @lines) == 1, 'a person can read it');
+ok(!(grep { length > 80 } @lines), '... on any screen');
+my $length = length state_text($node);
+$node->stop;
+$state = state_of($node);
+ok($state->{server} eq 'stopped', 'after a stop it says so');
+is(length state_text($node), $length, '... in as many characters, lest a backup cut it');
+cmp_ok(until_of($state), '<', $end, '... and has the last ID\'s time');
+
+# not what was written -----------------------------------------------------------------------------------------------
+
+# The file is read when the first asks, and again as long as it is no good. So a server that once
+# refused can be given one bad file after the other.
+my $good = state_text($node);
+my ($document) = $good =~ /\A(.*\n)crc32 /s;
+put_state($node, '');
+$node->start;
+my $session = session($node);
+
+my $damaged = qr/\AXX001 state file "\Q$path\E" is damaged\z/;
+my @wrong;
+for my $length (0 .. length($good) - 1)
+{
+	put_state($node, substr $good, 0, $length);
+	my $answer = answer_in($session);
+	push @wrong, "$length: $answer" unless $answer =~ $damaged;
+}
+is(join("\n", @wrong), '', 'cut off anywhere it is damaged: no IDs of any system');
+
+@wrong = ();
+my $flips = 0;
+for my $place (0 .. length($good) - 1)
+{
+	my $all = $place < 24 || $place >= length($good) - 24;
+	for my $bit ($all ? 0 .. 7 : $place % 8)
+	{
+		my $bad = $good;
+		substr($bad, $place, 1) = chr(ord(substr $bad, $place, 1) ^ 1 << $bit);
+		put_state($node, $bad);
+		my $answer = answer_in($session);
+		push @wrong, "$place, $bit: $answer" unless $answer =~ $damaged;
+		$flips++;
+	}
+}
+is(join("\n", @wrong), '', "with any bit flipped of $flips it is damaged: no IDs of any system");
+
+# Documents with the right checksum.
+sub with
+{
+	my ($from, $to) = @_;
+	my $other = $document;
+	$other =~ s/$from/$to/ or die "no $from in $document";
+	return checksummed($other);
+}
+
+my %damaged = (
+	'something after it'         => $good . "\n",
+	'something before it'        => "\n$good",
+	'twice'                      => $good . $good,
+	'line ends of another system' => $good =~ s/\n/\r\n/gr,
+	'a checksum in upper case'   => $good =~ s/(?<=crc32 )([0-9a-f]{8})/\U$1/r =~ s/(?<=crc32 )(\d{8})$/0x$1/mr,
+	'no document'                => checksummed(''),
+	'no object'                  => checksummed("[]\n"),
+	'two objects'                => checksummed($document . $document),
+	'an earlier version'         => with(qr/"flakeid_state": 1/, '"flakeid_state": 0'),
+	'no version'                 => with(qr/"flakeid_state": 1,\s*/, ''),
+	'an unknown field'           => with(qr/"until"/, '"unknown": 1, "until"'),
+	'no horizon'                 => with(qr/"until": "[^"]*",\s*/, ''),
+	'one timeline'               => with(qr/("tick_tock_until": \[)\s*"[^"]*",/, '"tick_tock_until": ['),
+	'a third timeline'           => with(qr/"tick_tock": 0/, '"tick_tock": 2'),
+	'a time before 1970'         => with(qr/"until": "[^"]*"/, '"until": "1969-12-31T23:59:59Z"'),
+	'a time after 2554'          => with(qr/"until": "[^"]*"/, '"until": "2555-01-01T00:00:00Z"'),
+	'no time'                    => with(qr/"until": "[^"]*"/, '"until": "yesterday"'),
+	'an unknown system'          => with(qr/"flake":/, '"snowball":'),
+	'a word for a number'        => with(qr/"flakeid_state": 1/, '"flakeid_state": "one"'),
+);
+for my $what (sort keys %damaged)
+{
+	put_state($node, $damaged{$what});
+	like(answer_in($session), $damaged, "$what: damaged");
+}
+put_state($node, $damaged{'no horizon'});
+like(
+	error_in($session, 'SELECT flake_next()'),
+	qr/DETAIL:  Its contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
+	'... with what is wrong, and what to do');
+
+my $newer = with(qr/"flakeid_state": 1/, '"flakeid_state": 2');
+my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
+my $directory = $node->data_dir . '/flakeid';
+
+# Makes something else of the file, or of its directory; what is said then; and what undoes it beyond
+# putting another file in its place.
+my $name  = qr/state file "\Q$path\E"/;
+my %other = (
+	'of a later version' => [
+		sub { put_state($node, $newer) }, '55000', qr/$name has version 2, which this flakeid cannot read/
+	],
+	'of another cluster' => [ sub { put_state($node, $foreign) }, '55000', qr/$name is from a different cluster/ ],
+	'empty'              => [ sub { put_state($node, '') }, 'XX001', qr/$name is damaged/ ],
+	'missing'            => [ sub { unlink $path }, '58P01', qr/$name is missing/ ],
+	'a link to nowhere' => [
+		sub { unlink $path; symlink 'nowhere', $path }, '58P01', qr/$name is missing/
+	],
+	'a directory' => [
+		sub { unlink $path; mkdir $path }, '58030', qr/could not read $name: Is a directory/,
+		sub { rmdir $path }
+	],
+	'unreadable' => [
+		sub { put_state($node, $good); chmod 0, $path }, '42501', qr/could not read $name: Permission denied/
+	],
+	'in an unreadable directory' => [
+		sub { put_state($node, $good); chmod 0, $directory }, '42501', qr/could not read $name: Permission denied/,
+		sub { chmod 0700, $directory }
+	],
+	'in a directory that is a file' => [
+		sub { rename $directory, "$directory.aside"; append_to_file($directory, '') },
+		'58030', qr/could not read $name: Not a directory/,
+		sub { unlink $directory; rename "$directory.aside", $directory }
+	],
+);
+for my $what (sort keys %other)
+{
+	my ($make, $code, $message, $undo) = @{ $other{$what} };
+	$make->();
+	like(answer_in($session), qr/\A$code $message/, "$what: no IDs of any system, and the error says why");
+	$undo->() if $undo;
+	put_state($node, '');
+	like(answer_in($session), $damaged, '... and what was there before does not help');
+}
+put_state($node, $foreign);
+like(
+	error_in($session, 'SELECT sno_next()'),
+	qr/DETAIL:  It has the system identifier 4711, where this server's is $state->{system_identifier}\./,
+	'another cluster\'s is named');
+is(
+	$session->query_safe("SELECT flake_timestamp(flake_min('2026-01-01')) = '2026-01-01',"
+		  . " (sno_decode(sno_min('2026-01-01'))).meta"),
+	't|0', 'meanwhile IDs are decoded');
+
+put_state($node, $good);
+is((grep { /^00000/ } answers_in($session)), $asks, 'put right, IDs go on without a restart');
+give();
+is($ledger->twice, '', '... and none comes twice');
+
+# Once read, it is not read again.
+put_state($node, '');
+sleep 3.5;
+give();
+ok(state_of($node)->{server} eq 'running', 'while the server goes on it needs no file, and writes it anew');
+$session->quit;
+
+# Trouble is in the log at start.
+for my $what ('of a later version', 'missing', 'a directory', 'unreadable', 'of another cluster')
+{
+	my ($make, $code, $message, $undo) = @{ $other{$what} };
+	$node->stop;
+	$good = state_text($node);
+	$make->();
+	my $end_of_log = -s $node->logfile;
+	$node->start;
+	ok(
+		$node->wait_for_log(qr/LOG:  flakeid makes no IDs: $message/, $end_of_log),
+		"$what at start: it is in the log");
+	$undo->() if $undo;
+	put_state($node, $good);
+	give();
+}
+is($ledger->twice, '', '... and when it is put right no ID comes twice');
+
+# accepted ---------------------------------------------------------------------------------------------------------
+
+for my $what ('missing', 'empty', 'of another cluster')
+{
+	my ($make, $code, $message, $undo) = @{ $other{$what} };
+	$node->stop;
+	# The other cluster's IDs go up to a moment from now.
+	my $begin = int(time() * 1000) * 1_000_000;
+	my $ahead = $begin + 2 * $second;
+	rewrite_state($node, sub {
+		my ($state) = @_;
+		$state->{system_identifier} = '4711';
+		$state->{until} = instant($ahead);
+		$state->{tick_tock_until} = [ instant($ahead), instant($ahead) ];
+	});
+	$foreign = state_text($node);
+	$make->();
+	$node->start;
+	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "$what: no $_->{name}") for @SYSTEMS;
+	is(error_of($node, 'SELECT flakeid_accept_clock()'), '', '... which a superuser can accept');
+	is(state_of($node)->{system_identifier}, $identifier, '... and has a state file of this cluster');
+	for my $system (@SYSTEMS)
+	{
+		my ($error, @ids) = $ledger->ask($node, $system, 10);
+		is($error, '', "... and $system->{name} begins") or next;
+		cmp_ok(
+			(times_of($node, $system, @ids))[0], '>=', $what eq 'of another cluster' ? $ahead : $begin - $system->{tick},
+			'... after all that is known');
+	}
+	like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  .*there is nothing to accept/, '... once');
+}
+for my $what ('of a later version', 'a directory', 'unreadable')
+{
+	my ($make, $code, $message, $undo) = @{ $other{$what} };
+	$node->stop;
+	$good = state_text($node);
+	$make->();
+	$node->start;
+	like(
+		error_of($node, 'SELECT flakeid_accept_clock()'), qr/ERROR:  $code: $message/,
+		"$what: that cannot be accepted, for the reason why there are no IDs");
+	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "... and there is no $_->{name}") for @SYSTEMS;
+	$undo->() if $undo;
+	put_state($node, $good);
+	give();
+}
+is($ledger->twice, '', '... and no ID comes twice');
+$node->stop;
+
+# cannot be written ----------------------------------------------------------------------------------------------------
+
+begin('full', "flakeid.horizon_lead = '200ms'\n");
+($path, $directory) = (state_path($node), $node->data_dir . '/flakeid');
+give();
+$session = session($node);
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+
+my %unwritable = (
+	'a directory that is read-only' => [
+		sub { chmod 0500, $directory }, '42501', qr/could not create state file "\Q$path\E": Permission denied/,
+		sub { chmod 0700, $directory }
+	],
+	# In a directory that is writable what is left of a file that could not be written is removed.
+	'a full disk' => [
+		sub { symlink '/dev/full', "$path.new"; chmod 0500, $directory },
+		'53100', qr/could not write state file "\Q$path\E": No space left on device/,
+		sub { chmod 0700, $directory; unlink "$path.new" }
+	],
+	'something else in its place' => [
+		sub { mkdir "$path.new" }, '58030', qr/could not create state file "\Q$path\E": Is a directory/,
+		sub { rmdir "$path.new" }
+	],
+	'a limit to the size of files' => [
+		sub { limit(100) }, '58030', qr/could not write state file "\Q$path\E": File too large/,
+		sub { limit('unlimited') }
+	],
+);
+
+# How large the files may be that the session writes.
+sub limit
+{
+	my ($bytes) = @_;
+	return system('prlimit', '--pid', $pid, "--fsize=$bytes:") == 0 || die 'no prlimit';
+}
+
+delete $unwritable{'a full disk'} unless -c '/dev/full';
+delete $unwritable{'a limit to the size of files'} if system('prlimit --pid $$ >/dev/null 2>&1') != 0;
+for my $what (sort keys %unwritable)
+{
+	my ($make, $code, $message, $undo) = @{ $unwritable{$what} };
+	$text = state_text($node);
+	my $until = until_of(state_of($node));
+	$make->();
+	my $last = time() + 0.6;
+	my (@answers, %made);
+	while (time() < $last)
+	{
+		@answers = answers_in($session);
+		/^00000 (\w+?)_next.* gave (.*)/ && push @{ $made{$1} }, $2 for @answers;
+	}
+	is(
+		(grep { /^$code $message/ } @answers), $asks,
+		"$what: when the gate is met there are no IDs of any system, and the error says why")
+	  or diag(join "\n", @answers);
+	is(state_text($node), $text, '... and the file is the old one');
+	$undo->();
+	for my $system (grep { $made{ $_->{name} } } @SYSTEMS)
+	{
+		cmp_ok(
+			(times_of($node, $system, @{ $made{ $system->{name} } }))[1], '<', $until,
+			"... and what there was of $system->{name} is not beyond it");
+	}
+	is((grep { /^00000/ } answers_in($session)), $asks, 'that mended, there are IDs again');
+	isnt(state_text($node), $text, '... and the file is a new one');
+	ok(!-e "$path.new", '... with nothing left over');
+}
+is($ledger->twice, '', '... and no ID came twice');
+$session->quit;
+
+# A stop that cannot write leaves the horizon where it was.
+chmod 0500, $directory;
+my $end_of_log = -s $node->logfile;
+$node->stop;
+chmod 0700, $directory;
+like(
+	slurp_file($node->logfile, $end_of_log),
+	qr/LOG:  flakeid could not write its last horizon: could not create state file "\Q$path\E": Permission denied/,
+	'a stop that cannot write the state says so in the log');
+ok(state_of($node)->{server} eq 'running', '... and the horizon is as after a crash');
+$node->start;
+give();
+is($ledger->twice, '', '... with no ID twice');
+
+# left over ----------------------------------------------------------------------------------------------------
+
+$node->stop;
+append_to_file("$path.new", substr $good, 0, 100);
+$node->start;
+sleep 0.3;
+give();
+ok(!-e "$path.new", 'a new state file that was left half written is written over');
+$node->stop;
+
+begin('left_over', '');
+my $new = $node->data_dir . '/flakeid.new';
+append_to_file($new, '');
+$path = state_path($node);
+like(
+	error_of($node, "SELECT $_->{next}"),
+	qr/ERROR:  58030: could not create the directory of state file "\Q$path\E": File exists/,
+	"where the first state cannot be written there is no $_->{name}")
+  for @SYSTEMS;
+ok(!-e $node->data_dir . '/flakeid', '... nor a state');
+unlink $new;
+mkdir $new;
+append_to_file("$new/state.new", 'half of');
+append_to_file("$new/state", 'what was to be');
+give();
+ok(!-e $new, '... and a directory is used that had not come into being yet');
+is(state_of($node)->{flakeid_state}, 1, '... with a good file');
+give();
+$node->stop;
+
+# where it is ----------------------------------------------------------------------------------------------------
+
+# The same data directory by a name that is no UTF-8.
+my $link = PostgreSQL::Test::Utils::tempdir('name') . "/d\xe9ta";
+symlink $node->data_dir, $link or die "could not make a link: $!";
+$text = state_text($node);
+system_or_bail('pg_ctl', '-w', '-D', $link, '-l', $node->logfile, 'start');
+$node->_update_pid(1);
+give();
+isnt(state_text($node), $text, 'in a data directory whose name is no UTF-8 the state file is where it is ever');
+$node->stop;
+ok(state_of($node)->{server} eq 'stopped', '... to the end');
+
+# killed while it is written -------------------------------------------------------------------------------------
+
+begin('killed', "restart_after_crash = on\nflakeid.horizon_lead = '1ms'\n");
+# What is written is there under another name until it is whole: so it shows what a crash came in the midst
+# of. There are ten crashes, and then as many as it takes for that to be seen.
+my ($crashes, $whole, $midst) = (0, 0, 0);
+while ($crashes < 10 || $midst < 2 && $crashes < 50)
+{
+	$ledger->crowd($node);
+	$ledger->wait_until_given(0.2 + rand 0.05);
+	my $gone = 0;
+	until ($gone)
+	{
+		my $pid = $node->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE application_name = 'crowd' ORDER BY random() LIMIT 1");
+		$gone = kill('KILL', $pid) && $ledger->has_gone(2);
+	}
+	$ledger->dispersed;
+	$crashes++;
+	$whole++ if state_of($node)->{flakeid_state} == 1;
+	$midst++ if -e state_path($node) . '.new';
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+}
+is($whole, $crashes, 'after every crash of many the state file is whole');
+cmp_ok($midst, '>=', 2, '... also where it was being written');
+give();
+is($ledger->twice, '', '... and no ID came twice');
+$node->stop;
+
+done_testing();

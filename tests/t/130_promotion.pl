@@ -1,0 +1,249 @@
+# A standby that is promoted, with its clock behind the primary's or in step with it, makes no ID that the
+# primary has made as far as it has heard of it: also when it is restarted or crashes before anyone asks,
+# and when the primary's clock was set back.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedNode;
+use Postmaster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my @systems = ('flake', 'sno');
+
+# The standbys' clock is the real one; the primary's is ahead by this many seconds.
+my $ahead = 60;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+flakeid.max_clock_wait = '100ms'
+flakeid.generator_ids = '3'
+shared_buffers = '16MB'
+autovacuum = off
+# Its own worker is not needed, and might see the real clock.
+max_worker_processes = 0
+END
+my $clock = FakedNode->new($primary);
+$clock->step(-7200);
+$clock->start;
+$primary->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION flakeid;
+CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
+CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
+SQL
+$primary->backup('young');
+ok(!-e $primary->backup_dir . '/young/flakeid', 'where no ID was made yet a backup has no state file');
+
+# Two hours before the rest, so that sno's other timeline is free for a step back.
+$primary->safe_psql('postgres', 'INSERT INTO flakes DEFAULT VALUES; INSERT INTO snos DEFAULT VALUES');
+$clock->step($ahead);
+
+# What is asked of the primary.
+sub make
+{
+	my (@of) = @_;
+	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @of ? @of : @systems;
+	return;
+}
+
+# A standby of the primary that has caught up, and its clock.
+my %postmaster;
+sub standby
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init_from_backup($primary, 'young', has_streaming => 1);
+	$node->append_conf('postgresql.conf', 'max_worker_processes = 8');
+	my $clock = FakedNode->new($node);
+	start($clock);
+	$primary->wait_for_catchup($node);
+	return ($node, $clock);
+}
+
+# Starts a server so that it can be killed.
+sub start
+{
+	my ($clock) = @_;
+	$postmaster{ $clock->node->name } = Postmaster->start($clock->node, $clock->environment);
+	return;
+}
+
+# It is killed as a whole, and started again.
+sub crash
+{
+	my ($clock) = @_;
+	$postmaster{ $clock->node->name }->kill9;
+	start($clock);
+	return;
+}
+
+# Promotes it; returns when its worker has written the state file, which it had not had before.
+sub promote
+{
+	my ($node) = @_;
+	die 'there is a state file already' if -e state_path($node);
+	$node->promote;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (-e state_path($node))
+	{
+		die 'the worker has written nothing' if time() > $until;
+		sleep 0.05;
+	}
+	return;
+}
+
+# What a request for IDs ends in, and how long it took. It doesn't wait for a clock that is far behind.
+sub asked
+{
+	my ($node, $system) = @_;
+	my $begin = time();
+	my $error = error_of($node, "SET statement_timeout TO '3s'; INSERT INTO ${system}s SELECT FROM generate_series(1, 100)");
+	return ($error, time() - $begin);
+}
+
+# A promoted server whose clock is behind makes no IDs until it has caught up. Its tables have those of the
+# primary, and are keyed by them.
+sub makes_none_again
+{
+	my ($node, $clock, $what) = @_;
+	my $behind = qr/ERROR:  58000: the clock is [\d.]+ (?:s|ms|min) behind the last/;
+	for my $system (@systems)
+	{
+		my ($error, $took) = asked($node, $system);
+		like($error, qr/$behind $system ID/, "$what, with its clock behind: no $system IDs");
+		cmp_ok($took, '<', 2, '... at once');
+	}
+	for my $system (@systems)
+	{
+		my ($count, @moments) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT count(*), extract(epoch FROM min(at)), extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY at)),
+	extract(epoch FROM max(at))
+FROM (SELECT ${system}_timestamp(id) AS at FROM ${system}s) AS made WHERE at > (SELECT min(${system}_timestamp(id)) FROM ${system}s) + interval '10 min'
+SQL
+		cmp_ok($count, '>', 1000, "... it has $system IDs of the primary");
+		for my $moment (@moments)
+		{
+			$clock->stand_still($moment);
+			my ($error) = asked($node, $system);
+			like($error, $behind, '... and at the very moment when they were made it makes none');
+		}
+	}
+	$clock->step($ahead + 2);
+	for my $system (@systems)
+	{
+		my ($error) = asked($node, $system);
+		is($error, '', "... when its clock has caught up $system IDs go on");
+		is(
+			$node->safe_psql('postgres', "SELECT abs(extract(epoch FROM ${system}_timestamp(${system}_next()) - clock_timestamp())) < 1"),
+			't', '... with the present time');
+	}
+	$postmaster{ $node->name }->stop('fast');
+	return;
+}
+
+# behind -------------------------------------------------------------------------------------------------
+
+make();
+my ($standby, $standby_clock) = standby('behind');
+my %made_by = (
+	'flake_next()'            => 'flake_next',
+	'flake_next_batch(3)'     => 'flake_next',
+	'sno_next()'              => 'sno_next',
+	'sno_next_batch(3)'       => 'sno_next',
+	'flakeid_accept_clock()'  => 'flakeid_accept_clock',
+);
+like(
+	error_of($standby, "SELECT $_"), qr/ERROR:  25006: cannot execute $made_by{$_}\(\) during recovery/,
+	"on a standby $_ is an error")
+  for sort keys %made_by;
+is(
+	$standby->safe_psql('postgres', 'SELECT (SELECT count(*) FROM pg_stat_flakeid), (SELECT count(*) FROM flakeid_snapshot()),'
+		  . ' pg_stat_reset_flakeid()'),
+	'0|0|', '... and it has no statistics, nor an error for who asks for them');
+ok(!-e $standby->data_dir . '/flakeid', '... nor has it a state file where its primary had none');
+
+make();
+$primary->wait_for_catchup($standby);
+my $last = $standby->safe_psql('postgres', 'SELECT extract(epoch FROM flake_timestamp(max(id))) FROM flakes');
+promote($standby);
+my $state = state_of($standby);
+cmp_ok(until_of($state), '>', $last * 1_000_000_000, 'promoted it writes down what it has seen');
+makes_none_again($standby, $standby_clock, 'a standby that is promoted');
+
+# restarted before anyone asked ----------------------------------------------------------------------------
+
+($standby, $standby_clock) = standby('restarted');
+make();
+$primary->wait_for_catchup($standby);
+promote($standby);
+$postmaster{restarted}->stop('fast');
+start($standby_clock);
+crash($standby_clock);
+makes_none_again($standby, $standby_clock, 'a standby that is promoted, restarted, and crashes before anyone asked');
+
+# Its worker, which looks once a second, may not have seen yet that recovery is over.
+($standby, $standby_clock) = standby('crashed');
+make();
+$primary->wait_for_catchup($standby);
+$standby->promote;
+crash($standby_clock);
+makes_none_again($standby, $standby_clock, 'a standby that crashes right after it was promoted');
+
+# in step ----------------------------------------------------------------------------------------------
+
+($standby, $standby_clock) = standby('in_step');
+$standby_clock->step($ahead);
+make();
+$primary->wait_for_catchup($standby);
+promote($standby);
+for my $system (@systems)
+{
+	my ($error, $took) = asked($standby, $system);
+	is($error, '', "a standby whose clock is in step makes $system IDs when it is promoted");
+	cmp_ok($took, '<', 1, '... without a wait');
+}
+is(
+	$standby->safe_psql('postgres', 'SELECT sum(clock_steps_back), sum(tick_tocks) FROM pg_stat_flakeid'), '0|0',
+	'... and sees no step of the clock');
+$postmaster{in_step}->stop('fast');
+
+# the primary's clock is set back --------------------------------------------------------------------------
+
+# A standby sees the time from before, and the one from after. This one of them is promoted, one is
+# started as a server of its own after it was stopped, and one crashes while it is a standby.
+my @standbys = map { [ standby($_) ] } 'seen', 'stopped', 'crashed_standby';
+make();
+$primary->wait_for_catchup($_->[0]) for @standbys;
+sleep 2.5;
+$_->[0]->safe_psql('postgres', 'CHECKPOINT') for $standbys[2];
+$clock->step($ahead - 3600);
+make('sno');
+like(error_of($primary, 'SELECT count(flake_next()) FROM generate_series(1, 50000)'), qr/58000: the clock is (?:59|60) min behind/,
+	'the primary\'s clock is set back by an hour');
+$primary->safe_psql('postgres', 'CHECKPOINT');
+$standbys[2][0]->safe_psql('postgres', 'CHECKPOINT');
+crash($standbys[2][1]);
+make('sno');
+$primary->wait_for_catchup($_->[0]) for @standbys;
+sleep 2.5;
+
+$postmaster{stopped}->stop('fast');
+unlink $standbys[1][0]->data_dir . '/standby.signal' or die 'no standby.signal';
+start($standbys[1][1]);
+makes_none_again(@{ $standbys[1] }, 'a standby that was stopped and is started as a server of its own');
+
+promote($standbys[0][0]);
+makes_none_again(@{ $standbys[0] }, 'a standby whose primary\'s clock was set back before it is promoted');
+
+promote($standbys[2][0]);
+makes_none_again(@{ $standbys[2] }, 'a standby that has crashed since its primary\'s clock was set back');
+
+$primary->stop;
+done_testing();

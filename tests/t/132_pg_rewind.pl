@@ -1,0 +1,112 @@
+# An old primary that pg_rewind makes a standby of the new one takes over its horizon: promoted again, with
+# its clock behind, it makes none of the new one's IDs again.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedNode;
+use File::Copy qw(copy);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+
+my @systems = ('flake', 'sno');
+chomp(my $bindir = `pg_config --bindir`);
+if (!-x "$bindir/pg_rewind")
+{
+	pass('this installation of PostgreSQL has no pg_rewind');
+	done_testing();
+	exit;
+}
+
+sub make
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @systems;
+	return;
+}
+
+my $old = PostgreSQL::Test::Cluster->new('old');
+$old->init(allows_streaming => 1);
+$old->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+flakeid.generator_ids = '3'
+flakeid.max_clock_wait = '100ms'
+wal_keep_size = '1GB'
+autovacuum = off
+END
+my $old_clock = FakedNode->new($old);
+$old_clock->start;
+$old->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION flakeid;
+CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
+CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
+SQL
+make($old);
+
+# The new primary's clock is ahead by a minute.
+$old->backup('backup');
+my $new = PostgreSQL::Test::Cluster->new('new');
+$new->init_from_backup($old, 'backup', has_streaming => 1);
+my $new_clock = FakedNode->new($new);
+$new_clock->step(60);
+$new_clock->start;
+make($old);
+$old->wait_for_catchup($new);
+$new->promote;
+make($old);
+$old->stop;
+make($new);
+$new->safe_psql('postgres', 'CHECKPOINT');
+
+my $conf = PostgreSQL::Test::Utils::tempdir('conf') . '/postgresql.conf';
+copy($old->data_dir . '/postgresql.conf', $conf) or die "could not copy postgresql.conf: $!";
+command_ok(
+	[
+		'pg_rewind', '--no-sync', '--target-pgdata', $old->data_dir,
+		'--source-server', $new->connstr('postgres')
+	],
+	'the old primary is rewound onto the new one');
+my ($last) = $new->safe_psql('postgres', 'SELECT extract(epoch FROM flake_timestamp(max(id))) FROM flakes');
+cmp_ok(until_of(state_of($old)), '>', $last * 1_000_000_000, '... and has its horizon');
+
+copy($conf, $old->data_dir . '/postgresql.conf') or die "could not copy postgresql.conf: $!";
+$old->enable_streaming($new);
+$old_clock->start;
+like(error_of($old, 'SELECT flake_next()'), qr/ERROR:  25006: /, '... as its standby it makes no IDs');
+make($new);
+$new->wait_for_catchup($old);
+$new->stop;
+$old->promote;
+
+for my $system (@systems)
+{
+	my $asked = "INSERT INTO ${system}s SELECT FROM generate_series(1, 100)";
+	like(
+		error_of($old, $asked), qr/ERROR:  58000: the clock is [3-6]\d\.\d s behind the last $system ID/,
+		"promoted again, with its clock behind, it makes no $system IDs");
+	my @moments = split /\|/, $old->safe_psql('postgres', <<"SQL");
+SELECT extract(epoch FROM ${system}_timestamp(min(id))), extract(epoch FROM ${system}_timestamp(max(id)))
+FROM ${system}s WHERE ${system}_timestamp(id) > now() + interval '30 s'
+SQL
+	for my $moment (@moments)
+	{
+		$old_clock->stand_still($moment);
+		like(
+			error_of($old, $asked), qr/ERROR:  58000: the clock is [\d.]+ m?s behind/,
+			'... nor at the very moment when the new one made its');
+	}
+	$old_clock->step(0);
+}
+$old_clock->step(62);
+for my $system (@systems)
+{
+	is(
+		error_of($old, "INSERT INTO ${system}s SELECT FROM generate_series(1, 100)"), '',
+		"when its clock has caught up $system IDs go on");
+}
+
+$old->stop;
+done_testing();

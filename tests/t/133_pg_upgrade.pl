@@ -1,0 +1,124 @@
+# pg_upgrade leaves the state file behind. Without it the new cluster's IDs begin after its clock's present;
+# with it, copied over by hand, there are none until a superuser takes it over, and then above its horizon.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedNode;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+
+my @systems = ('flake', 'sno');
+chomp(my $bindir = `pg_config --bindir`);
+if (!-x "$bindir/pg_upgrade")
+{
+	pass('this installation of PostgreSQL has no pg_upgrade');
+	done_testing();
+	exit;
+}
+
+# A server that is set up alike.
+sub server
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+flakeid.generator_ids = '3'
+flakeid.max_clock_wait = '100ms'
+END
+	return ($node, FakedNode->new($node));
+}
+
+# The old server's clock is ahead by a minute.
+my ($old, $old_clock) = server('old');
+$old_clock->step(60);
+$old_clock->start;
+$old->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION flakeid;
+CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
+CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
+INSERT INTO flakes (nr) SELECT generate_series(1, 2000);
+INSERT INTO snos (nr) SELECT generate_series(1, 2000);
+SQL
+$old->stop;
+
+my ($new, $new_clock) = server('new');
+{
+	# It leaves files where it is called.
+	my $here = PostgreSQL::Test::Utils::tempdir('upgrade');
+	command_ok(
+		[
+			'sh', '-c', 'cd "$0" && exec "$@"', $here,
+			'pg_upgrade', '-b', $bindir, '-B', $bindir, '-d', $old->data_dir, '-D', $new->data_dir,
+			'-p', $old->port, '-P', $new->port, '-s', $new->host
+		],
+		'pg_upgrade');
+}
+ok(!-e $new->data_dir . '/flakeid', '... takes no state file along');
+
+# without the state file -----------------------------------------------------------------------------------
+
+$new_clock->start;
+for my $system (@systems)
+{
+	is(
+		$new->safe_psql('postgres', "SELECT ${system}_timestamp(${system}_next()) BETWEEN pg_postmaster_start_time() AND clock_timestamp()"),
+		't', "without it $system IDs begin after the clock's present");
+}
+is($new->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM snos'), '2000|2000', 'the old IDs are there');
+$new->stop;
+
+# with it ----------------------------------------------------------------------------------------------------
+
+system('rm', '-r', $new->data_dir . '/flakeid') == 0 or die 'could not remove the state file';
+PostgreSQL::Test::RecursiveCopy::copypath($old->data_dir . '/flakeid', $new->data_dir . '/flakeid');
+my $log = -s $new->logfile;
+$new_clock->start;
+for my $system (@systems)
+{
+	my $error = error_of($new, "INSERT INTO ${system}s DEFAULT VALUES");
+	like($error, qr/ERROR:  55000: state file ".*" is from a different cluster/, "with the old one's state file there are no $system IDs");
+	like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and the error says what to do');
+}
+$new->wait_for_log(qr/LOG:  flakeid makes no IDs: state file ".*" is from a different cluster/, $log);
+pass('... so does the log, from the start');
+is(
+	$new->safe_psql('postgres', 'SELECT count(sno_timestamp(id)) FROM snos'), '2000', '... while IDs are read');
+is($new->safe_psql('postgres', 'SELECT flakeid_accept_clock()'), '', 'a superuser takes it over');
+# IDs are keys here, so that one that came again would be an error of another kind. sno may go on in the
+# other of its timelines.
+for my $system (@systems)
+{
+	for my $moment (undef, $new->safe_psql('postgres', "SELECT extract(epoch FROM max(${system}_timestamp(id))) FROM ${system}s"))
+	{
+		defined $moment ? $new_clock->stand_still($moment) : $new_clock->step(0);
+		my $error = error_of($new, "SET statement_timeout TO '3s'; INSERT INTO ${system}s SELECT FROM generate_series(1, 100)");
+		next if $system eq 'sno' && $error eq '';
+		like(
+			$error, qr/ERROR:  58000: the clock is [\d.]+ m?s behind the last $system ID/,
+			"while the clock is behind its horizon there are no $system IDs"
+			  . (defined $moment ? ', not even at the moment when the old server made its last' : ''));
+	}
+}
+$new_clock->step(62);
+for my $system (@systems)
+{
+	is(
+		$new->safe_psql('postgres', "WITH made AS (INSERT INTO ${system}s SELECT FROM generate_series(1, 100) RETURNING id)"
+			  . " SELECT min(made.id) > (SELECT max(id) FROM ${system}s) FROM made"),
+		't', "$system IDs begin above it");
+}
+is(state_of($new)->{system_identifier}, $new->safe_psql('postgres', 'SELECT system_identifier FROM pg_control_system()'),
+	'the state file is the new cluster\'s own');
+$new->stop;
+$new_clock->start;
+is(error_of($new, "INSERT INTO ${_}s DEFAULT VALUES"), '', "after a restart there are $_ IDs without further ado") for @systems;
+
+$new->stop;
+done_testing();

@@ -1,0 +1,264 @@
+# Without shared_preload_libraries: from PostgreSQL 17 on all that is promised holds, where the last
+# session to leave does what the postmaster does elsewhere; up to 16 there are no IDs.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FakedNode;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $nanos = 1_000_000_000;    # in a second
+my ($flake, $sno) = @SYSTEMS;
+
+my $node = PostgreSQL::Test::Cluster->new('no_preload');
+$node->init;
+$node->append_conf('postgresql.conf', <<'END');
+restart_after_crash = on
+log_statement = none
+flakeid.generator_ids = '3'
+flakeid.max_clock_wait = 0
+flakeid.horizon_lead = '20s'
+END
+my $clock = FakedNode->new($node);
+$clock->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+my $dir = $node->data_dir . '/flakeid';
+$node->safe_psql('postgres', 'SELECT flake_decode(1), flakeid_identity(), flake_at(now())');
+ok(!-e $dir, 'who only reads IDs makes no state');
+
+if ($version < 17)
+{
+	for my $ask (map { ($_->{next}, sprintf $_->{batch}, 10) } @SYSTEMS)
+	{
+		my $error = error_of($node, "SELECT $ask");
+		like($error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/, "$ask is an error");
+		like(
+			$error, qr/HINT:  Add flakeid to "shared_preload_libraries" in postgresql\.conf and restart the server\. Reading IDs works without it\./,
+			'... that says what to do');
+	}
+	like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/ERROR:  55000: /, 'there is no clock to accept either');
+	is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM pg_stat_flakeid), (SELECT count(*) FROM flakeid_snapshot())'), '0|0', '... and nothing to see');
+	ok(!-e $dir, 'a server that makes no IDs has no state');
+	$node->stop;
+	ok(!-e $dir, '... nor has it when it has stopped');
+	$clock->start;
+	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: /, '... or started again');
+	ok(!-e $dir, '... and been asked');
+	$node->stop;
+	done_testing();
+	exit;
+}
+
+my $ledger = Ledger->new('no_preload');
+
+# What a session that stays is given.
+sub ask_in
+{
+	my ($session, $system, $n) = @_;
+	my $list = $session->query_safe("SELECT '$system->{name}', id FROM " . sprintf($system->{batch}, $n) . ' AS id');
+	$list =~ s/\|/\t/g;
+	return $ledger->enter($list);
+}
+
+# Asks in a session of its own, and dies where there is no ID.
+sub give
+{
+	my ($system, $n) = @_;
+	my ($error, @ids) = $ledger->ask($node, $system, $n || 10);
+	die "no $system->{name} IDs: $error" if $error ne '';
+	return @ids;
+}
+
+# The latest of a session's IDs, which rise.
+sub latest
+{
+	my ($system, @ids) = @_;
+	my (undef, $latest) = times_of($node, $system, @ids);
+	return $latest;
+}
+
+# That the file has of each system the nanosecond after the beginning of its last ID's tick. To read an
+# ID makes nobody one of those who have to leave.
+sub is_exact
+{
+	my ($test, %last) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $state = state_of($node);
+	for my $system (grep { $last{ $_->{name} } } @SYSTEMS)
+	{
+		my $id = $last{ $system->{name} };
+		my $bit = $system->{turns} ? timelines_of($node, $system, $id) : 0;
+		is(horizon_of($state, $system, $bit), latest($system, $id) + 1, "$test ($system->{name})");
+	}
+	return;
+}
+
+# Waits until a session has gone; without a number, until all have: a client goes before its backend.
+sub gone
+{
+	my ($pid) = @_;
+	my $who = $pid ? "pid = $pid" : "backend_type = 'client backend' AND pid <> pg_backend_pid()";
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE $who)")
+	  or die 'the session has not gone';
+	return;
+}
+
+# the last to leave ----------------------------------------------------------------------------------------
+
+# Where the server's first IDs are made neither timeline is free before; so first the clock goes ahead.
+my %last = map { $_->{name} => (give($_))[-1] } @SYSTEMS;
+$clock->step(7200);
+
+for my $how ('quits', 'is terminated')
+{
+	my ($first, $second) = (session($node), session($node));
+	$last{flake} = (ask_in($first, $flake, 20))[-1];
+	my @pids = map { $_->query_safe('SELECT pg_backend_pid()') } $first, $second;
+	$last{flake} = (ask_in($second, $flake, 20))[-1];
+	$last{sno}   = (ask_in($second, $sno,   20))[-1];
+	my $text = state_text($node);
+	my $ahead = horizon_of(state_of($node), $flake) - latest($flake, $last{flake});
+	ok($ahead > $nanos, 'while there are sessions that made IDs the horizon is ahead') or diag($ahead);
+	$second->quit;
+	gone($pids[1]);
+	is(state_text($node), $text, '... also when one of them has left');
+	my $third = session($node);
+	$third->query_safe('SELECT flake_decode(1), flakeid_identity()');
+	if ($how eq 'quits')
+	{
+		$first->quit;
+	}
+	else
+	{
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pids[0])");
+	}
+	gone($pids[0]);
+	is_exact("when the last $how it is exact, whoever else is there", %last);
+	$third->quit;
+	my $exact = state_text($node);
+	$node->safe_psql('postgres', 'SELECT flake_decode(1), flakeid_identity()');
+	$node->safe_psql('postgres', 'TABLE pg_stat_flakeid');
+	is(state_text($node), $exact, '... and stays so while nobody asks');
+	for my $system (@SYSTEMS)
+	{
+		my @ids = give($system);
+		ok($system->{turns} || $ids[0] > $last{flake}, "... then there are $system->{name} IDs again, above those before");
+		$last{ $system->{name} } = $ids[-1];
+	}
+	gone();
+	is_exact('... and it is exact again', %last);
+}
+is($ledger->twice, '', 'none came twice');
+
+# an orderly stop while sessions are there -----------------------------------------------------------------
+
+my @sessions = map { session($node) } 1 .. 3;
+for my $session (@sessions)
+{
+	$last{ $_->{name} } = (ask_in($session, $_, 20))[-1] for @SYSTEMS;
+}
+$node->stop('fast');
+$clock->start;
+is_exact('when the server is stopped while sessions are there it is exact', %last);
+
+# a restart ------------------------------------------------------------------------------------------------
+
+for my $system (@SYSTEMS)
+{
+	my $moment = $clock->time_of_server;
+	$moment = int($moment) + 100.5003;
+	$clock->stand_still($moment);
+	my @ids = give($system);
+	my $was = $ids[-1];
+	$node->stop;
+	$clock->stand_still($moment + $system->{tick} / $nanos);
+	$clock->start;
+	my ($error, @next) = $ledger->ask($node, $system, 10);
+	is($error, '', "$system->{name}: one tick later a server that was restarted has IDs, without a wait");
+	is(latest($system, @next) - latest($system, $was), $system->{tick}, '... of that tick');
+	is($node->safe_psql('postgres', "SELECT '$next[0]'::$system->{type} > '$was'"), 't', '... above those before');
+	$clock->set($moment + 1);
+}
+is($ledger->twice, '', 'none came twice');
+
+# a crash ----------------------------------------------------------------------------------------------------
+
+my $offset = 10_000;
+for my $round (1 .. 2)
+{
+	$offset += 100;
+	$clock->step($offset);
+	$ledger->crowd($node, ways => [ 'single', 'batch' ]);
+	$ledger->wait_until_given(0.5);
+	my $pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'crowd' LIMIT 1");
+	kill 'KILL', $pid;
+	$ledger->has_gone(10) or die 'the sessions have not gone';
+	$ledger->dispersed;
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	my $state = state_of($node);
+	$offset += 21;
+	$clock->step($offset);
+	for my $system (@SYSTEMS)
+	{
+		my ($error, @ids) = $ledger->ask($node, $system, 1000);
+		is($error, '', "$system->{name}: after a crash there are IDs, when the clock has passed the horizon") or next;
+		my ($earliest) = times_of($node, $system, @ids);
+		my $bit = $system->{turns} ? timelines_of($node, $system, @ids) : 0;
+		cmp_ok($earliest, '>=', horizon_of($state, $system, $bit), '... above the horizon that is stored');
+	}
+	is($ledger->twice, '', '... and none came twice');
+}
+
+# At once, which waits as long as the lead.
+reload_with($node, horizon_lead => '1s');
+$offset += 100;
+$clock->step($offset);
+$ledger->crowd($node);
+$ledger->wait_until_given(0.5);
+$node->stop('immediate');
+$ledger->dispersed;
+$clock->start;
+for my $system (@SYSTEMS)
+{
+	my ($error, @ids) = $ledger->ask($node, $system, 1000);
+	is($error, '', "$system->{name}: after an immediate stop there are IDs, after a wait for the lead at most");
+}
+is($ledger->twice, '', '... and none came twice');
+
+# a clock that is set back -----------------------------------------------------------------------------------
+
+$offset += 20_000;
+$clock->step($offset);
+%last = map { $_->{name} => (give($_))[-1] } @SYSTEMS;
+gone();
+is_exact('before the clock is set back the file is exact', %last);
+$node->stop;
+$clock->step($offset - 3600);
+$clock->start;
+like(
+	error_of($node, 'SELECT flake_next()'), qr/ERROR:  58000: the clock is (?:59|60) min behind the last flake ID/,
+	'flake: an hour back over a restart there are none');
+my ($error, @ids) = $ledger->ask($node, $sno, 1000);
+is($error, '', 'sno: there are');
+is(timelines_of($node, $sno, @ids), 1 - timelines_of($node, $sno, $last{sno}), '... in the other timeline');
+cmp_ok(abs(latest($sno, @ids) / $nanos - $clock->time_of_server), '<', 60, '... of now');
+like(
+	error_of($node, 'SELECT flake_next()'), qr/ERROR:  58000: the clock is (?:59|60) min behind the last flake ID/,
+	'flake: still none');
+$clock->step($offset + 10);
+for my $system (@SYSTEMS)
+{
+	($error, @ids) = $ledger->ask($node, $system, 1000);
+	is($error, '', "$system->{name}: when the clock has caught up there are IDs");
+}
+is($ledger->twice, '', 'none came twice through it all');
+$node->stop;
+
+done_testing();
