@@ -27,7 +27,7 @@
 //! 5. *What a primary made is behind its standby.* A standby issues nothing. The file it was given
 //!    with the base backup is old, so when it is promoted (or its recovery ends at a point in time) it
 //!    begins after the latest time of a transaction it replayed, or of a message from the primary, as
-//!    well. A worker looks at these once a second during recovery and writes down the greatest, as the
+//!    well. A worker looks at these five times a second during recovery and writes down the greatest, as the
 //!    primary's clock may step back and this server may crash; ahead by the lead, for what comes until
 //!    it looks again, and exactly when recovery ends. What the primary gave out after that, nobody
 //!    here can know: such IDs are safe if this server's clock is not behind. Recovery of a backup

@@ -2,7 +2,7 @@
 //! standby the primary's time.
 //!
 //! The worker is registered where the library is preloaded. It starts when recovery is consistent (or
-//! over), looks once a second and writes down what it sees, and when recovery is over it opens the state, so that what recovery
+//! over), looks five times a second and writes down what it sees, and when recovery is over it opens the state, so that what recovery
 //! has shown is durable before anything else can happen and trouble with the file is in the log; then
 //! it ends. Without it (no place among `max_worker_processes`, or no preload) the first backend that
 //! asks for an ID does as much, with what recovery has left in shared memory.
@@ -19,8 +19,8 @@ use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a standby looks at its primary's time.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a standby looks at its primary's time, and whether it still is a standby.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A transaction's time may have been read on another processor than its last ID's: a tick of noise.
 const NOISE: u64 = 4_000_000;
@@ -128,7 +128,7 @@ impl Standby {
             Some(state) => state,
             None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)),
         };
-        let lead = guc::horizon_lead().max(LOOK).as_nanos() as u64;
+        let lead = guc::horizon_lead().max(Duration::from_secs(1)).as_nanos() as u64;
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
         let (since, written) = (state.since.max(replayed), state.written.max(replayed));

@@ -431,7 +431,7 @@ append_to_file($new, '');
 $path = state_path($node);
 like(
 	error_of($node, "SELECT $_->{next}"),
-	qr/ERROR:  58030: could not create the directory of state file "\Q$path\E": File exists/,
+	qr/ERROR:  58030: could not create state file "\Q$path\E": Not a directory/,
 	"where the first state cannot be written there is no $_->{name}")
   for @SYSTEMS;
 ok(!-e $node->data_dir . '/flakeid', '... nor a state');

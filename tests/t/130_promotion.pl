@@ -84,14 +84,28 @@ sub crash
 	return;
 }
 
-# Promotes it; returns when its worker has written the state file, which it had not had before.
+# Returns when the state file of a standby covers what its primary has made until now.
+sub has_seen
+{
+	my ($node) = @_;
+	my $now = $primary->safe_psql('postgres', 'SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000000000)');
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (-e state_path($node) && until_of(state_of($node)) >= $now)
+	{
+		die 'the worker has not written what it sees' if time() > $until;
+		$primary->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+		sleep 0.05;
+	}
+	return;
+}
+
+# Promotes it; returns when its worker has seen the end of recovery, and written that by its own clock.
 sub promote
 {
 	my ($node) = @_;
-	die 'there is a state file already' if -e state_path($node);
 	$node->promote;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until (-e state_path($node))
+	until (-e state_path($node) && state_of($node)->{written} ne state_of($node)->{since})
 	{
 		die 'the worker has written nothing' if time() > $until;
 		sleep 0.05;
@@ -188,10 +202,11 @@ start($standby_clock);
 crash($standby_clock);
 makes_none_again($standby, $standby_clock, 'a standby that is promoted, restarted, and crashes before anyone asked');
 
-# Its worker, which looks once a second, may not have seen yet that recovery is over.
+# Its worker may not have seen yet that recovery is over.
 ($standby, $standby_clock) = standby('crashed');
 make();
 $primary->wait_for_catchup($standby);
+has_seen($standby);
 $standby->promote;
 crash($standby_clock);
 makes_none_again($standby, $standby_clock, 'a standby that crashes right after it was promoted');
