@@ -181,10 +181,11 @@ is(
 	$standby->safe_psql('postgres', 'SELECT (SELECT count(*) FROM pg_stat_flakeid), (SELECT count(*) FROM flakeid_snapshot()),'
 		  . ' pg_stat_reset_flakeid()'),
 	'0|0|', '... and it has no statistics, nor an error for who asks for them');
-ok(!-e $standby->data_dir . '/flakeid', '... nor has it a state file where its primary had none');
 
 make();
 $primary->wait_for_catchup($standby);
+has_seen($standby);
+is(state_of($standby)->{server}, 'running', '... but it keeps its primary\'s time in a state file, though its primary had none when it was copied');
 my $last = $standby->safe_psql('postgres', 'SELECT extract(epoch FROM flake_timestamp(max(id))) FROM flakes');
 promote($standby);
 my $state = state_of($standby);
