@@ -199,6 +199,10 @@ fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
             return Err(Failure::Downtime { down, allowed, path: file::path() });
         }
     }
+    // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.
+    if recovery::replayed(shared).0 != 0 {
+        write(&shared.record, state.horizon, state.epochs, state.since)?;
+    }
     take_over(shared, &state);
     let [until, ..] = state.horizon.until;
     let ahead = Duration::from_nanos(until.0.saturating_sub(now().0));

@@ -136,18 +136,14 @@ impl Standby {
     }
 }
 
-/// Opens the state; makes durable what recovery has added to it, without what was added ahead.
+/// Opens the state, without what was added ahead.
 fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Failure> {
     let _lock = ExclusiveLock::take(shared.lock());
-    let record = &shared.record;
-    if !record.loaded() {
-        match began_with {
-            Some(state) => super::begin(shared, super::known(shared, Some(state)))?,
-            None => super::load(shared)?,
-        }
+    if shared.record.loaded() {
+        return Ok(());
     }
-    if replayed(shared).0 != 0 {
-        super::write(record, shared.gates.horizon(), record.epochs(), record.extended())?;
+    match began_with {
+        Some(state) => super::begin(shared, super::known(shared, Some(state))),
+        None => super::load(shared),
     }
-    Ok(())
 }
