@@ -184,6 +184,14 @@ my ($standby, $standby_clock) = copy('standby', 'late', 'max_worker_processes = 
 $standby_clock->start;
 make();
 $primary->wait_for_catchup($standby);
+# It looks at what it has replayed five times a second.
+my $made = $primary->safe_psql('postgres', 'SELECT 1000000 * ceil(1000 * extract(epoch FROM greatest((SELECT max(flake_timestamp(id)) FROM flakes), (SELECT max(sno_timestamp(id)) FROM snos))))');
+my $patience = time() + $PostgreSQL::Test::Utils::timeout_default;
+until (-e state_path($standby) && until_of(state_of($standby)) > $made)
+{
+	die 'the standby does not look at what its primary has done' if time() > $patience;
+	sleep 0.05;
+}
 $standby->backup('of_standby');
 $standby->stop;
 {
