@@ -1,4 +1,5 @@
-//! Eight bytes in the standard base64 of RFC 4648, twelve characters with their padding.
+//! Eight bytes in the standard base64 of RFC 4648, twelve characters with their padding; and
+//! [`sortable`], another alphabet.
 
 use crate::error::Error;
 
@@ -49,4 +50,54 @@ pub fn decode(text: &[u8]) -> Result<[u8; 8], Error> {
         return Err(Error::TextTrailingBits);
     }
     Ok(((word >> 2) as u64).to_be_bytes())
+}
+
+/// Sixteen digits of up to six bits each, `.0-9A-Z_a-z` in the order of ASCII: texts sort as the
+/// numbers do.
+pub mod sortable {
+    use crate::error::Error;
+
+    /// Digits of a text.
+    pub const TEXT_LEN: usize = 16;
+
+    const ALPHABET: [u8; 64] = *b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+
+    /// The digits of a number of 16 times `BITS` bits.
+    pub const fn encode<const BITS: u32>(word: u128) -> [u8; TEXT_LEN] {
+        let mut text = [0; TEXT_LEN];
+        let mut i = 0;
+        while i < TEXT_LEN {
+            let low = BITS * (TEXT_LEN - 1 - i) as u32;
+            text[i] = ALPHABET[(word >> low) as usize & ((1 << BITS) - 1)];
+            i += 1;
+        }
+        text
+    }
+
+    /// The number of a text.
+    ///
+    /// # Errors
+    /// [`Error::TextLength`] unless it has sixteen bytes, [`Error::TextCharacter`] at the first that
+    /// is no digit of `BITS` bits.
+    pub fn decode<const BITS: u32>(text: &[u8]) -> Result<u128, Error> {
+        if text.len() != TEXT_LEN {
+            return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });
+        }
+        let mut word = 0;
+        for (position, &byte) in text.iter().enumerate() {
+            let digit = match byte {
+                b'.' => 0,
+                b'0'..=b'9' => byte - b'0' + 1,
+                b'A'..=b'Z' => byte - b'A' + 11,
+                b'_' => 37,
+                b'a'..=b'z' => byte - b'a' + 38,
+                _ => u8::MAX,
+            };
+            if u32::from(digit) >> BITS != 0 {
+                return Err(Error::TextCharacter { position });
+            }
+            word = word << BITS | u128::from(digit);
+        }
+        Ok(word)
+    }
 }

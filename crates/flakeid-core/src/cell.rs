@@ -23,6 +23,9 @@
 //!    nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back, which is where
 //!    it is looked for.
 //!
+//! That holds for whoever swaps by what [`step`] gave for the word that was read: [`Cell::issue`], and
+//! [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
+//!
 //! # When it turns
 //! A tick-tock turns when the clock has stepped back, as its specification says. The node's other
 //! cells follow with their next tick, as if one generator had turned: a session that goes from
@@ -196,6 +199,36 @@ impl Cell {
             }
             spin_loop();
         }
+    }
+
+    /// The last word, for one who decides by it: read before the clock, and swapped by
+    /// [`Self::replace`].
+    pub(crate) fn seen(&self) -> Word {
+        // Acquire, as in `issue`.
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// Puts the word of a block that [`step`] gave in place of the one it was computed from; false
+    /// where that is not the cell's any more.
+    pub(crate) fn replace<S: System>(
+        &self,
+        before: Word,
+        after: Word,
+        block: Block,
+        rules: &Rules,
+    ) -> bool {
+        let swapped =
+            self.word.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Relaxed);
+        if swapped.is_ok() {
+            self.count::<S>(before, after, block, rules);
+        }
+        swapped.is_ok()
+    }
+
+    /// What is to be said first where a clock that read `now` is behind a word: that it stepped back.
+    pub(crate) fn behind<S: System>(&self, word: Word, now: Tick) -> Option<Outcome> {
+        let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers(word, now);
+        if behind { self.notice::<S>(word, now) } else { None }
     }
 
     /// [`step`], or a tick-tock's [`turn`] where the clock has stepped back or the node has turned,

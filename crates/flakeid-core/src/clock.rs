@@ -31,10 +31,10 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A scale of `unit` nanoseconds whose epoch is a whole number of units after 1970.
-    /// The last tick must begin before the year 2554, so that no product here overflows.
+    /// A scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A format may
+    /// write down ticks that no clock here reads: those that begin after the year 2554.
     pub const fn new(unit: u64, epoch: u64, last: Tick) -> Self {
-        assert!((last.0 as u128 + epoch as u128) * unit as u128 <= u64::MAX as u128);
+        assert!(unit > 0 && epoch as u128 * unit as u128 <= u64::MAX as u128);
         Self { unit, epoch, last: last.0 }
     }
 
@@ -68,7 +68,7 @@ impl Scale {
         }
     }
 
-    /// When `tick` begins, on the wall clock.
+    /// When `tick` begins, on the wall clock: a tick that a clock has read, before the year 2554.
     #[inline]
     pub const fn nanos(self, tick: Tick) -> UnixNanos {
         UnixNanos((tick.0 + self.epoch) * self.unit)
@@ -92,9 +92,11 @@ impl Scale {
         Self::new(self.unit, epoch.0 / self.unit, Tick(self.last))
     }
 
-    /// When `tick` begins, cut to the microsecond.
+    /// When `tick` begins, cut to the microsecond; infinity where that is beyond the numbers of
+    /// microseconds.
     pub const fn start(self, tick: Tick) -> UnixMicros {
-        UnixMicros((self.nanos(tick).0 / 1000) as i64)
+        let micros = (tick.0 as u128 + self.epoch as u128) * self.unit as u128 / 1000;
+        UnixMicros(if micros > i64::MAX as u128 { i64::MAX } else { micros as i64 })
     }
 
     /// The first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is
@@ -114,6 +116,9 @@ impl Scale {
     /// The last tick whose [`start`](Self::start) is not after `time`: one before the first that
     /// starts a microsecond later. Past the last tick it is that one, never [`Place::After`].
     pub const fn last_until(self, time: UnixMicros) -> Place {
+        if time.0 == i64::MAX {
+            return Place::At(Tick(self.last));
+        }
         match self.first_from(UnixMicros(time.0.saturating_add(1))) {
             Place::Before | Place::At(Tick(0)) => Place::Before,
             Place::At(Tick(tick)) => Place::At(Tick(tick - 1)),
@@ -182,6 +187,19 @@ mod tests {
         assert_eq!(SCALE.first_from(last), Place::After);
         assert_eq!(SCALE.last_until(last), Place::At(Tick(10)));
         assert_eq!(SCALE.place(last), Place::After);
+    }
+
+    #[test]
+    fn ticks_beyond_the_calendar_start_at_infinity() {
+        let scale = Scale::new(1_000_000, 0, Tick(u64::MAX));
+        let end = i64::MAX as u64 / 1000;
+        assert_eq!(scale.start(Tick(end)), UnixMicros(end as i64 * 1000));
+        for tick in [end + 1, u64::MAX] {
+            assert_eq!(scale.start(Tick(tick)), UnixMicros(i64::MAX));
+        }
+        assert_eq!(scale.first_from(UnixMicros(i64::MAX)), Place::At(Tick(end + 1)));
+        assert_eq!(scale.last_until(UnixMicros(i64::MAX)), Place::At(Tick(u64::MAX)));
+        assert_eq!(scale.last_until(UnixMicros(i64::MAX - 1)), Place::At(Tick(end)));
     }
 
     #[test]

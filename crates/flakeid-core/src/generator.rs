@@ -29,6 +29,9 @@ pub trait System {
     const SEQUENCE_BITS: u32;
     /// Whether a tick-tock bit follows the time: a clock step back then moves to the other timeline.
     const TICK_TOCK: bool;
+    /// Whether the sequence stands above the generator ID, so that a session's order over several
+    /// partitions is that of the sequence first: see [`in_turn`](crate::in_turn).
+    const SEQUENCE_FIRST: bool = false;
 }
 
 /// What is settled by configuration, the same for all partitions of a node.

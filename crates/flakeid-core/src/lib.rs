@@ -1,9 +1,10 @@
 //! All of flakeid that is true without PostgreSQL.
 //!
-//! * A system's file ([`flake`], [`sno`]) holds its layout, how an ID is packed and taken apart,
+//! * A system's file ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`]) holds its layout, how an ID is packed and taken apart,
 //!   its text, and the bounds of a time.
 //! * [`generator`] decides what the next ID is: a pure function of a word, the time and the rules.
-//! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells.
+//! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells; [`in_turn`]
+//!   does so for the one format where the sequence comes before the generator ID.
 //! * [`gate`] holds the moment up to which IDs may be issued, and what of it survives: why no ID comes
 //!   twice across a restart is argued there. [`counts`] is for those who look on.
 //! * [`generator_ids`] reads the setting that says which generator IDs a node owns.
@@ -25,11 +26,15 @@ pub mod clock;
 pub mod counts;
 pub mod error;
 pub mod flake;
+pub mod flake128;
 pub mod gate;
 pub mod generator;
 pub mod generator_ids;
+pub mod guid;
+pub mod in_turn;
 pub mod session;
 pub mod sno;
 mod sync;
+pub mod uniqueid;
 
 pub use error::Error;

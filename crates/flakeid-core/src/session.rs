@@ -3,7 +3,8 @@
 //!
 //! A session begins every tick at its home. When home has nothing left in this tick it goes on to
 //! the next higher partition, never to a lower one: the partition stands below the tick and above
-//! the sequence in every format, so its IDs rise. It stays there until the tick is over, instead of
+//! the sequence, so its IDs rise. (In the format where it stands below the sequence all partitions are
+//! taken [in turn](crate::in_turn), and what is said here is not for it.) It stays there until the tick is over, instead of
 //! trying the used-up ones again at a clock read each.
 //!
 //! Homes are spread by reversing the bits of the session's number: two sessions on eight partitions
@@ -22,6 +23,7 @@ use crate::cell::{Ask, Cell, Outcome};
 use crate::clock::{Scale, Tick};
 use crate::gate::Gate;
 use crate::generator::{Block, Rules, Stamp, System, stepped_back};
+use crate::in_turn::{self, Place};
 
 /// The longest run of numbers that a session takes ahead. What is left of a run when its tick is
 /// over is lost: at most so many numbers less one, of a flake's 4,096 in a millisecond.
@@ -40,6 +42,8 @@ pub struct Session {
     /// The last ID's stamp and partition: everything after it sorts above.
     floor: Stamp,
     last: usize,
+    /// The last ID's sequence, where that comes before the partition.
+    sequence: u32,
     /// What is left of the run that was taken ahead, all from the partition `last`.
     rest: Block,
     /// How many numbers to take when the cell is asked again in this tick.
@@ -82,6 +86,7 @@ impl Session {
             spent: Tick(0),
             floor: Stamp::default(),
             last: 0,
+            sequence: 0,
             rest: Block::EMPTY,
             run: 1,
         }
@@ -90,7 +95,8 @@ impl Session {
     /// The same session after the list of partitions has changed: whatever it is given sorts as if
     /// its last ID had come from a partition above them all.
     pub fn moved(&self, number: u32, partitions: usize) -> Self {
-        Self { floor: self.floor, last: usize::MAX, ..Self::new(number, partitions) }
+        let (last, sequence) = (usize::MAX, u32::MAX);
+        Self { floor: self.floor, last, sequence, ..Self::new(number, partitions) }
     }
 
     /// Gives up what was taken ahead from these cells, so that it does not count as issued.
@@ -106,7 +112,7 @@ impl Session {
         self.home
     }
 
-    /// Takes up to `want` IDs, all from one partition and tick.
+    /// Takes up to `want` IDs, all from one partition and tick; one where partitions are taken in turn.
     #[inline(always)]
     pub fn next<S: System>(
         &mut self,
@@ -117,6 +123,9 @@ impl Session {
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
+        if S::SEQUENCE_FIRST {
+            return self.ask_in_turn::<S>(cells, rules, gate, scale, clock);
+        }
         if self.rest.count > 0 {
             let Some(now) = clock() else {
                 return Err(Stall::BeforeEpoch);
@@ -187,14 +196,39 @@ impl Session {
                     cells[self.at].counters.spilled();
                     self.at += 1;
                 }
-                Outcome::Gated(stamp) => return Err(Stall::Gated(stamp)),
-                Outcome::SteppedBack { from, now } => {
-                    return Err(Stall::SteppedBack { from, now });
-                }
-                Outcome::Sealed => return Err(Stall::Sealed),
-                Outcome::Ended => return Err(Stall::Ended),
-                Outcome::BeforeEpoch => return Err(Stall::BeforeEpoch),
+                outcome => return Err(outcome.into()),
             }
+        }
+    }
+
+    /// [`Self::next`] in a format whose sequence stands above the partition.
+    #[inline(never)]
+    fn ask_in_turn<S: System>(
+        &mut self,
+        cells: &[&Cell],
+        rules: &Rules,
+        gate: &Gate,
+        scale: Scale,
+        clock: &mut impl FnMut() -> Option<Tick>,
+    ) -> Result<Issued, Stall> {
+        let last = Place { stamp: self.floor, sequence: self.sequence, partition: self.last };
+        let (partition, block) = in_turn::take::<S>(cells, last, rules, gate, scale, clock)?;
+        (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, partition);
+        Ok(Issued { partition, block })
+    }
+}
+
+impl From<Outcome> for Stall {
+    /// What a session says of an outcome that gave it nothing and leaves it nothing else to try.
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Wait { until, now } => Self::Wait { until, now },
+            Outcome::Gated(stamp) => Self::Gated(stamp),
+            Outcome::SteppedBack { from, now } => Self::SteppedBack { from, now },
+            Outcome::Sealed => Self::Sealed,
+            Outcome::Ended => Self::Ended,
+            Outcome::BeforeEpoch => Self::BeforeEpoch,
+            Outcome::Issued(_) | Outcome::NewTick => unreachable!("a session goes on after these"),
         }
     }
 }

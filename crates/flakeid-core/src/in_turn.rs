@@ -1,0 +1,147 @@
+//! Partitions taken in turn, for a format whose sequence stands above the generator ID.
+//!
+//! There the IDs of one tick sort by sequence and then by partition: a session that used up one
+//! partition before it went to the next would go down. So all who ask take the least number that is
+//! left of any partition: the first of each, then the second of each, and so on. As the numbers of a
+//! tick go out in their order, every session's rise, and no number is left behind: N partitions have
+//! N times what one has.
+//!
+//! # Why the least
+//! All words are read, then the clock, then the number that each cell would issue is computed by
+//! [`step`]; the swap of the least one's word succeeds only if that word is still
+//! what was read. The others' words may have moved on meanwhile, but only upwards, so at the moment of
+//! the swap no cell has less to offer to this reading of the clock. That the number is new is the
+//! cell's business, whichever is chosen.
+//!
+//! A session that has just had a number finds the least without looking at all cells: it is the same
+//! number of the next partition, or the next of the first, if that is what it offers. None between
+//! them is left, or it would have been taken before the last.
+
+use crate::cell::{Cell, Outcome};
+use crate::clock::{Scale, Tick};
+use crate::gate::Gate;
+use crate::generator::{Block, Rules, Stamp, Step, System, Word, step};
+use crate::generator_ids::MAX_OWNED;
+use crate::sync::spin_loop;
+
+/// A number's place in its system's order: what an ID sorts by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub stamp: Stamp,
+    pub sequence: u32,
+    pub partition: usize,
+}
+
+struct Offer {
+    place: Place,
+    before: Word,
+    after: Word,
+    block: Block,
+}
+
+/// Takes the least number after the session's last of these cells, at most [`MAX_OWNED`]; or says why
+/// there is none, as [`Cell::issue`] does.
+pub fn take<S: System>(
+    cells: &[&Cell],
+    last: Place,
+    rules: &Rules,
+    gate: &Gate,
+    scale: Scale,
+    clock: &mut impl FnMut() -> Option<Tick>,
+) -> Result<(usize, Block), Outcome> {
+    // A tick-tock's turn is not in here, as no such format has one.
+    debug_assert!(S::SEQUENCE_FIRST && !S::TICK_TOCK);
+    let next = following(last, cells.len());
+    let mut try_next = next.partition < cells.len();
+    loop {
+        let chosen = match try_next {
+            true => {
+                let word = cells[next.partition].seen();
+                let now = clock().ok_or(Outcome::BeforeEpoch)?;
+                let offer = offer::<S>(next.partition, word, now, last, rules);
+                (now, offer.filter(|offer| offer.place == next))
+            }
+            false => least::<S>(cells, last, rules, clock)?,
+        };
+        try_next = false;
+        let (now, Some(Offer { place, before, after, block })) = chosen else { continue };
+        let cell = cells[place.partition];
+        if let Some(outcome) = cell.behind::<S>(before, now) {
+            return Err(outcome);
+        }
+        if !gate.admits::<S>(scale, block.stamp) {
+            return Err(Outcome::Gated(block.stamp));
+        }
+        if cell.replace::<S>(before, after, block, rules) {
+            return Ok((place.partition, block));
+        }
+        spin_loop();
+    }
+}
+
+/// The place after one, of the same tick.
+fn following(last: Place, partitions: usize) -> Place {
+    match last.partition.saturating_add(1) {
+        partition if partition < partitions => Place { partition, ..last },
+        // Past the partitions there were when a session's last was another list's.
+        _ if last.partition >= partitions => Place { partition: partitions, ..last },
+        _ => Place { partition: 0, sequence: last.sequence.saturating_add(1), ..last },
+    }
+}
+
+/// What a partition has for a session whose last number was that; `None` where it has to wait.
+fn offer<S: System>(
+    partition: usize,
+    before: Word,
+    now: Tick,
+    last: Place,
+    rules: &Rules,
+) -> Option<Offer> {
+    match step::<S>(before, now, last.stamp, rules, 1) {
+        Step::Issue(after, block) => {
+            let place = Place { stamp: block.stamp, sequence: block.sequence, partition };
+            (place > last).then_some(Offer { place, before, after, block })
+        }
+        Step::Wait(_) | Step::Ended => None,
+    }
+}
+
+/// The least of all, with the reading of the clock that it is for.
+fn least<S: System>(
+    cells: &[&Cell],
+    last: Place,
+    rules: &Rules,
+    clock: &mut impl FnMut() -> Option<Tick>,
+) -> Result<(Tick, Option<Offer>), Outcome> {
+    let mut words = [Word::SEALED; MAX_OWNED];
+    let words = &mut words[..cells.len()];
+    for (word, cell) in words.iter_mut().zip(cells) {
+        *word = cell.seen();
+    }
+    if words.contains(&Word::SEALED) {
+        return Err(Outcome::Sealed);
+    }
+    let now = clock().ok_or(Outcome::BeforeEpoch)?;
+    let mut best: Option<Offer> = None;
+    let mut until = Tick(u64::MAX);
+    for (partition, &word) in words.iter().enumerate() {
+        match step::<S>(word, now, last.stamp, rules, 1) {
+            Step::Ended => return Err(Outcome::Ended),
+            Step::Wait(tick) => until = until.min(tick),
+            Step::Issue(_, block) => {
+                // What is left at or below the session's last is for others.
+                until = until.min(Tick(block.stamp.tick::<S>().0 + 1));
+                let offer = offer::<S>(partition, word, now, last, rules);
+                best = match (best, offer) {
+                    (Some(best), Some(offer)) if offer.place < best.place => Some(offer),
+                    (None, offer) => offer,
+                    (best, _) => best,
+                };
+            }
+        }
+    }
+    match best {
+        None => Err(Outcome::Wait { until, now }),
+        best => Ok((now, best)),
+    }
+}
