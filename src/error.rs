@@ -2,9 +2,7 @@
 
 use crate::horizon::file::{self, Trouble};
 use flakeid_core::Error;
-use flakeid_core::base32;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
-use flakeid_core::flake::Format;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode as Code, pg_sys};
@@ -20,19 +18,31 @@ pub struct Refusal {
     pub reason: String,
 }
 
+/// A type of ID, as errors speak of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub name: &'static str,
+    /// How its text is written, as a sentence.
+    pub spelling: &'static str,
+}
+
 /// Why there is no ID, or no answer.
 #[derive(Debug)]
 pub enum Failure {
     /// A field or a time outside what a system can express.
     Value(Error),
-    /// A text that is no sno.
-    SnoText { text: Vec<u8>, error: Error },
-    /// Bytes that are no sno, by their number.
-    SnoLength { bytes: usize },
-    /// A text that is no flake in the format it is said to have.
-    FlakeText { text: Vec<u8>, format: &'static str, error: Error },
-    /// A format that flakes are not written in.
-    FlakeFormat { format: Vec<u8> },
+    /// A text that is no value of a type.
+    Text { kind: Kind, text: Vec<u8>, error: Error },
+    /// Bytes that are no value of a type, by their number.
+    Length { kind: Kind, expected: usize, bytes: usize },
+    /// A text that is no ID of a system in the format it is said to have.
+    TextAs { system: &'static str, text: Vec<u8>, format: String, error: Error },
+    /// A format that a system's IDs are not written in.
+    Format { system: &'static str, format: Vec<u8>, formats: String },
+    /// A base that numbers are not written in.
+    Base { base: i32 },
+    /// A number that is no flake128.
+    NotFlake128 { number: String },
     /// An epoch outside what flake can count from.
     Epoch { time: UnixMicros, last: UnixMicros },
     /// A negative number of IDs, or one to number an ID by.
@@ -64,6 +74,8 @@ pub enum Failure {
     EpochLater { system: &'static str, earliest: UnixNanos, epoch: UnixNanos },
     /// The server is going down.
     Stopping { system: &'static str },
+    /// No random bytes to be had.
+    NoRandomness,
     /// No memory for a value of a few bytes.
     OutOfMemory,
 }
@@ -230,30 +242,37 @@ impl Failure {
                 Words::new(Code::ERRCODE_INVALID_TEXT_REPRESENTATION, "invalid input syntax")
                     .detail(text_detail("It", error))
             }
-            Self::SnoText { text, error } => Words::new(
+            Self::Text { kind, text, error } => Words::new(
                 Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for type sno: \"{}\"", quoted(&text)),
+                format!("invalid input syntax for type {}: \"{}\"", kind.name, quoted(&text)),
             )
-            .detail(text_detail("A sno", error))
-            .hint(format!(
-                "A sno is written as {} characters of 2 to 9 and a to x, in lower case.",
-                base32::TEXT_LEN
-            )),
-            Self::SnoLength { bytes } => Words::new(
+            .detail(text_detail(&format!("A {}", kind.name), error))
+            .hint(kind.spelling),
+            Self::Length { kind: Kind { name, .. }, expected, bytes } => Words::new(
                 Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
-                "invalid length in external \"sno\" value",
+                format!("invalid length in external \"{name}\" value"),
             )
-            .detail(format!("A sno has {} bytes, this value has {bytes}.", flakeid_core::sno::LEN)),
-            Self::FlakeText { text, format, error } => Words::new(
+            .detail(format!("A {name} has {expected} bytes, this value has {bytes}.")),
+            Self::TextAs { system, text, format, error } => Words::new(
                 Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for a flake in {format}: \"{}\"", quoted(&text)),
+                format!("invalid input syntax for a {system} in {format}: \"{}\"", quoted(&text)),
             )
-            .detail(text_detail("A flake in this format", error)),
-            Self::FlakeFormat { format } => Words::new(
+            .detail(text_detail(&format!("A {system} in this format"), error)),
+            Self::Format { system, format, formats } => Words::new(
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("unrecognized flake format: \"{}\"", quoted(&format)),
+                format!("unrecognized {system} format: \"{}\"", quoted(&format)),
             )
-            .hint(format!("Formats are {}.", Format::ALL.map(Format::name).join(", "))),
+            .hint(format!("Formats are {formats}.")),
+            Self::Base { base } => Words::new(
+                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("base out of range: {base}"),
+            )
+            .detail("The base must be from 2 to 62."),
+            Self::NotFlake128 { number } => Words::new(
+                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("number out of range for flake128: {number}"),
+            )
+            .detail("A flake128 is a whole number of 128 bits, without a sign."),
             Self::Epoch { time, last } => Words::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 format!("epoch out of range: {}", moment(time)),
@@ -356,6 +375,10 @@ impl Failure {
             Self::Stopping { system } => Words::new(
                 Code::ERRCODE_ADMIN_SHUTDOWN,
                 format!("there are no more {system} IDs, as the server is going down"),
+            ),
+            Self::NoRandomness => Words::new(
+                Code::ERRCODE_INTERNAL_ERROR,
+                "could not generate random values for this server's state",
             ),
             Self::OutOfMemory => Words::new(Code::ERRCODE_OUT_OF_MEMORY, "out of memory"),
         }

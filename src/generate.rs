@@ -8,6 +8,7 @@
 use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
 use crate::horizon::Pass;
+use crate::identity::Identity;
 use crate::shmem::{Shared, shared};
 use crate::{clock, guc, horizon, note, systems, wait};
 use flakeid_core::cell::Cell;
@@ -24,7 +25,7 @@ pub trait Served: System + Sized + 'static {
     const NAME: &'static str;
     /// The function that asks, for messages.
     const NEXT: &'static str;
-    const MAX_GENERATOR: u64;
+    const IDENTITY: Identity;
     fn scale() -> Scale;
     /// [`Scale::tick`] of that scale.
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
@@ -33,9 +34,34 @@ pub trait Served: System + Sized + 'static {
     fn source() -> &'static Backend<Self>;
 }
 
+/// One of the node's cells of a system.
+#[derive(Clone, Copy, Debug)]
+pub struct Partition {
+    /// By which it is found.
+    key: u16,
+    /// What its IDs have as generator ID, or as node.
+    pub mark: u64,
+}
+
+/// A system's partitions on this node, by rising mark.
+pub fn partitions<S: Served>() -> Result<Vec<Partition>, Failure> {
+    let max = match S::IDENTITY {
+        Identity::GeneratorIds { max } => max,
+        // The cell is the same under each name that the node may have in turn.
+        Identity::Node(mark) => return Ok(vec![Partition { key: 0, mark: mark()? }]),
+    };
+    let owned = guc::generator_ids().ok_or(Failure::NoGeneratorIds)?;
+    let ids = owned.as_slice();
+    if let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max) {
+        return Err(Failure::GeneratorTooLarge { system: S::NAME, id, max });
+    }
+    Ok(ids.iter().map(|&id| Partition { key: id, mark: id.into() }).collect())
+}
+
 /// A run of IDs of one generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
+    /// The partition's mark.
     pub generator: u64,
     pub block: Block,
 }
@@ -51,7 +77,7 @@ struct Source {
     version: u32,
     session: Session,
     cells: Vec<&'static Cell>,
-    ids: Vec<u16>,
+    marks: Vec<u64>,
     rules: Rules,
     scale: Scale,
     shared: &'static Shared,
@@ -104,27 +130,23 @@ impl Source {
             return Err(Failure::Refused(refusal));
         }
         let version = guc::version();
-        let owned = guc::generator_ids().ok_or(Failure::NoGeneratorIds)?;
-        let ids = owned.as_slice();
-        if let Some(&id) = ids.iter().find(|&&id| u64::from(id) > S::MAX_GENERATOR) {
-            return Err(Failure::GeneratorTooLarge { system: S::NAME, id, max: S::MAX_GENERATOR });
-        }
         let shared = shared()?;
         horizon::open::<S>(shared)?;
+        let partitions = partitions::<S>()?;
         let begin = |cell: &Cell| cell.begin::<S>(horizon::start::<S>(shared));
-        let cells = ids
+        let cells = partitions
             .iter()
-            .map(|&id| shared.cell(const { systems::index(S::NAME) }, id, begin))
+            .map(|partition| shared.cell(const { systems::index(S::NAME) }, partition.key, begin))
             .collect::<Result<Vec<_>, _>>()?;
         let number = process_number();
         Ok(Self {
             version,
             session: match before {
-                None => Session::new(number, ids.len()),
-                Some(before) => before.session.moved(number, ids.len()),
+                None => Session::new(number, cells.len()),
+                Some(before) => before.session.moved(number, cells.len()),
             },
             cells,
-            ids: ids.to_vec(),
+            marks: partitions.iter().map(|partition| partition.mark).collect(),
             rules: S::rules(),
             scale: S::scale(),
             shared,
@@ -141,7 +163,7 @@ impl Source {
                 self.session.next::<S>(&self.cells, want, &self.rules, gate, scale, &mut clock);
             match taken {
                 Ok(Issued { partition, block }) => {
-                    return Run { generator: self.ids[partition].into(), block };
+                    return Run { generator: self.marks[partition], block };
                 }
                 Err(stall) => {
                     gate = match self.overcome::<S>(stall).or_raise() {

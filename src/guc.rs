@@ -8,10 +8,10 @@
 //! it out of the file ends that.
 
 use crate::error::Refusal;
-use crate::identity;
+use crate::identity::{self, guid_node, worker};
 use flakeid_core::flake::Epoch;
 use flakeid_core::generator_ids::GeneratorIds;
-use flakeid_core::sno;
+use flakeid_core::{sno, uniqueid};
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 use std::cell::{Cell, RefCell};
@@ -23,6 +23,9 @@ static GENERATOR_IDS: GucSetting<Option<CString>> =
 static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"unix"));
 static SNO_SEQUENCE: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"0-65535"));
+static GUID_NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static INTERFACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+static CLUSTER_ID: GucSetting<i32> = GucSetting::<i32>::new(0);
 static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
@@ -34,6 +37,8 @@ struct Process {
     generator_ids: Cell<Option<GeneratorIds>>,
     epoch: Cell<Epoch>,
     sno_sequence: Cell<(u32, u32)>,
+    guid_node: Cell<Option<u32>>,
+    worker: Cell<Option<u64>>,
     /// The settings whose value is no good.
     refused: RefCell<Vec<Refusal>>,
     /// Whether settings are being defined, and take what was there before.
@@ -51,6 +56,8 @@ static PROCESS: OneThread<Process> = OneThread(Process {
     generator_ids: Cell::new(None),
     epoch: Cell::new(Epoch::UNIX),
     sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
+    guid_node: Cell::new(None),
+    worker: Cell::new(None),
     refused: RefCell::new(Vec::new()),
     defining: Cell::new(false),
 });
@@ -77,6 +84,20 @@ pub fn epoch() -> Epoch {
 
 pub fn sno_sequence() -> (u32, u32) {
     PROCESS.0.sno_sequence.get()
+}
+
+/// `None` where it is to be chosen for the node.
+pub fn guid_node() -> Option<u32> {
+    PROCESS.0.guid_node.get()
+}
+
+/// flake128's worker, as `flakeid.interface` has it; `None` where it is to be found.
+pub fn worker() -> Option<u64> {
+    PROCESS.0.worker.get()
+}
+
+pub fn cluster_id() -> u64 {
+    CLUSTER_ID.get().max(0) as u64
 }
 
 pub fn max_clock_wait() -> Duration {
@@ -153,6 +174,30 @@ impl TextSetting for SnoSequenceSetting {
     }
 }
 
+struct GuidNodeSetting;
+impl TextSetting for GuidNodeSetting {
+    const NAME: &'static CStr = c"flakeid.guid_node";
+    type Value = Option<u32>;
+    fn read(value: &str) -> Result<Option<u32>, String> {
+        guid_node::parse(value)
+    }
+    fn take(value: Option<u32>) {
+        PROCESS.0.guid_node.set(value);
+    }
+}
+
+struct InterfaceSetting;
+impl TextSetting for InterfaceSetting {
+    const NAME: &'static CStr = c"flakeid.interface";
+    type Value = Option<u64>;
+    fn read(value: &str) -> Result<Option<u64>, String> {
+        worker::parse(value)
+    }
+    fn take(value: Option<u64>) {
+        PROCESS.0.worker.set(value);
+    }
+}
+
 /// `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with its
 /// offset.
 fn parse_epoch(value: &str) -> Result<Epoch, String> {
@@ -204,7 +249,25 @@ pub fn define() {
         c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
         &SNO_SEQUENCE,
     );
-    define_span(
+    define_text::<GuidNodeSetting>(
+        c"Node of this server's guids.",
+        c"A number of 32 bits, or a name, which is hashed. Empty for a random one that is kept with the server's state.",
+        &GUID_NODE,
+    );
+    define_text::<InterfaceSetting>(
+        c"Network interface whose hardware address is the worker of this server's flake128s.",
+        c"Its name, or an address itself. Empty for the first real interface; where there is none a random address is kept with the server's state.",
+        &INTERFACE,
+    );
+    define_number(
+        c"flakeid.cluster_id",
+        c"Cluster of this server's uniqueids.",
+        c"Servers of different clusters may own the same generator IDs.",
+        &CLUSTER_ID,
+        (0, uniqueid::CLUSTER.max() as i32),
+        GucFlags::empty(),
+    );
+    define_number(
         c"flakeid.max_clock_wait",
         c"Longest time to wait for a clock that is behind the last ID.",
         c"A clock further behind than this is an error at once.",
@@ -212,7 +275,7 @@ pub fn define() {
         (0, i32::MAX),
         GucFlags::UNIT_MS,
     );
-    define_span(
+    define_number(
         c"flakeid.horizon_lead",
         c"How far ahead IDs are cleared on disk.",
         c"While IDs are made the state file is written once in this time; after a crash the server may have to wait as long for its first ID.",
@@ -220,7 +283,7 @@ pub fn define() {
         (1, 3_600_000),
         GucFlags::UNIT_MS,
     );
-    define_span(
+    define_number(
         c"flakeid.allowable_downtime",
         c"After being down for longer than this the server makes no IDs until flakeid_accept_clock() is called.",
         c"0 is any time. Whoever sets it wants to look at the clock first.",
@@ -241,7 +304,7 @@ pub fn define() {
     }
 }
 
-fn define_span(
+fn define_number(
     name: &'static CStr,
     short: &'static CStr,
     long: &'static CStr,

@@ -8,6 +8,7 @@
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
 //! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
 //! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
+//! * [`recheck`] is for time predicates that an index answers only nearly.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
 //! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.
 //!
@@ -25,6 +26,7 @@ mod guc;
 mod horizon;
 mod identity;
 mod note;
+mod recheck;
 mod shmem;
 mod stat;
 mod systems;
@@ -34,11 +36,14 @@ mod wait;
 ::pgrx::pg_module_magic!(name, version);
 
 // In the order in which a fresh install runs them.
-extension_sql_file!("../sql/flake.sql", name = "flake");
+extension_sql_file!("../sql/recheck.sql", name = "recheck");
+extension_sql_file!("../sql/flake.sql", name = "flake", requires = ["recheck"]);
 extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
-extension_sql_file!("../sql/sno_operators.sql", name = "sno_operators", requires = ["sno"]);
-extension_sql_file!("../sql/sno_time.sql", name = "sno_time", requires = ["sno_operators"]);
-extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["sno_time"]);
+extension_sql_file!("../sql/flake128.sql", name = "flake128", requires = ["sno"]);
+extension_sql_file!("../sql/guid_local.sql", name = "guid_local", requires = ["flake128"]);
+extension_sql_file!("../sql/guid.sql", name = "guid", requires = ["guid_local"]);
+extension_sql_file!("../sql/uniqueid.sql", name = "uniqueid", requires = ["guid"]);
+extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["uniqueid"]);
 extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
 
 #[pg_guard]

@@ -2,18 +2,29 @@
 //! memory.
 
 use crate::generate::{self, Served};
+use crate::identity::Identity;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
+use flakeid_core::flake128::Flake128;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator::{Rules, System};
+use flakeid_core::guid::Guid;
 use flakeid_core::sno::TickTock;
+use flakeid_core::uniqueid::UniqueId;
 
-pub const TABLE: [Entry; 2] = [Entry::of::<Flake>(), Entry::of::<TickTock>()];
+pub const TABLE: [Entry; 5] = [
+    Entry::of::<Flake>(),
+    Entry::of::<TickTock>(),
+    Entry::of::<Flake128>(),
+    Entry::of::<Guid>(),
+    Entry::of::<UniqueId>(),
+];
 
 /// A system for those who look at all of them, one after the other.
 pub struct Entry {
     pub name: &'static str,
+    pub identity: Identity,
     /// As the settings have it now.
     pub scale: fn() -> Scale,
     pub rules: fn() -> Rules,
@@ -47,6 +58,7 @@ impl Entry {
     const fn of<S: Served>() -> Self {
         Self {
             name: S::NAME,
+            identity: S::IDENTITY,
             scale: S::scale,
             rules: S::rules,
             look: look::<S>,

@@ -48,11 +48,12 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
             let (horizon, since) = exact(shared, |entry| entry.seal);
             shared.gates.set(horizon);
             let (system_identifier, epochs) = (recovery::system_identifier(), record.epochs());
-            State { system_identifier, horizon, epochs, since, written: now(), stopped: true }
+            let (names, written) = (record.names(), now());
+            State { system_identifier, horizon, names, epochs, since, written, stopped: true }
         }
         // A standby that was asked nothing still has seen what its primary did.
         false if recovery::replayed(shared).0 == 0 => return Ok(()),
-        false => State { written: now(), stopped: true, ..known(shared, own(file::read()?)?) },
+        false => State { written: now(), stopped: true, ..known(shared, own(file::read()?)?)? },
     };
     Ok(file::write(&state)?)
 }
@@ -95,7 +96,7 @@ fn leave_to_the_next(shared: &Shared) {
     // The gate first: if the file cannot be written, or may have been, the gate is at or before it.
     shared.gates.set(horizon);
     record.extended.store(since.0, Ordering::Relaxed);
-    if let Err(trouble) = write(record, horizon, record.epochs(), since) {
+    if let Err(trouble) = write(record, horizon, record.names(), record.epochs(), since) {
         note::not_exact(trouble.into());
     }
 }

@@ -9,6 +9,7 @@
 //! One cluster's file always has the same length: a backup that looks at the size of one and then
 //! copies the next would cut it.
 
+use crate::identity::Names;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
@@ -23,7 +24,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The version of the document. Whoever adds or changes a field raises it.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// The first, which had no names.
+const NAMELESS: u64 = 1;
 
 /// Before the checksum on the last line.
 const CHECKSUM: &str = "crc32 ";
@@ -34,6 +38,8 @@ pub struct State {
     /// Which cluster's it is: PostgreSQL's number for it.
     pub system_identifier: u64,
     pub horizon: Horizon,
+    /// `None` where an earlier version wrote the file: they are chosen then.
+    pub names: Option<Names>,
     /// By the systems' places in their table: the earliest epoch that IDs were made by.
     pub epochs: [Option<UnixNanos>; TABLE.len()],
     /// The last reading of the clock that is known in the timeline in use: see
@@ -93,6 +99,9 @@ struct Document {
     /// The tick-tock bit in use.
     tick_tock: u8,
     epochs: BTreeMap<String, Moment>,
+    guid_node: Option<u32>,
+    /// flake128's, where the host has no network interface; as its 12 digits.
+    worker: Option<String>,
     /// A clock that is behind this one has stepped back.
     since: Moment,
     written: Moment,
@@ -139,6 +148,8 @@ impl State {
             tick_tock_until: [timestamp(tick), timestamp(tock)],
             tick_tock: toggle.into(),
             epochs: epochs.collect(),
+            guid_node: self.names.map(|names| names.guid_node),
+            worker: self.names.map(|names| format!("{:012x}", names.worker)),
             since: timestamp(self.since),
             written: timestamp(self.written),
             server: if self.stopped { Server::Stopped } else { Server::Running },
@@ -152,7 +163,15 @@ impl State {
             let place = TABLE.iter().position(|system| system.name == name)?;
             epochs[place] = Some(moment(epoch)?);
         }
+        let names = match (document.flakeid_state, document.guid_node, document.worker) {
+            (NAMELESS, None, None) => None,
+            (VERSION, Some(guid_node), Some(worker)) if worker.len() == 12 => {
+                Some(Names { guid_node, worker: u64::from_str_radix(&worker, 16).ok()? })
+            }
+            _ => return None,
+        };
         Some(Self {
+            names,
             system_identifier: document.system_identifier.parse().ok()?,
             horizon: Horizon {
                 until: [moment(document.until)?, moment(tick)?, moment(tock)?],
@@ -193,7 +212,7 @@ impl State {
         let unknown = || Trouble::Damaged("Its contents are not those of a state file.");
         let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
         match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
-            VERSION => {}
+            NAMELESS | VERSION => {}
             version if version > VERSION => return Err(Trouble::Newer { version }),
             _ => return Err(unknown()),
         }

@@ -59,9 +59,10 @@ mod recovery;
 
 use crate::clock::{boot, now};
 use crate::error::Failure;
-use crate::generate::Served;
+use crate::generate::{Served, no_standby};
+use crate::identity::Names;
 use crate::note;
-use crate::shmem::{ExclusiveLock, Shared};
+use crate::shmem::{ExclusiveLock, Shared, shared};
 use crate::systems::{self, TABLE};
 use crate::{guc, wait};
 use file::{State, Trouble};
@@ -92,6 +93,23 @@ pub fn start<S: Served>(shared: &Shared) -> Start {
     }
 }
 
+/// What this node is called where nobody says. It is as durable as the horizon before the first ID that
+/// has it.
+///
+/// # Errors
+/// As [`open`]; [`Failure::Standby`] of this function where the state has not been opened.
+pub fn names(function: &'static str) -> Result<Names, Failure> {
+    let shared = shared()?;
+    if !shared.record.loaded() {
+        no_standby(function)?;
+        let _lock = ExclusiveLock::take(shared.lock());
+        if !shared.record.loaded() {
+            load(shared)?;
+        }
+    }
+    shared.record.names().ok_or(Failure::NoRandomness)
+}
+
 /// Makes the state ready for a system's IDs by its present epoch: read, and that epoch durable.
 ///
 /// # Errors
@@ -108,7 +126,7 @@ pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
         if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
             let mut epochs = record.epochs();
             epochs[system] = Some(scale.epoch());
-            write(record, shared.gates.horizon(), epochs, record.extended())?;
+            write(record, shared.gates.horizon(), record.names(), epochs, record.extended())?;
             record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
         }
     }
@@ -177,7 +195,7 @@ pub fn extend<S: Served>(
     let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
     let lead = guc::horizon_lead().max(took * 2);
     gates.extend::<S, _>(stamp, from, lead, |horizon| {
-        write(record, horizon, record.epochs(), now)
+        write(record, horizon, record.names(), record.epochs(), now)
     })?;
     record.extended.store(now.0, Ordering::Relaxed);
     note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
@@ -187,7 +205,7 @@ pub fn extend<S: Served>(
 /// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
 /// is issued, as all cells begin there, and nothing from it on before it is extended.
 fn load(shared: &Shared) -> Result<(), Failure> {
-    begin(shared, known(shared, own(file::read()?)?))
+    begin(shared, known(shared, own(file::read()?)?)?)
 }
 
 /// Begins this life at a state where that may be, with the lock held.
@@ -201,7 +219,7 @@ fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
     }
     // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.
     if recovery::replayed(shared).0 != 0 {
-        write(&shared.record, state.horizon, state.epochs, state.since)?;
+        write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
     }
     take_over(shared, &state);
     let [until, ..] = state.horizon.until;
@@ -224,6 +242,10 @@ fn take_over(shared: &Shared, state: &State) {
     for (epoch, known) in record.epochs.iter().zip(state.epochs) {
         epoch.store(known.map_or(NONE, |epoch| epoch.0), Ordering::Relaxed);
     }
+    if let Some(Names { guid_node, worker }) = state.names {
+        record.guid_node.store(guid_node, Ordering::Relaxed);
+        record.worker.store(worker, Ordering::Relaxed);
+    }
     shared.gates.set(state.horizon);
     // Release pairs with the Acquire in `loaded`.
     record.loaded.store(true, Ordering::Release);
@@ -241,15 +263,16 @@ fn own(state: Option<State>) -> Result<Option<State>, Failure> {
 }
 
 /// What is known altogether: by the file, or by the clock where there is none; and by recovery.
-fn known(shared: &Shared, state: Option<State>) -> State {
+fn known(shared: &Shared, state: Option<State>) -> Result<State, Failure> {
     let state = state.unwrap_or_else(|| fresh(now()));
     let replayed = recovery::replayed(shared);
-    State {
+    Ok(State {
         horizon: state.horizon.raised(replayed),
+        names: Some(state.names.map_or_else(Names::random, Ok)?),
         since: state.since.max(replayed),
         written: state.written.max(replayed),
         ..state
-    }
+    })
 }
 
 /// A state that begins after a moment.
@@ -257,6 +280,7 @@ fn fresh(moment: UnixNanos) -> State {
     State {
         system_identifier: recovery::system_identifier(),
         horizon: Horizon::NONE.raised(moment),
+        names: None,
         epochs: [None; TABLE.len()],
         since: moment,
         written: moment,
@@ -268,14 +292,22 @@ fn fresh(moment: UnixNanos) -> State {
 fn write(
     record: &Record,
     horizon: Horizon,
+    names: Option<Names>,
     epochs: [Option<UnixNanos>; TABLE.len()],
     since: UnixNanos,
 ) -> Result<(), Trouble> {
     let (system_identifier, now) = (recovery::system_identifier(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = crate::clock::Stopwatch::start();
-    let stopped = false;
-    file::write(&State { system_identifier, horizon, epochs, since, written: now, stopped })?;
+    file::write(&State {
+        system_identifier,
+        horizon,
+        names,
+        epochs,
+        since,
+        written: now,
+        stopped: false,
+    })?;
     record.written.store(now.0, Ordering::Relaxed);
     record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
     record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -304,8 +336,8 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
         Ok(None) => None,
         Err(trouble) => return Err(trouble.into()),
     };
-    let state = State { written: now, ..known(shared, state) };
-    write(&shared.record, state.horizon, state.epochs, state.since)?;
+    let state = State { written: now, ..known(shared, state)? };
+    write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
     take_over(shared, &state);
     Ok(true)
 }

@@ -1,6 +1,7 @@
 //! What shared memory holds of the horizon beside the gate.
 
 use crate::clock::now;
+use crate::identity::Names;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
@@ -25,6 +26,9 @@ pub struct Record {
     pub(super) extended: AtomicU64,
     /// Each system's earliest epoch; [`NONE`] where it has made no IDs.
     pub(super) epochs: [AtomicU64; TABLE.len()],
+    /// What the node is called where nobody says; a worker of 0 is none.
+    pub(super) guid_node: AtomicU32,
+    pub(super) worker: AtomicU64,
     /// The last write: when, by the clock and since boot, and how long it took. 0 before the first.
     pub(super) written: AtomicU64,
     pub(super) written_since_boot: AtomicU64,
@@ -51,6 +55,8 @@ impl Record {
             since: AtomicU64::new(0),
             extended: AtomicU64::new(0),
             epochs: std::array::from_fn(|_| AtomicU64::new(NONE)),
+            guid_node: AtomicU32::new(0),
+            worker: AtomicU64::new(0),
             written: AtomicU64::new(0),
             written_since_boot: AtomicU64::new(0),
             took: AtomicU64::new(0),
@@ -84,6 +90,13 @@ impl Record {
 
     pub(super) fn epochs(&self) -> [Option<UnixNanos>; TABLE.len()] {
         std::array::from_fn(|system| self.epoch(system))
+    }
+
+    /// `None` until the state has been read.
+    pub fn names(&self) -> Option<Names> {
+        let guid_node = self.guid_node.load(Ordering::Relaxed);
+        let worker = self.worker.load(Ordering::Relaxed);
+        (self.loaded() && worker != 0).then_some(Names { guid_node, worker })
     }
 
     pub fn last_write(&self) -> Option<Written> {

@@ -126,7 +126,7 @@ impl Standby {
         }
         let state = match self.began_with {
             Some(state) => state,
-            None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)),
+            None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)?),
         };
         let lead = guc::horizon_lead().max(Duration::from_secs(1)).as_nanos() as u64;
         self.raised_to = replayed.0.saturating_add(lead);
@@ -143,7 +143,7 @@ fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Failure> {
         return Ok(());
     }
     match began_with {
-        Some(state) => super::begin(shared, super::known(shared, Some(state))),
+        Some(state) => super::begin(shared, super::known(shared, Some(state))?),
         None => super::load(shared),
     }
 }

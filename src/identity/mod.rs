@@ -1,7 +1,49 @@
-//! Who am I: the generator IDs of this node, from `flakeid.generator_ids` and the host's name.
+//! Who am I: the generator IDs of this node, from `flakeid.generator_ids` and the host's name; and its
+//! numbers in the systems where a node has one of its own.
 
+pub mod guid_node;
+pub mod worker;
+
+use crate::error::Failure;
 use flakeid_core::generator_ids::{GeneratorIds, MAX_ID, MAX_OWNED, Refused};
 use once_cell::sync::OnceCell;
+
+/// By what a system tells the nodes apart.
+#[derive(Clone, Copy, Debug)]
+pub enum Identity {
+    /// By generator IDs up to a largest, each with a cell of its own.
+    GeneratorIds { max: u64 },
+    /// By a number that all of a node's IDs have, from one cell.
+    Node(fn() -> Result<u64, Failure>),
+}
+
+/// What a node is called where nobody says, chosen at random when its state begins and kept there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    pub guid_node: u32,
+    /// flake128's, for a host without a real network interface.
+    pub worker: u64,
+}
+
+impl Names {
+    /// # Errors
+    /// [`Failure::NoRandomness`].
+    pub fn random() -> Result<Self, Failure> {
+        let mut bytes = [0u8; 10];
+        // SAFETY: fills as many bytes as are there; PostgreSQL has set its source up.
+        if !unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+            return Err(Failure::NoRandomness);
+        }
+        let [a, b, c, d, worker @ ..] = bytes;
+        let worker = worker.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte));
+        Ok(Self { guid_node: u32::from_be_bytes([a, b, c, d]), worker: worker::local(worker) })
+    }
+}
+
+// PostgreSQL's own source of randomness; it raises no error.
+unsafe extern "C-unwind" {
+    fn pg_strong_random(buffer: *mut std::ffi::c_void, len: usize) -> bool;
+}
 
 /// The host's name, read once a process. A failure to read it is not kept: the next reload asks again.
 fn host_name() -> Option<&'static str> {

@@ -4,6 +4,7 @@ mod identity;
 
 use crate::clock::now;
 use crate::error::OrRaise;
+use crate::identity::Identity;
 use crate::systems::{Entry, Look, TABLE};
 use crate::types::timestamptz;
 use crate::{generate, horizon, note, shmem};
@@ -30,7 +31,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
     'static,
     (
         name!(system, &'static str),
-        name!(generator_id, i32),
+        name!(generator_id, Option<i32>),
         name!(ids, i64),
         name!(ticks_exhausted, i64),
         name!(spills, i64),
@@ -57,6 +58,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
     let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
         let (scale, rules) = ((system.scale)(), (system.rules)());
+        let numbered = matches!(system.identity, Identity::GeneratorIds { .. });
         let mut rows: Vec<_> = shared
             .cells(place)
             .map(|(id, cell)| {
@@ -64,7 +66,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
                 let gate = (system.lane)(&gate, look.toggle);
                 (
                     system.name,
-                    i32::from(id),
+                    numbered.then_some(i32::from(id)),
                     count(counts.issued),
                     count(counts.exhausted),
                     count(counts.spills),

@@ -5,6 +5,7 @@ use super::time::{Time, ends};
 use crate::error::{Failure, OrRaise};
 use crate::generate::{self, Backend, Served};
 use crate::guc;
+use crate::identity::Identity;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::{
     COUNTER, Epoch, Flake, Format, GENERATOR, Id, LAST_SIGNED, NAME, UNIT, WORKER,
@@ -17,7 +18,7 @@ use pgrx::prelude::*;
 impl Served for Flake {
     const NAME: &'static str = NAME;
     const NEXT: &'static str = "flake_next";
-    const MAX_GENERATOR: u64 = GENERATOR.max();
+    const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
     fn scale() -> Scale {
         guc::epoch().scale()
     }
@@ -108,12 +109,7 @@ fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, si
 
 /// The ID of the node's `number`-th place at `time`: the counter runs first, then the generator IDs.
 fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
-    let place = super::place_at(number, (0, COUNTER.max() as u32)).or_raise();
-    let max = GENERATOR.max();
-    if place.generator > max {
-        let id = place.generator as u16;
-        Failure::GeneratorTooLarge { system: NAME, id, max }.raise();
-    }
+    let place = super::place_at::<Flake>(number).or_raise();
     let (datacenter, worker) = (place.generator >> WORKER.width(), place.generator & WORKER.max());
     encode(time, datacenter as i32, worker as i32, place.sequence as i32, epoch)
 }
@@ -179,7 +175,11 @@ fn format(name: &[u8]) -> Format {
     std::str::from_utf8(name)
         .ok()
         .and_then(Format::from_name)
-        .ok_or_else(|| Failure::FlakeFormat { format: name.into() })
+        .ok_or_else(|| Failure::Format {
+            system: NAME,
+            format: name.into(),
+            formats: Format::ALL.map(Format::name).join(", "),
+        })
         .or_raise()
 }
 
@@ -191,8 +191,11 @@ fn flake_to_text(value: i64, name: &[u8]) -> String {
 #[pg_extern(sql = false)]
 fn flake_from_text(text: &[u8], name: &[u8]) -> i64 {
     let format = format(name);
-    let read = format.read(text);
-    read.map_err(|error| Failure::FlakeText { text: text.into(), format: format.name(), error })
-        .or_raise()
-        .0 as i64
+    let read = format.read(text).map_err(|error| Failure::TextAs {
+        system: NAME,
+        text: text.into(),
+        format: format.name().into(),
+        error,
+    });
+    read.or_raise().0 as i64
 }

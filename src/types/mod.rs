@@ -2,13 +2,19 @@
 
 mod datum;
 mod flake;
+mod flake128;
+mod guid;
+mod guid_local;
 mod sno;
 mod time;
+mod uniqueid;
+mod value;
 
+pub use datum::Ready;
 pub use time::{timestamptz, unix_micros};
 
 use crate::error::{Failure, OrRaise};
-use crate::generate::{Run, Served, take};
+use crate::generate::{Run, Served, partitions, take};
 use crate::guc;
 
 /// `n` IDs, taken from the cells in blocks as they are asked for.
@@ -36,17 +42,25 @@ struct Place {
     sequence: u32,
 }
 
-/// The `number`-th of the node's places in a tick, counted from 0 and around: the sequence runs
-/// first, then the generator IDs.
-fn place_at(number: i64, (first, last): (u32, u32)) -> Result<Place, Failure> {
-    let number = u64::try_from(number)
-        .map_err(|_| Failure::Negative { what: "number within the tick", value: number })?;
+/// The `number`-th of the node's places in a tick, counted from 0 and around, in the order of the IDs
+/// there: the one of sequence and generator ID runs first that stands below.
+fn place_at<S: Served>(number: i64) -> Result<Place, Failure> {
     if let Some(refusal) = guc::refusal() {
         return Err(Failure::Refused(refusal));
     }
-    let ids = guc::generator_ids().ok_or(Failure::NoGeneratorIds)?;
-    let ids = ids.as_slice();
-    let length = u64::from(last - first + 1);
-    let generator = ids[(number / length % ids.len() as u64) as usize];
-    Ok(Place { generator: generator.into(), sequence: first + (number % length) as u32 })
+    let marks: Vec<u64> = partitions::<S>()?.iter().map(|partition| partition.mark).collect();
+    place_among::<S>(&marks, number)
+}
+
+/// The same among these generators.
+fn place_among<S: Served>(generators: &[u64], number: i64) -> Result<Place, Failure> {
+    let number = u64::try_from(number)
+        .map_err(|_| Failure::Negative { what: "number within the tick", value: number })?;
+    let (first, last) = S::rules().sequence;
+    let (length, count) = (u64::from(last - first + 1), generators.len() as u64);
+    let (sequence, generator) = match S::SEQUENCE_FIRST {
+        true => (number / count % length, number % count),
+        false => (number % length, number / length % count),
+    };
+    Ok(Place { generator: generators[generator as usize], sequence: first + sequence as u32 })
 }

@@ -1,195 +1,60 @@
 //! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
 
-use super::datum::{Ready, copy, cstring, integer, null, row};
+use super::datum::{Ready, integer, row};
 use super::time::{Time, ends};
-use crate::error::{Failure, OrRaise};
+use super::value::{self, Value, read};
+use crate::error::{Kind, OrRaise};
 use crate::generate::{self, Backend, Served};
 use crate::guc;
+use crate::identity::Identity;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::generator::Rules;
 use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, SCALE, TickTock, UNIT};
-use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
-use pgrx::datum::{Datum, Range, Uuid};
+use flakeid_core::{Error, base32};
+use pgrx::datum::{Range, Uuid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CStr;
 
 /// A value of type sno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Sno(Id);
 
-impl FromDatum for Sno {
-    #[inline]
-    unsafe fn from_polymorphic_datum(
-        datum: pg_sys::Datum,
-        is_null: bool,
-        _typoid: pg_sys::Oid,
-    ) -> Option<Self> {
-        // SAFETY: a sno that is not NULL is the address of its ten bytes.
-        (!is_null).then(|| Self(Id(unsafe { *datum.cast_mut_ptr::<[u8; LEN]>() })))
-    }
-}
+value::by_reference!(Sno, Id, "sno");
 
-impl IntoDatum for Sno {
-    #[inline]
-    fn into_datum(self) -> Option<pg_sys::Datum> {
-        Some(copy(&self.0.0).into())
-    }
-
-    fn type_oid() -> pg_sys::Oid {
-        pgrx::wrappers::regtypein("sno")
-    }
-}
-
-// SAFETY: as FromDatum says; functions that take it are strict.
-unsafe impl<'fcx> ArgAbi<'fcx> for Sno {
-    #[inline]
-    unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: as above.
-        match unsafe { arg.unbox_arg_using_from_datum() } {
-            Some(sno) => sno,
-            None => pgrx::error!("a sno is NULL in a function that is declared STRICT"),
-        }
-    }
-}
-
-// SAFETY: the ten bytes are copied into the call's memory context.
-unsafe impl BoxRet for Sno {
-    #[inline]
-    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        // SAFETY: as above.
-        unsafe { fcinfo.return_raw_datum(copy(&self.0.0).into()) }
-    }
-}
-
-pgrx::impl_sql_translatable!(Sno, "sno");
-
-fn read(text: &[u8]) -> Result<Sno, Failure> {
-    Id::from_text(text).map(Sno).map_err(|error| Failure::SnoText { text: text.into(), error })
-}
-
-fn from_bytes(bytes: &[u8]) -> Result<Sno, Failure> {
-    <[u8; LEN]>::try_from(bytes)
-        .map(|bytes| Sno(Id(bytes)))
-        .map_err(|_| Failure::SnoLength { bytes: bytes.len() })
-}
-
-/// A value, or NULL with the error left where the caller wants it.
-fn softly(fcinfo: pg_sys::FunctionCallInfo, read: Result<Sno, Failure>) -> Option<Sno> {
-    match read {
-        Ok(sno) => Some(sno),
-        Err(failure) => {
-            failure.raise_softly(fcinfo);
-            let _ = null(fcinfo);
-            None
-        }
-    }
-}
-
-#[pg_extern(sql = false)]
-fn sno_in(text: &CStr, fcinfo: pg_sys::FunctionCallInfo) -> Option<Sno> {
-    softly(fcinfo, read(text.to_bytes()))
-}
-
-#[pg_extern(sql = false)]
-fn sno_out(value: Sno) -> Ready {
-    cstring(value.0.text())
-}
-
-#[pg_extern(sql = false)]
-fn sno_recv(fcinfo: pg_sys::FunctionCallInfo) -> Sno {
-    // SAFETY: a receive function's argument is a StringInfo with the value's bytes from its cursor
-    // on; they are all taken, as the caller checks.
-    let bytes = unsafe {
-        let message = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<pg_sys::StringInfoData>();
-        let from = (*message).cursor as usize;
-        (*message).cursor = (*message).len;
-        std::slice::from_raw_parts(
-            (*message).data.cast::<u8>().add(from),
-            (*message).len as usize - from,
-        )
+impl Value for Sno {
+    const KIND: Kind = Kind {
+        name: NAME,
+        spelling: "A sno is written as 16 characters of 2 to 9 and a to x, in lower case.",
     };
-    from_bytes(bytes).or_raise()
+    type Bytes = [u8; LEN];
+    type Text = [u8; base32::TEXT_LEN];
+
+    #[inline]
+    fn bytes(self) -> Self::Bytes {
+        self.0.0
+    }
+
+    fn of_bytes(bytes: Self::Bytes) -> Self {
+        Self(Id(bytes))
+    }
+
+    fn text(self) -> Self::Text {
+        self.0.text()
+    }
+
+    fn of_text(text: &[u8]) -> Result<Self, Error> {
+        Id::from_text(text).map(Self)
+    }
 }
 
-#[pg_extern(sql = false)]
-fn sno_send(value: Sno) -> Vec<u8> {
-    value.0.0.to_vec()
-}
-
-#[pg_extern(sql = false)]
-fn sno_lt(a: Sno, b: Sno) -> bool {
-    a < b
-}
-
-#[pg_extern(sql = false)]
-fn sno_le(a: Sno, b: Sno) -> bool {
-    a <= b
-}
-
-#[pg_extern(sql = false)]
-fn sno_eq(a: Sno, b: Sno) -> bool {
-    a == b
-}
-
-#[pg_extern(sql = false)]
-fn sno_ge(a: Sno, b: Sno) -> bool {
-    a >= b
-}
-
-#[pg_extern(sql = false)]
-fn sno_gt(a: Sno, b: Sno) -> bool {
-    a > b
-}
-
-#[pg_extern(sql = false)]
-fn sno_ne(a: Sno, b: Sno) -> bool {
-    a != b
-}
-
-#[pg_extern(sql = false)]
-fn sno_cmp(a: Sno, b: Sno) -> i32 {
-    a.cmp(&b) as i32
-}
-
-// PostgreSQL's own hash of bytes; it raises no error.
-unsafe extern "C-unwind" {
-    fn hash_bytes(bytes: *const u8, len: std::ffi::c_int) -> u32;
-    fn hash_bytes_extended(bytes: *const u8, len: std::ffi::c_int, seed: u64) -> u64;
-}
-
-#[pg_extern(sql = false)]
-fn sno_hash(value: Sno) -> i32 {
-    // SAFETY: reads as many bytes as are there.
-    unsafe { hash_bytes(value.0.0.as_ptr(), LEN as std::ffi::c_int) as i32 }
-}
-
-#[pg_extern(sql = false)]
-fn sno_hash_extended(value: Sno, seed: i64) -> i64 {
-    // SAFETY: as above.
-    unsafe { hash_bytes_extended(value.0.0.as_ptr(), LEN as std::ffi::c_int, seed as u64) as i64 }
-}
-
-#[pg_extern(sql = false)]
-fn sno_smaller(a: Sno, b: Sno) -> Sno {
-    a.min(b)
-}
-
-#[pg_extern(sql = false)]
-fn sno_larger(a: Sno, b: Sno) -> Sno {
-    a.max(b)
-}
-
-#[pg_extern(sql = false)]
-fn sno_to_bytea(value: Sno) -> Vec<u8> {
-    value.0.0.to_vec()
-}
-
-#[pg_extern(sql = false)]
-fn sno_from_bytea(bytes: &[u8]) -> Sno {
-    from_bytes(bytes).or_raise()
-}
+value::functions!(Sno:
+    sno_in sno_out sno_recv sno_send
+    sno_lt sno_le sno_eq sno_ge sno_gt sno_ne sno_cmp
+    sno_hash sno_hash_extended
+    sno_smaller sno_larger
+    sno_to_bytea sno_from_bytea
+);
 
 #[pg_extern(sql = false)]
 fn sno_to_uuid(value: Sno) -> Uuid {
@@ -198,13 +63,13 @@ fn sno_to_uuid(value: Sno) -> Uuid {
 
 #[pg_extern(sql = false)]
 fn sno_from_uuid(uuid: Uuid) -> Sno {
-    read(uuid.as_bytes()).or_raise()
+    read::<Sno>(uuid.as_bytes()).or_raise()
 }
 
 impl Served for TickTock {
     const NAME: &'static str = NAME;
     const NEXT: &'static str = "sno_next";
-    const MAX_GENERATOR: u64 = PARTITION.max();
+    const IDENTITY: Identity = Identity::GeneratorIds { max: PARTITION.max() };
     fn scale() -> Scale {
         SCALE
     }
@@ -271,7 +136,7 @@ fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -
 
 #[pg_extern(sql = false)]
 fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
-    let place = super::place_at(number, guc::sno_sequence()).or_raise();
+    let place = super::place_at::<TickTock>(number).or_raise();
     let id = Id::encode(time.0, 0, meta.into(), place.generator as i64, place.sequence.into());
     Sno(id.or_raise())
 }

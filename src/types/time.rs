@@ -32,9 +32,12 @@ impl Time {
         }
     }
 
-    /// As PostgreSQL counts. Times of IDs are from 1970 to 2554: none wraps.
+    /// As PostgreSQL counts. Times of IDs begin in 1970; those beyond the calendar are infinity.
     pub fn datum(self) -> pg_sys::Datum {
-        pg_sys::Datum::from(self.0.0 - POSTGRES_EPOCH)
+        match self.0.0 {
+            micros @ (i64::MIN | i64::MAX) => pg_sys::Datum::from(micros),
+            micros => pg_sys::Datum::from(micros - POSTGRES_EPOCH),
+        }
     }
 }
 

@@ -25,6 +25,12 @@ impl Text {
     }
 }
 
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
 /// How digits are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {

@@ -1,0 +1,12 @@
+-- What an index cannot tell by itself is looked at again, row by row.
+
+CREATE FUNCTION flakeid_recheck_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_recheck_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_recheck_support(internal) IS 'planner support for flakeid_recheck';
+
+CREATE FUNCTION flakeid_recheck(condition boolean) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flakeid_recheck_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_recheck_support;
+COMMENT ON FUNCTION flakeid_recheck(boolean)
+    IS 'the condition itself, of which the planner is told that it is nearly always true where it is asked';

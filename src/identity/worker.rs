@@ -1,0 +1,87 @@
+//! flake128's worker: a MAC address, from `flakeid.interface`, of the first real interface, or random and
+//! kept.
+//!
+//! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the
+//! loopback, bridges, tunnels and the inner ends of containers have none. Those of containers often have
+//! addresses that other hosts' containers have, too, so a random one is better than such.
+
+use super::Names;
+use crate::error::Failure;
+use crate::{guc, horizon};
+use std::fs;
+use std::path::Path;
+
+const INTERFACES: &str = "/sys/class/net";
+
+/// What Linux calls the kind of an interface that has a MAC address.
+const ETHERNET: &str = "1";
+
+/// Of an address's first byte: whether it was made up by who uses it, and whether it is a group's.
+const LOCAL: u64 = 0x02 << 40;
+const GROUP: u64 = 0x01 << 40;
+
+/// 48 bits as an address that nobody has sold.
+pub fn local(bits: u64) -> u64 {
+    bits & ((1 << 48) - 1) & !GROUP | LOCAL
+}
+
+/// The worker of a value of the setting: that of the interface of this name, or the address that it is.
+/// `None` for the first real one.
+///
+/// # Errors
+/// A sentence, where there is no such interface or it has no address.
+pub fn parse(setting: &str) -> Result<Option<u64>, String> {
+    let setting = setting.trim();
+    if setting.is_empty() {
+        return Ok(None);
+    }
+    if let Some(address) = address(setting) {
+        return Ok(Some(address));
+    }
+    let directory = Path::new(INTERFACES).join(setting);
+    if setting.contains('/') || setting.starts_with('.') || !directory.exists() {
+        return Err(format!("There is no network interface \"{setting}\"."));
+    }
+    let none = || format!("The network interface \"{setting}\" has no hardware address.");
+    of_interface(&directory).map(Some).ok_or_else(none)
+}
+
+/// Six bytes in hexadecimal, as in `08:00:2b:01:02:03`.
+fn address(text: &str) -> Option<u64> {
+    let bytes: Vec<u8> = text
+        .split(':')
+        .map(|byte| match byte.len() {
+            2 => u8::from_str_radix(byte, 16).ok().filter(|_| !byte.starts_with('+')),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    (bytes.len() == 6).then(|| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+}
+
+fn of_interface(directory: &Path) -> Option<u64> {
+    let read = |name| fs::read_to_string(directory.join(name)).ok();
+    let ethernet = read("type")?.trim() == ETHERNET;
+    address(read("address")?.trim()).filter(|&address| ethernet && address != 0)
+}
+
+/// That of the first interface with hardware behind it, in the order in which the host found them.
+fn first_real() -> Option<u64> {
+    let number = |directory: &Path| -> Option<u32> {
+        fs::read_to_string(directory.join("ifindex")).ok()?.trim().parse().ok()
+    };
+    let real = fs::read_dir(INTERFACES).ok()?.flatten().filter_map(|entry| {
+        let directory = entry.path();
+        let address = directory.join("device").exists().then(|| of_interface(&directory));
+        Some((number(&directory)?, address??))
+    });
+    real.min().map(|(_, address)| address)
+}
+
+/// # Errors
+/// As [`horizon::names`], which `flake128_at()` can be the first to ask.
+pub fn of_this_node() -> Result<u64, Failure> {
+    match guc::worker().or_else(first_real) {
+        Some(worker) => Ok(worker),
+        None => horizon::names("flake128_at").map(|Names { worker, .. }| worker),
+    }
+}

@@ -1,0 +1,188 @@
+//! The type flake128: sixteen bytes, passed by reference.
+
+use super::datum::{MacAddr, Ready, integer, row};
+use super::time::{Time, ends};
+use super::value::{self, Value};
+use crate::error::{Failure, Kind, OrRaise};
+use crate::generate::{self, Backend, Served};
+use crate::identity::{Identity, worker};
+use flakeid_core::Error;
+use flakeid_core::base62::Text;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::flake128::{END, Flake128 as System, Id, LEN, NAME, SCALE, SEQUENCE, UNIT};
+use flakeid_core::generator::Rules;
+use pgrx::datum::{Range, Uuid};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// A value of type flake128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Flake128(Id);
+
+value::by_reference!(Flake128, Id, "flake128");
+
+impl Value for Flake128 {
+    const KIND: Kind = Kind {
+        name: NAME,
+        spelling: "A flake128 is written as a number in base 62, with the digits 0-9, A-Z and a-z.",
+    };
+    type Bytes = [u8; LEN];
+    type Text = Text;
+
+    #[inline]
+    fn bytes(self) -> Self::Bytes {
+        self.0.0
+    }
+
+    fn of_bytes(bytes: Self::Bytes) -> Self {
+        Self(Id(bytes))
+    }
+
+    fn text(self) -> Self::Text {
+        self.0.text(62)
+    }
+
+    fn of_text(text: &[u8]) -> Result<Self, Error> {
+        Id::from_text(text, 62).map(Self)
+    }
+}
+
+value::functions!(Flake128:
+    flake128_in flake128_out flake128_recv flake128_send
+    flake128_lt flake128_le flake128_eq flake128_ge flake128_gt flake128_ne flake128_cmp
+    flake128_hash flake128_hash_extended
+    flake128_smaller flake128_larger
+    flake128_to_bytea flake128_from_bytea
+);
+
+#[pg_extern(sql = false)]
+fn flake128_to_uuid(value: Flake128) -> Uuid {
+    Uuid::from_bytes(value.0.0)
+}
+
+#[pg_extern(sql = false)]
+fn flake128_from_uuid(uuid: Uuid) -> Flake128 {
+    Flake128(Id(*uuid.as_bytes()))
+}
+
+#[pg_extern(sql = false)]
+fn flake128_to_numeric(value: Flake128) -> AnyNumeric {
+    value.0.word().into()
+}
+
+#[pg_extern(sql = false)]
+fn flake128_from_numeric(number: AnyNumeric) -> Flake128 {
+    let text = number.to_string();
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => &text,
+    };
+    let word = whole.parse().map_err(|_| Failure::NotFlake128 { number: text.clone() });
+    Flake128(Id::from_word(word.or_raise()))
+}
+
+fn checked_base(base: i32) -> u32 {
+    let known = u32::try_from(base).ok().filter(|base| (2..=62).contains(base));
+    known.ok_or(Failure::Base { base }).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn flake128_to_text(value: Flake128, base: i32) -> String {
+    value.0.text(checked_base(base)).as_str().into()
+}
+
+// Text comes as bytes: in a database that is not in UTF-8 it need not be a str.
+#[pg_extern(sql = false)]
+fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
+    let read = Id::from_text(text, checked_base(base)).map_err(|error| Failure::TextAs {
+        system: NAME,
+        text: text.into(),
+        format: format!("base {base}"),
+        error,
+    });
+    Flake128(read.or_raise())
+}
+
+impl Served for System {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "flake128_next";
+    const IDENTITY: Identity = Identity::Node(worker::of_this_node);
+    fn scale() -> Scale {
+        SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, SEQUENCE.max() as u32), end: END }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<System> = Backend::new();
+        &SOURCE
+    }
+}
+
+#[inline]
+fn pack(run: generate::Run, i: u32) -> Flake128 {
+    let sequence = run.block.sequence + i;
+    Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
+}
+
+#[pg_extern(sql = false)]
+fn flake128_next() -> Flake128 {
+    pack(generate::take::<System>(1), 0)
+}
+
+#[pg_extern(sql = false)]
+fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {
+    SetOfIterator::new(super::batch::<System, _>(n, pack))
+}
+
+#[pg_extern(sql = false)]
+fn flake128_decode(value: Flake128, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+    let parts = value.0.parts();
+    let fields =
+        [Time(value.0.time()).datum(), MacAddr(parts.worker).datum(), integer(parts.sequence)];
+    row(fcinfo, fields)
+}
+
+#[pg_extern(sql = false)]
+fn flake128_timestamp(value: Flake128) -> Time {
+    Time(value.0.time())
+}
+
+#[pg_extern(sql = false)]
+fn flake128_encode(time: Time, worker: MacAddr, sequence: i32) -> Flake128 {
+    Flake128(Id::encode(time.0, worker.0 as i64, sequence.into()).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn flake128_at(time: Time, number: i64) -> Flake128 {
+    let place = super::place_at::<System>(number).or_raise();
+    Flake128(Id::encode(time.0, place.generator as i64, place.sequence.into()).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn flake128_min(time: Time) -> Flake128 {
+    Flake128(Id::min(time.0))
+}
+
+#[pg_extern(sql = false)]
+fn flake128_max(time: Time) -> Flake128 {
+    Flake128(Id::max(time.0))
+}
+
+#[pg_extern(sql = false)]
+fn flake128_range_min(times: Range<TimestampWithTimeZone>) -> Flake128 {
+    let (from, to) = ends(times);
+    Flake128(Id::range(from, to).0)
+}
+
+#[pg_extern(sql = false)]
+fn flake128_range_max(times: Range<TimestampWithTimeZone>) -> Flake128 {
+    let (from, to) = ends(times);
+    Flake128(Id::range(from, to).1)
+}

@@ -1,0 +1,191 @@
+//! The type uniqueid: eight bytes, passed by value; and its mode, an enum.
+
+use super::datum::{Ready, integer, typed_row};
+use super::time::{Time, ends};
+use super::value::{self, Value};
+use crate::error::{Kind, OrRaise};
+use crate::generate::{self, Backend, Served};
+use crate::guc;
+use crate::identity::Identity;
+use flakeid_core::Error;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::generator::Rules;
+use flakeid_core::uniqueid::{
+    GENERATOR, Id, Mode, NAME, Parts, SCALE, SEQUENCE, TEXT_LEN, UNIT, UniqueId as System,
+};
+use pgrx::datum::Range;
+use pgrx::enum_helper::lookup_enum_by_oid;
+use pgrx::prelude::*;
+use pgrx::{IntoDatum, direct_function_call, pg_sys};
+use std::ffi::CString;
+
+/// A value of type uniqueid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct UniqueId(Id);
+
+value::by_value!(UniqueId, Id, "uniqueid");
+
+impl Value for UniqueId {
+    const KIND: Kind =
+        Kind { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
+    type Bytes = [u8; 8];
+    type Text = [u8; TEXT_LEN];
+
+    #[inline]
+    fn bytes(self) -> Self::Bytes {
+        self.0.0.to_be_bytes()
+    }
+
+    fn of_bytes(bytes: Self::Bytes) -> Self {
+        Self(Id(u64::from_be_bytes(bytes)))
+    }
+
+    fn text(self) -> Self::Text {
+        self.0.text()
+    }
+
+    fn of_text(text: &[u8]) -> Result<Self, Error> {
+        Id::from_text(text).map(Self)
+    }
+}
+
+value::functions!(UniqueId:
+    uniqueid_in uniqueid_out uniqueid_recv uniqueid_send
+    uniqueid_lt uniqueid_le uniqueid_eq uniqueid_ge uniqueid_gt uniqueid_ne uniqueid_cmp
+    uniqueid_hash uniqueid_hash_extended
+    uniqueid_smaller uniqueid_larger
+    uniqueid_to_bytea uniqueid_from_bytea
+);
+
+/// The mode that a value of the enum names.
+fn mode_of(value: pg_sys::Oid) -> Mode {
+    let (label, ..) = lookup_enum_by_oid(value);
+    match Mode::ALL.into_iter().find(|mode| mode.name() == label) {
+        Some(mode) => mode,
+        None => pgrx::error!("flakeid's library knows no mode \"{label}\""),
+    }
+}
+
+/// A mode as a value of the enum type.
+fn value_of(mode: Mode, enum_type: pg_sys::Oid) -> pg_sys::Oid {
+    let label = CString::new(mode.name()).unwrap_or_default();
+    let arguments = [label.as_c_str().into_datum(), enum_type.into_datum()];
+    // SAFETY: PostgreSQL's input function of enums, with its two arguments.
+    match unsafe { direct_function_call(pg_sys::enum_in, &arguments) } {
+        Some(value) => value,
+        None => pgrx::error!("a mode is NULL"),
+    }
+}
+
+impl Served for System {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "uniqueid_next";
+    const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
+    fn scale() -> Scale {
+        SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, SEQUENCE.max() as u32), end: SCALE.last() }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<System> = Backend::new();
+        &SOURCE
+    }
+}
+
+#[inline]
+fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
+    UniqueId(Id::pack(Parts {
+        time: run.block.stamp.tick::<System>(),
+        sequence: (run.block.sequence + i).into(),
+        generator: run.generator,
+        cluster: guc::cluster_id(),
+        mode,
+    }))
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
+    let mode = mode_of(mode);
+    pack(generate::take::<System>(1), 0, mode)
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
+    let mode = mode_of(mode);
+    SetOfIterator::new(super::batch::<System, _>(n, move |run, i| pack(run, i, mode)))
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_decode(value: UniqueId, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+    let parts = value.0.parts();
+    typed_row(fcinfo, |desc| {
+        // SAFETY: the row's own descriptor, which has as many columns as there are values.
+        let enum_type = unsafe { pg_sys::SPI_gettypeid(desc, 5) };
+        [
+            Time(value.0.time()).datum(),
+            integer(parts.sequence),
+            integer(parts.generator),
+            integer(parts.cluster),
+            value_of(parts.mode, enum_type).into(),
+        ]
+    })
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_timestamp(value: UniqueId) -> Time {
+    Time(value.0.time())
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_sequential(value: UniqueId) -> bool {
+    value.0.mode() == Mode::TimeSequential
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_encode(
+    time: Time,
+    sequence: i32,
+    generator: i32,
+    cluster: i32,
+    mode: pg_sys::Oid,
+) -> UniqueId {
+    let (sequence, generator, cluster) = (sequence.into(), generator.into(), cluster.into());
+    UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
+    let place = super::place_at::<System>(number).or_raise();
+    let (sequence, generator) = (place.sequence.into(), place.generator as i64);
+    let cluster = guc::cluster_id() as i64;
+    UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_min(time: Time) -> UniqueId {
+    UniqueId(Id::min(time.0))
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_max(time: Time) -> UniqueId {
+    UniqueId(Id::max(time.0))
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_range_min(times: Range<TimestampWithTimeZone>) -> UniqueId {
+    let (from, to) = ends(times);
+    UniqueId(Id::range(from, to).0)
+}
+
+#[pg_extern(sql = false)]
+fn uniqueid_range_max(times: Range<TimestampWithTimeZone>) -> UniqueId {
+    let (from, to) = ends(times);
+    UniqueId(Id::range(from, to).1)
+}
