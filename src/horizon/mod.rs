@@ -110,6 +110,11 @@ pub fn names(function: &'static str) -> Result<Names, Failure> {
     shared.record.names().ok_or(Failure::NoRandomness)
 }
 
+/// The same where the state has been read.
+pub fn known_names() -> Option<Names> {
+    shared().ok()?.record.names()
+}
+
 /// Makes the state ready for a system's IDs by its present epoch: read, and that epoch durable.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Who this server is.
 
+use crate::identity::{guid_node, worker};
 use crate::{error, generate, guc, shmem};
 use flakeid_core::flake;
 use pgrx::prelude::*;
@@ -16,6 +17,9 @@ struct Identity {
     shared_memory: Option<shmem::Kind>,
     flake: FlakeIdentity,
     sno: SnoIdentity,
+    flake128: Flake128Identity,
+    guid: GuidIdentity,
+    uniqueid: UniqueIdIdentity,
 }
 
 #[derive(Serialize)]
@@ -29,6 +33,29 @@ struct FlakeIdentity {
 struct SnoIdentity {
     first_sequence: u32,
     last_sequence: u32,
+}
+
+#[derive(Serialize)]
+struct Flake128Identity {
+    /// As PostgreSQL writes a macaddr; `None` where nobody says and the state has not been read.
+    worker: Option<String>,
+}
+
+#[derive(Serialize)]
+struct GuidIdentity {
+    /// `None` as for a worker.
+    node: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct UniqueIdIdentity {
+    cluster: u64,
+}
+
+/// A hardware address with its colons.
+fn colons(address: u64) -> String {
+    let [_, _, bytes @ ..] = address.to_be_bytes();
+    bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 #[pg_extern(sql = false)]
@@ -46,6 +73,9 @@ fn flakeid_identity() -> pgrx::JsonB {
             until: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
         },
         sno: SnoIdentity { first_sequence, last_sequence },
+        flake128: Flake128Identity { worker: worker::known().map(colons) },
+        guid: GuidIdentity { node: guid_node::known() },
+        uniqueid: UniqueIdIdentity { cluster: guc::cluster_id() },
     };
     match serde_json::to_value(&identity) {
         Ok(value) => pgrx::JsonB(value),
