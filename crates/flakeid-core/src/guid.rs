@@ -71,9 +71,6 @@ pub struct Drift(u8);
 impl Drift {
     /// At most 274 seconds.
     pub const DEFAULT: Self = Self(3);
-    /// Every code that an ID can have.
-    pub const ALL: [Self; 8] =
-        [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
 
     /// The least that covers so many nanoseconds.
     pub const fn covering(nanos: i128) -> Self {
