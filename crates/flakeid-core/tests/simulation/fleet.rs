@@ -43,7 +43,9 @@ impl Fleet {
                     let ids = (number * pool) as u16..((number + 1) * pool) as u16;
                     let flake = world.random.pick(&[(0, 4000), (0, 3), (100, 163), (7, 7)]);
                     let sno = world.random.pick(&[(0, 65_000), (0, 3), (1000, 1063), (9, 520)]);
-                    node(&world, skew, ids.collect(), [flake, sno])
+                    let (flake128, guid) = (sno, world.random.pick(&[(0, 12_000), (5, 5)]));
+                    let uniqueid = world.random.pick(&[(0, 30), (0, 3), (7, 7)]);
+                    node(&world, skew, ids.collect(), [flake, sno, flake128, guid, uniqueid])
                 }
             };
             nodes.push(node);

@@ -13,10 +13,13 @@ use crate::world::{Event, Flaw, SYSTEMS, Served, World};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
+use flakeid_core::flake128::Flake128;
 use flakeid_core::gate::{Gate, Horizon, Start};
 use flakeid_core::generator::{Rules, Stamp, System};
+use flakeid_core::guid::Guid;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::TickTock;
+use flakeid_core::uniqueid::UniqueId;
 use std::cell::{Cell as Slot, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -99,7 +102,18 @@ pub struct Client {
 pub struct Last {
     pub at: Place,
     /// In the order of the format.
-    pub id: (Stamp, u16, u32),
+    pub id: (Stamp, u64),
+}
+
+impl Last {
+    /// What sorts as the IDs of a system do.
+    pub fn id<S: System>(stamp: Stamp, partition: u16, sequence: u32) -> (Stamp, u64) {
+        let (partition, sequence) = (u64::from(partition), u64::from(sequence));
+        match S::SEQUENCE_FIRST {
+            true => (stamp, sequence << 32 | partition),
+            false => (stamp, partition << 32 | sequence),
+        }
+    }
 }
 
 /// What a session is told.
@@ -212,8 +226,11 @@ impl Node {
         let mut exact = Horizon { toggle, ..life.begun.horizon };
         for (&(system, _), cell) in life.cells.borrow().iter() {
             exact = match system {
-                Flake::PLACE => exact.covering::<Flake>(Flake::scale(), cell.seal::<Flake>()),
-                _ => exact.covering::<TickTock>(TickTock::scale(), cell.seal::<TickTock>()),
+                Flake::PLACE => sealed::<Flake>(exact, cell),
+                TickTock::PLACE => sealed::<TickTock>(exact, cell),
+                Flake128::PLACE => sealed::<Flake128>(exact, cell),
+                Guid::PLACE => sealed::<Guid>(exact, cell),
+                _ => sealed::<UniqueId>(exact, cell),
             };
         }
         if world.flaw == Flaw::OneTimeline {
@@ -239,7 +256,10 @@ impl Node {
         };
         match client.system {
             Flake::PLACE => self.ask_for::<Flake>(world, life, &mut client, want, alone),
-            _ => self.ask_for::<TickTock>(world, life, &mut client, want, alone),
+            TickTock::PLACE => self.ask_for::<TickTock>(world, life, &mut client, want, alone),
+            Flake128::PLACE => self.ask_for::<Flake128>(world, life, &mut client, want, alone),
+            Guid::PLACE => self.ask_for::<Guid>(world, life, &mut client, want, alone),
+            _ => self.ask_for::<UniqueId>(world, life, &mut client, want, alone),
         }
     }
 
@@ -327,6 +347,9 @@ impl Node {
     /// The session's cells after a reload; those that are new begin where this life did.
     fn look_up<S: Served>(&self, world: &World, life: &Life, client: &mut Client) {
         client.owned.clone_from(&life.owned.borrow());
+        if S::ONE_CELL {
+            client.owned = vec![0];
+        }
         let cell = |&place: &usize| {
             let mut cells = life.cells.borrow_mut();
             let cell = cells.entry((S::PLACE, place)).or_insert_with(|| {
@@ -382,6 +405,11 @@ impl Node {
             life.over.set(true);
         }
     }
+}
+
+/// A horizon that covers what a cell had last, which is sealed.
+fn sealed<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
+    horizon.covering::<S>(S::scale(), cell.seal::<S>())
 }
 
 impl Client {

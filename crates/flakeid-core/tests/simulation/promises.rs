@@ -44,7 +44,7 @@ impl Node {
             world.saw(Event::GivenAfterStop);
         }
         if let Some(before) = client.last {
-            let rises = (stamp, self.pool[place], first) > before.id;
+            let rises = Last::id::<S>(stamp, self.pool[place], first) > before.id;
             // A clock that is behind the session's last ID has stepped back since it was given.
             let across = S::TICK_TOCK && now.0 + 1 < before.at.tick;
             checks.expect(rises || across, Fault::NotAbove);
@@ -54,7 +54,7 @@ impl Node {
         }
         let at = Place { generator: self.generators[S::PLACE][place], toggle, tick };
         checks.enter(at, (first, last), client.last.map(|last| last.at));
-        client.last = Some(Last { at, id: (stamp, self.pool[place], last) });
+        client.last = Some(Last { at, id: Last::id::<S>(stamp, self.pool[place], last) });
         if let Some(standby) = &mut *self.standby.borrow_mut() {
             standby.hears(&world.random, at, self.clock.read(world.time.get()));
         }

@@ -4,8 +4,11 @@ use crate::checks::{Checks, Fault};
 use crate::random::Random;
 use flakeid_core::clock::Scale;
 use flakeid_core::flake::{self, Flake};
+use flakeid_core::flake128::{self, Flake128};
 use flakeid_core::generator::System;
+use flakeid_core::guid::{self, Guid};
 use flakeid_core::sno::{self, TickTock};
+use flakeid_core::uniqueid::{self, UniqueId};
 use std::cell::{Cell, RefCell};
 
 /// A system as the extension serves it.
@@ -14,6 +17,8 @@ pub trait Served: System {
     const PLACE: usize;
     /// Nanoseconds to a tick.
     const UNIT: u64;
+    /// Whether a node has one cell, whatever generator IDs it owns.
+    const ONE_CELL: bool = false;
     fn scale() -> Scale;
 }
 
@@ -33,7 +38,33 @@ impl Served for TickTock {
     }
 }
 
-pub const SYSTEMS: usize = 2;
+impl Served for Flake128 {
+    const PLACE: usize = 2;
+    const UNIT: u64 = flake128::UNIT;
+    const ONE_CELL: bool = true;
+    fn scale() -> Scale {
+        flake128::SCALE
+    }
+}
+
+impl Served for Guid {
+    const PLACE: usize = 3;
+    const UNIT: u64 = guid::UNIT;
+    const ONE_CELL: bool = true;
+    fn scale() -> Scale {
+        guid::SCALE
+    }
+}
+
+impl Served for UniqueId {
+    const PLACE: usize = 4;
+    const UNIT: u64 = uniqueid::UNIT;
+    fn scale() -> Scale {
+        uniqueid::SCALE
+    }
+}
+
+pub const SYSTEMS: usize = 5;
 
 /// What is wrong with a node, to see that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
