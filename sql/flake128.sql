@@ -256,7 +256,8 @@ CREATE OPERATOR CLASS flake128_ops DEFAULT FOR TYPE flake128 USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 flake128_cmp(flake128, flake128),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS flake128_ops USING btree IS 'the order of a flake128''s bytes, which is that of its time';
+COMMENT ON OPERATOR CLASS flake128_ops USING btree
+    IS 'the order of a flake128''s bytes, which is that of its time';
 
 CREATE FUNCTION flake128_hash(flake128) RETURNS integer
     AS 'MODULE_PATHNAME', 'flake128_hash_wrapper'
@@ -284,7 +285,8 @@ CREATE OPERATOR CLASS flake128_minmax_ops DEFAULT FOR TYPE flake128 USING brin A
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS flake128_minmax_ops USING brin IS 'smallest and largest flake128 of a range of blocks';
+COMMENT ON OPERATOR CLASS flake128_minmax_ops USING brin
+    IS 'smallest and largest flake128 of a range of blocks';
 
 CREATE FUNCTION flake128_smaller(flake128, flake128) RETURNS flake128
     AS 'MODULE_PATHNAME', 'flake128_smaller_wrapper'
@@ -314,32 +316,32 @@ COMMENT ON AGGREGATE max(flake128) IS 'maximum value of all flake128 input value
 CREATE FUNCTION flake128_lt_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id < flake128_min("time");
-COMMENT ON FUNCTION flake128_lt_time(flake128, timestamptz) IS 'whether a flake128 was made before a time';
+COMMENT ON FUNCTION flake128_lt_time(flake128, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION flake128_le_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id <= flake128_max("time");
-COMMENT ON FUNCTION flake128_le_time(flake128, timestamptz) IS 'whether a flake128 was made at or before a time';
+COMMENT ON FUNCTION flake128_le_time(flake128, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION flake128_eq_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_min("time") AND id <= flake128_max("time");
-COMMENT ON FUNCTION flake128_eq_time(flake128, timestamptz) IS 'whether a flake128 was made exactly at a time';
+COMMENT ON FUNCTION flake128_eq_time(flake128, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION flake128_ge_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id >= flake128_min("time");
-COMMENT ON FUNCTION flake128_ge_time(flake128, timestamptz) IS 'whether a flake128 was made at or after a time';
+COMMENT ON FUNCTION flake128_ge_time(flake128, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION flake128_gt_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id > flake128_max("time");
-COMMENT ON FUNCTION flake128_gt_time(flake128, timestamptz) IS 'whether a flake128 was made after a time';
+COMMENT ON FUNCTION flake128_gt_time(flake128, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION flake128_ne_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < flake128_min("time") OR id > flake128_max("time");
-COMMENT ON FUNCTION flake128_ne_time(flake128, timestamptz) IS 'whether a flake128 was made at another time than a time';
+COMMENT ON FUNCTION flake128_ne_time(flake128, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = flake128, RIGHTARG = timestamptz, FUNCTION = flake128_lt_time,
@@ -380,32 +382,32 @@ COMMENT ON OPERATOR <> (flake128, timestamptz) IS 'was made at another time than
 CREATE FUNCTION time_lt_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id > flake128_max("time");
-COMMENT ON FUNCTION time_lt_flake128(timestamptz, flake128) IS 'whether a flake128 was made after a time';
+COMMENT ON FUNCTION time_lt_flake128(timestamptz, flake128) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id >= flake128_min("time");
-COMMENT ON FUNCTION time_le_flake128(timestamptz, flake128) IS 'whether a flake128 was made at or after a time';
+COMMENT ON FUNCTION time_le_flake128(timestamptz, flake128) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_min("time") AND id <= flake128_max("time");
-COMMENT ON FUNCTION time_eq_flake128(timestamptz, flake128) IS 'whether a flake128 was made exactly at a time';
+COMMENT ON FUNCTION time_eq_flake128(timestamptz, flake128) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id <= flake128_max("time");
-COMMENT ON FUNCTION time_ge_flake128(timestamptz, flake128) IS 'whether a flake128 was made at or before a time';
+COMMENT ON FUNCTION time_ge_flake128(timestamptz, flake128) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id < flake128_min("time");
-COMMENT ON FUNCTION time_gt_flake128(timestamptz, flake128) IS 'whether a flake128 was made before a time';
+COMMENT ON FUNCTION time_gt_flake128(timestamptz, flake128) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < flake128_min("time") OR id > flake128_max("time");
-COMMENT ON FUNCTION time_ne_flake128(timestamptz, flake128) IS 'whether a flake128 was made at another time than a time';
+COMMENT ON FUNCTION time_ne_flake128(timestamptz, flake128) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = flake128, FUNCTION = time_lt_flake128,
@@ -446,7 +448,7 @@ COMMENT ON OPERATOR <> (timestamptz, flake128) IS 'time not equal that of a flak
 CREATE FUNCTION flake128_in_times(id flake128, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_range_min(times) AND id <= flake128_range_max(times);
-COMMENT ON FUNCTION flake128_in_times(flake128, tstzrange) IS 'whether a flake128 was made within a range of times';
+COMMENT ON FUNCTION flake128_in_times(flake128, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = flake128, RIGHTARG = tstzrange, FUNCTION = flake128_in_times,
@@ -457,7 +459,7 @@ COMMENT ON OPERATOR <@ (flake128, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_flake128(times tstzrange, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_range_min(times) AND id <= flake128_range_max(times);
-COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'whether a range of times holds that of a flake128';
+COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = flake128, FUNCTION = times_of_flake128,

@@ -271,7 +271,8 @@ CREATE OPERATOR CLASS flake128_ops DEFAULT FOR TYPE flake128 USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 flake128_cmp(flake128, flake128),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS flake128_ops USING btree IS 'the order of a flake128''s bytes, which is that of its time';
+COMMENT ON OPERATOR CLASS flake128_ops USING btree
+    IS 'the order of a flake128''s bytes, which is that of its time';
 
 CREATE FUNCTION flake128_hash(flake128) RETURNS integer
     AS 'MODULE_PATHNAME', 'flake128_hash_wrapper'
@@ -299,7 +300,8 @@ CREATE OPERATOR CLASS flake128_minmax_ops DEFAULT FOR TYPE flake128 USING brin A
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS flake128_minmax_ops USING brin IS 'smallest and largest flake128 of a range of blocks';
+COMMENT ON OPERATOR CLASS flake128_minmax_ops USING brin
+    IS 'smallest and largest flake128 of a range of blocks';
 
 CREATE FUNCTION flake128_smaller(flake128, flake128) RETURNS flake128
     AS 'MODULE_PATHNAME', 'flake128_smaller_wrapper'
@@ -329,32 +331,32 @@ COMMENT ON AGGREGATE max(flake128) IS 'maximum value of all flake128 input value
 CREATE FUNCTION flake128_lt_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id < flake128_min("time");
-COMMENT ON FUNCTION flake128_lt_time(flake128, timestamptz) IS 'whether a flake128 was made before a time';
+COMMENT ON FUNCTION flake128_lt_time(flake128, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION flake128_le_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id <= flake128_max("time");
-COMMENT ON FUNCTION flake128_le_time(flake128, timestamptz) IS 'whether a flake128 was made at or before a time';
+COMMENT ON FUNCTION flake128_le_time(flake128, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION flake128_eq_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_min("time") AND id <= flake128_max("time");
-COMMENT ON FUNCTION flake128_eq_time(flake128, timestamptz) IS 'whether a flake128 was made exactly at a time';
+COMMENT ON FUNCTION flake128_eq_time(flake128, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION flake128_ge_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id >= flake128_min("time");
-COMMENT ON FUNCTION flake128_ge_time(flake128, timestamptz) IS 'whether a flake128 was made at or after a time';
+COMMENT ON FUNCTION flake128_ge_time(flake128, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION flake128_gt_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id > flake128_max("time");
-COMMENT ON FUNCTION flake128_gt_time(flake128, timestamptz) IS 'whether a flake128 was made after a time';
+COMMENT ON FUNCTION flake128_gt_time(flake128, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION flake128_ne_time(id flake128, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < flake128_min("time") OR id > flake128_max("time");
-COMMENT ON FUNCTION flake128_ne_time(flake128, timestamptz) IS 'whether a flake128 was made at another time than a time';
+COMMENT ON FUNCTION flake128_ne_time(flake128, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = flake128, RIGHTARG = timestamptz, FUNCTION = flake128_lt_time,
@@ -395,32 +397,32 @@ COMMENT ON OPERATOR <> (flake128, timestamptz) IS 'was made at another time than
 CREATE FUNCTION time_lt_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id > flake128_max("time");
-COMMENT ON FUNCTION time_lt_flake128(timestamptz, flake128) IS 'whether a flake128 was made after a time';
+COMMENT ON FUNCTION time_lt_flake128(timestamptz, flake128) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id >= flake128_min("time");
-COMMENT ON FUNCTION time_le_flake128(timestamptz, flake128) IS 'whether a flake128 was made at or after a time';
+COMMENT ON FUNCTION time_le_flake128(timestamptz, flake128) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_min("time") AND id <= flake128_max("time");
-COMMENT ON FUNCTION time_eq_flake128(timestamptz, flake128) IS 'whether a flake128 was made exactly at a time';
+COMMENT ON FUNCTION time_eq_flake128(timestamptz, flake128) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id <= flake128_max("time");
-COMMENT ON FUNCTION time_ge_flake128(timestamptz, flake128) IS 'whether a flake128 was made at or before a time';
+COMMENT ON FUNCTION time_ge_flake128(timestamptz, flake128) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN id < flake128_min("time");
-COMMENT ON FUNCTION time_gt_flake128(timestamptz, flake128) IS 'whether a flake128 was made before a time';
+COMMENT ON FUNCTION time_gt_flake128(timestamptz, flake128) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_flake128("time" timestamptz, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < flake128_min("time") OR id > flake128_max("time");
-COMMENT ON FUNCTION time_ne_flake128(timestamptz, flake128) IS 'whether a flake128 was made at another time than a time';
+COMMENT ON FUNCTION time_ne_flake128(timestamptz, flake128) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = flake128, FUNCTION = time_lt_flake128,
@@ -461,7 +463,7 @@ COMMENT ON OPERATOR <> (timestamptz, flake128) IS 'time not equal that of a flak
 CREATE FUNCTION flake128_in_times(id flake128, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_range_min(times) AND id <= flake128_range_max(times);
-COMMENT ON FUNCTION flake128_in_times(flake128, tstzrange) IS 'whether a flake128 was made within a range of times';
+COMMENT ON FUNCTION flake128_in_times(flake128, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = flake128, RIGHTARG = tstzrange, FUNCTION = flake128_in_times,
@@ -472,7 +474,7 @@ COMMENT ON OPERATOR <@ (flake128, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_flake128(times tstzrange, id flake128) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= flake128_range_min(times) AND id <= flake128_range_max(times);
-COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'whether a range of times holds that of a flake128';
+COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = flake128, FUNCTION = times_of_flake128,
@@ -524,7 +526,7 @@ CREATE FUNCTION guid_local_next(
     AS 'MODULE_PATHNAME', 'guid_local_next_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_next(interval, boolean)
-    IS 'a new guid_local for clocks that are apart by at most this drift; the newest sorts first where the clock is inverse';
+    IS 'a new guid_local for clocks apart by at most this drift';
 
 CREATE FUNCTION guid_local_next_batch(
     n integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -554,7 +556,8 @@ COMMENT ON FUNCTION guid_local_timestamp(guid_local, boolean) IS 'when a guid_lo
 -- putting together ----------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_local_encode(
-    created_at timestamptz, sequence integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, sequence integer,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_encode_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
@@ -577,7 +580,7 @@ CREATE FUNCTION guid_local_min(
     AS 'MODULE_PATHNAME', 'guid_local_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_min(timestamptz, interval)
-    IS 'the smallest guid_local of this drift whose time is not before this one';
+    IS 'smallest guid_local of this drift not before a time';
 
 CREATE FUNCTION guid_local_max(
     "time" timestamptz, drift interval DEFAULT '274 seconds'
@@ -585,7 +588,7 @@ CREATE FUNCTION guid_local_max(
     AS 'MODULE_PATHNAME', 'guid_local_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_max(timestamptz, interval)
-    IS 'the largest guid_local of this drift whose time is not after this one';
+    IS 'largest guid_local of this drift not after a time';
 
 CREATE FUNCTION guid_local_range_min(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -593,7 +596,7 @@ CREATE FUNCTION guid_local_range_min(
     AS 'MODULE_PATHNAME', 'guid_local_range_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_range_min(tstzrange, interval, boolean)
-    IS 'the smallest guid_local of this drift and these times; above guid_local_range_max where there is none';
+    IS 'smallest guid_local of this drift and these times';
 
 CREATE FUNCTION guid_local_range_max(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -601,7 +604,7 @@ CREATE FUNCTION guid_local_range_max(
     AS 'MODULE_PATHNAME', 'guid_local_range_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_range_max(tstzrange, interval, boolean)
-    IS 'the largest guid_local of this drift and these times; below guid_local_range_min where there is none';
+    IS 'largest guid_local of this drift and these times';
 
 CREATE FUNCTION guid_local_code_min(times tstzrange, code integer) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_code_min_wrapper'
@@ -628,8 +631,6 @@ CREATE FUNCTION guid_local_from_text(id text, format text DEFAULT 'base64') RETU
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_from_text(text, text)
     IS 'the guid_local of a text in a format: base64 or base62';
-
--- distance ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_diff(a guid_local, b guid_local) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_diff_wrapper'
@@ -747,7 +748,8 @@ CREATE OPERATOR CLASS guid_local_ops DEFAULT FOR TYPE guid_local USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 guid_local_cmp(guid_local, guid_local),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS guid_local_ops USING btree IS 'the order of a guid_local''s bytes: by drift, then time';
+COMMENT ON OPERATOR CLASS guid_local_ops USING btree
+    IS 'the order of a guid_local''s bytes: by drift, then time';
 
 CREATE FUNCTION guid_local_hash(guid_local) RETURNS integer
     AS 'MODULE_PATHNAME', 'guid_local_hash_wrapper'
@@ -775,7 +777,8 @@ CREATE OPERATOR CLASS guid_local_minmax_ops DEFAULT FOR TYPE guid_local USING br
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS guid_local_minmax_ops USING brin IS 'smallest and largest guid_local of a range of blocks';
+COMMENT ON OPERATOR CLASS guid_local_minmax_ops USING brin
+    IS 'smallest and largest guid_local of a range of blocks';
 
 CREATE FUNCTION guid_local_smaller(guid_local, guid_local) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_smaller_wrapper'
@@ -812,8 +815,7 @@ CREATE FUNCTION guid_local_near(id guid_local, times tstzrange) RETURNS boolean
         OR (id >= guid_local_code_min(times, 5) AND id <= guid_local_code_max(times, 5))
         OR (id >= guid_local_code_min(times, 6) AND id <= guid_local_code_max(times, 6))
         OR (id >= guid_local_code_min(times, 7) AND id <= guid_local_code_max(times, 7));
-COMMENT ON FUNCTION guid_local_near(guid_local, tstzrange)
-    IS 'whether a guid_local lies where IDs of these times can be, whatever their drift';
+COMMENT ON FUNCTION guid_local_near(guid_local, tstzrange) IS 'whether a guid_local lies where those of these times do';
 
 CREATE FUNCTION guid_local_within(
     id guid_local, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -822,42 +824,37 @@ CREATE FUNCTION guid_local_within(
     RETURN id >= guid_local_range_min(times, drift, inverse) AND id <= guid_local_range_max(times, drift, inverse)
         AND flakeid_recheck(guid_local_timestamp(id, inverse) <@ times);
 COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
-    IS 'whether a guid_local of this drift was made within a range of times, by the clock that is named';
+    IS 'whether a guid_local of this drift was made within a range of times';
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time"))
-        AND flakeid_recheck(guid_local_timestamp(id) < "time");
-COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'whether a guid_local was made before a time';
+    RETURN guid_local_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_local_timestamp(id) < "time");
+COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]'))
-        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
-COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'whether a guid_local was made at or before a time';
+    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", "time", '[]'))
-        AND flakeid_recheck(guid_local_timestamp(id) = "time");
-COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'whether a guid_local was made exactly at a time';
+    RETURN guid_local_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_local_timestamp(id) = "time");
+COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
-COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'whether a guid_local was made at or after a time';
+    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_local_timestamp(id) > "time");
-COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'whether a guid_local was made after a time';
+    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) > "time");
+COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN guid_local_timestamp(id) <> "time";
-COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'whether a guid_local was made at another time than a time';
+COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = guid_local, RIGHTARG = timestamptz, FUNCTION = guid_local_lt_time,
@@ -898,32 +895,32 @@ COMMENT ON OPERATOR <> (guid_local, timestamptz) IS 'was made at another time th
 CREATE FUNCTION time_lt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made after a time';
+COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at or after a time';
+COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made exactly at a time';
+COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at or before a time';
+COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made before a time';
+COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at another time than a time';
+COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = guid_local, FUNCTION = time_lt_guid_local,
@@ -963,9 +960,8 @@ COMMENT ON OPERATOR <> (timestamptz, guid_local) IS 'time not equal that of a gu
 
 CREATE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, times)
-        AND flakeid_recheck(guid_local_timestamp(id) <@ times);
-COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'whether a guid_local was made within a range of times';
+    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id) <@ times);
+COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = guid_local, RIGHTARG = tstzrange, FUNCTION = guid_local_in_times,
@@ -976,7 +972,7 @@ COMMENT ON OPERATOR <@ (guid_local, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_guid_local(times tstzrange, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'whether a range of times holds that of a guid_local';
+COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = guid_local, FUNCTION = times_of_guid_local,
@@ -1028,7 +1024,7 @@ CREATE FUNCTION guid_next(
     AS 'MODULE_PATHNAME', 'guid_next_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_next(interval, boolean)
-    IS 'a new guid for clocks that are apart by at most this drift; the newest sorts first where the clock is inverse';
+    IS 'a new guid for clocks apart by at most this drift';
 
 CREATE FUNCTION guid_next_batch(
     n integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -1056,7 +1052,8 @@ COMMENT ON FUNCTION guid_timestamp(guid, boolean) IS 'when a guid was made';
 -- putting together ----------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_encode(
-    created_at timestamptz, node bigint, sequence integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, node bigint, sequence integer,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_encode_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
@@ -1077,13 +1074,13 @@ CREATE FUNCTION guid_min("time" timestamptz, drift interval DEFAULT '274 seconds
     AS 'MODULE_PATHNAME', 'guid_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_min(timestamptz, interval)
-    IS 'the smallest guid of this drift whose time is not before this one';
+    IS 'smallest guid of this drift not before a time';
 
 CREATE FUNCTION guid_max("time" timestamptz, drift interval DEFAULT '274 seconds') RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_max(timestamptz, interval)
-    IS 'the largest guid of this drift whose time is not after this one';
+    IS 'largest guid of this drift not after a time';
 
 CREATE FUNCTION guid_range_min(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -1091,7 +1088,7 @@ CREATE FUNCTION guid_range_min(
     AS 'MODULE_PATHNAME', 'guid_range_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_range_min(tstzrange, interval, boolean)
-    IS 'the smallest guid of this drift and these times; above guid_range_max where there is none';
+    IS 'smallest guid of this drift and these times';
 
 CREATE FUNCTION guid_range_max(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -1099,7 +1096,7 @@ CREATE FUNCTION guid_range_max(
     AS 'MODULE_PATHNAME', 'guid_range_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_range_max(tstzrange, interval, boolean)
-    IS 'the largest guid of this drift and these times; below guid_range_min where there is none';
+    IS 'largest guid of this drift and these times';
 
 CREATE FUNCTION guid_code_min(times tstzrange, code integer) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_code_min_wrapper'
@@ -1126,8 +1123,6 @@ CREATE FUNCTION guid_from_text(id text, format text DEFAULT 'base64') RETURNS gu
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_from_text(text, text)
     IS 'the guid of a text in a format: base64 or base62';
-
--- distance ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_diff(a guid, b guid) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_diff_wrapper'
@@ -1257,7 +1252,8 @@ CREATE OPERATOR CLASS guid_ops DEFAULT FOR TYPE guid USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 guid_cmp(guid, guid),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS guid_ops USING btree IS 'the order of a guid''s bytes: by drift, coarse time, node and fine time';
+COMMENT ON OPERATOR CLASS guid_ops USING btree
+    IS 'the order of a guid''s bytes: by drift, coarse time, node and fine time';
 
 CREATE FUNCTION guid_hash(guid) RETURNS integer
     AS 'MODULE_PATHNAME', 'guid_hash_wrapper'
@@ -1323,8 +1319,7 @@ CREATE FUNCTION guid_near(id guid, times tstzrange) RETURNS boolean
         OR (id >= guid_code_min(times, 5) AND id <= guid_code_max(times, 5))
         OR (id >= guid_code_min(times, 6) AND id <= guid_code_max(times, 6))
         OR (id >= guid_code_min(times, 7) AND id <= guid_code_max(times, 7));
-COMMENT ON FUNCTION guid_near(guid, tstzrange)
-    IS 'whether a guid lies where IDs of these times can be, whatever their drift';
+COMMENT ON FUNCTION guid_near(guid, tstzrange) IS 'whether a guid lies where those of these times do';
 
 CREATE FUNCTION guid_within(
     id guid, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -1333,42 +1328,37 @@ CREATE FUNCTION guid_within(
     RETURN id >= guid_range_min(times, drift, inverse) AND id <= guid_range_max(times, drift, inverse)
         AND flakeid_recheck(guid_timestamp(id, inverse) <@ times);
 COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
-    IS 'whether a guid of this drift was made within a range of times, by the clock that is named';
+    IS 'whether a guid of this drift was made within a range of times';
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time"))
-        AND flakeid_recheck(guid_timestamp(id) < "time");
-COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'whether a guid was made before a time';
+    RETURN guid_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_timestamp(id) < "time");
+COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time", '(]'))
-        AND flakeid_recheck(guid_timestamp(id) <= "time");
-COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'whether a guid was made at or before a time';
+    RETURN guid_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_timestamp(id) <= "time");
+COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", "time", '[]'))
-        AND flakeid_recheck(guid_timestamp(id) = "time");
-COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'whether a guid was made exactly at a time';
+    RETURN guid_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_timestamp(id) = "time");
+COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_timestamp(id) >= "time");
-COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'whether a guid was made at or after a time';
+    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) >= "time");
+COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_timestamp(id) > "time");
-COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'whether a guid was made after a time';
+    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) > "time");
+COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN guid_timestamp(id) <> "time";
-COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'whether a guid was made at another time than a time';
+COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = guid, RIGHTARG = timestamptz, FUNCTION = guid_lt_time,
@@ -1409,32 +1399,32 @@ COMMENT ON OPERATOR <> (guid, timestamptz) IS 'was made at another time than';
 CREATE FUNCTION time_lt_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'whether a guid was made after a time';
+COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'whether a guid was made at or after a time';
+COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'whether a guid was made exactly at a time';
+COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'whether a guid was made at or before a time';
+COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'whether a guid was made before a time';
+COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'whether a guid was made at another time than a time';
+COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = guid, FUNCTION = time_lt_guid,
@@ -1474,9 +1464,8 @@ COMMENT ON OPERATOR <> (timestamptz, guid) IS 'time not equal that of a guid';
 
 CREATE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, times)
-        AND flakeid_recheck(guid_timestamp(id) <@ times);
-COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'whether a guid was made within a range of times';
+    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id) <@ times);
+COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = guid, RIGHTARG = tstzrange, FUNCTION = guid_in_times,
@@ -1487,7 +1476,7 @@ COMMENT ON OPERATOR <@ (guid, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_guid(times tstzrange, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_guid(tstzrange, guid) IS 'whether a range of times holds that of a guid';
+COMMENT ON FUNCTION times_of_guid(tstzrange, guid) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = guid, FUNCTION = times_of_guid,
@@ -1752,7 +1741,8 @@ CREATE OPERATOR CLASS uniqueid_minmax_ops DEFAULT FOR TYPE uniqueid USING brin A
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS uniqueid_minmax_ops USING brin IS 'smallest and largest uniqueid of a range of blocks';
+COMMENT ON OPERATOR CLASS uniqueid_minmax_ops USING brin
+    IS 'smallest and largest uniqueid of a range of blocks';
 
 CREATE FUNCTION uniqueid_smaller(uniqueid, uniqueid) RETURNS uniqueid
     AS 'MODULE_PATHNAME', 'uniqueid_smaller_wrapper'
@@ -1781,39 +1771,33 @@ COMMENT ON AGGREGATE max(uniqueid) IS 'maximum value of all uniqueid input value
 
 CREATE FUNCTION uniqueid_lt_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < uniqueid_min("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_lt_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made before a time';
+    RETURN id < uniqueid_min("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_lt_time(uniqueid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION uniqueid_le_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_le_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at or before a time';
+    RETURN id <= uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_le_time(uniqueid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION uniqueid_eq_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_min("time") AND id <= uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_eq_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made exactly at a time';
+    RETURN id >= uniqueid_min("time") AND id <= uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_eq_time(uniqueid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION uniqueid_ge_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_min("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_ge_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at or after a time';
+    RETURN id >= uniqueid_min("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_ge_time(uniqueid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION uniqueid_gt_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_gt_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made after a time';
+    RETURN id > uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_gt_time(uniqueid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION uniqueid_ne_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (id < uniqueid_min("time") OR id > uniqueid_max("time"))
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_ne_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at another time than a time';
+    RETURN (id < uniqueid_min("time") OR id > uniqueid_max("time")) AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_ne_time(uniqueid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = uniqueid, RIGHTARG = timestamptz, FUNCTION = uniqueid_lt_time,
@@ -1854,32 +1838,32 @@ COMMENT ON OPERATOR <> (uniqueid, timestamptz) IS 'is time_sequential and was ma
 CREATE FUNCTION time_lt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made after a time';
+COMMENT ON FUNCTION time_lt_uniqueid(timestamptz, uniqueid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at or after a time';
+COMMENT ON FUNCTION time_le_uniqueid(timestamptz, uniqueid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made exactly at a time';
+COMMENT ON FUNCTION time_eq_uniqueid(timestamptz, uniqueid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at or before a time';
+COMMENT ON FUNCTION time_ge_uniqueid(timestamptz, uniqueid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made before a time';
+COMMENT ON FUNCTION time_gt_uniqueid(timestamptz, uniqueid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at another time than a time';
+COMMENT ON FUNCTION time_ne_uniqueid(timestamptz, uniqueid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = uniqueid, FUNCTION = time_lt_uniqueid,
@@ -1919,9 +1903,9 @@ COMMENT ON OPERATOR <> (timestamptz, uniqueid) IS 'time not equal that of a uniq
 
 CREATE FUNCTION uniqueid_in_times(id uniqueid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_range_min(times) AND id <= uniqueid_range_max(times)
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_in_times(uniqueid, tstzrange) IS 'whether a uniqueid is time_sequential and was made within a range of times';
+    RETURN id >= uniqueid_range_min(times)
+        AND id <= uniqueid_range_max(times) AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_in_times(uniqueid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = uniqueid, RIGHTARG = tstzrange, FUNCTION = uniqueid_in_times,
@@ -1932,7 +1916,7 @@ COMMENT ON OPERATOR <@ (uniqueid, tstzrange) IS 'is time_sequential and was made
 CREATE FUNCTION times_of_uniqueid(times tstzrange, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'whether a range of times holds that of a uniqueid';
+COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = uniqueid, FUNCTION = times_of_uniqueid,

@@ -42,7 +42,7 @@ CREATE FUNCTION guid_next(
     AS 'MODULE_PATHNAME', 'guid_next_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_next(interval, boolean)
-    IS 'a new guid for clocks that are apart by at most this drift; the newest sorts first where the clock is inverse';
+    IS 'a new guid for clocks apart by at most this drift';
 
 CREATE FUNCTION guid_next_batch(
     n integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -70,7 +70,8 @@ COMMENT ON FUNCTION guid_timestamp(guid, boolean) IS 'when a guid was made';
 -- putting together ----------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_encode(
-    created_at timestamptz, node bigint, sequence integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, node bigint, sequence integer,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_encode_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
@@ -91,13 +92,13 @@ CREATE FUNCTION guid_min("time" timestamptz, drift interval DEFAULT '274 seconds
     AS 'MODULE_PATHNAME', 'guid_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_min(timestamptz, interval)
-    IS 'the smallest guid of this drift whose time is not before this one';
+    IS 'smallest guid of this drift not before a time';
 
 CREATE FUNCTION guid_max("time" timestamptz, drift interval DEFAULT '274 seconds') RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_max(timestamptz, interval)
-    IS 'the largest guid of this drift whose time is not after this one';
+    IS 'largest guid of this drift not after a time';
 
 CREATE FUNCTION guid_range_min(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -105,7 +106,7 @@ CREATE FUNCTION guid_range_min(
     AS 'MODULE_PATHNAME', 'guid_range_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_range_min(tstzrange, interval, boolean)
-    IS 'the smallest guid of this drift and these times; above guid_range_max where there is none';
+    IS 'smallest guid of this drift and these times';
 
 CREATE FUNCTION guid_range_max(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -113,7 +114,7 @@ CREATE FUNCTION guid_range_max(
     AS 'MODULE_PATHNAME', 'guid_range_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_range_max(tstzrange, interval, boolean)
-    IS 'the largest guid of this drift and these times; below guid_range_min where there is none';
+    IS 'largest guid of this drift and these times';
 
 CREATE FUNCTION guid_code_min(times tstzrange, code integer) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_code_min_wrapper'
@@ -140,8 +141,6 @@ CREATE FUNCTION guid_from_text(id text, format text DEFAULT 'base64') RETURNS gu
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_from_text(text, text)
     IS 'the guid of a text in a format: base64 or base62';
-
--- distance ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_diff(a guid, b guid) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_diff_wrapper'
@@ -271,7 +270,8 @@ CREATE OPERATOR CLASS guid_ops DEFAULT FOR TYPE guid USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 guid_cmp(guid, guid),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS guid_ops USING btree IS 'the order of a guid''s bytes: by drift, coarse time, node and fine time';
+COMMENT ON OPERATOR CLASS guid_ops USING btree
+    IS 'the order of a guid''s bytes: by drift, coarse time, node and fine time';
 
 CREATE FUNCTION guid_hash(guid) RETURNS integer
     AS 'MODULE_PATHNAME', 'guid_hash_wrapper'
@@ -337,8 +337,7 @@ CREATE FUNCTION guid_near(id guid, times tstzrange) RETURNS boolean
         OR (id >= guid_code_min(times, 5) AND id <= guid_code_max(times, 5))
         OR (id >= guid_code_min(times, 6) AND id <= guid_code_max(times, 6))
         OR (id >= guid_code_min(times, 7) AND id <= guid_code_max(times, 7));
-COMMENT ON FUNCTION guid_near(guid, tstzrange)
-    IS 'whether a guid lies where IDs of these times can be, whatever their drift';
+COMMENT ON FUNCTION guid_near(guid, tstzrange) IS 'whether a guid lies where those of these times do';
 
 CREATE FUNCTION guid_within(
     id guid, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -347,42 +346,37 @@ CREATE FUNCTION guid_within(
     RETURN id >= guid_range_min(times, drift, inverse) AND id <= guid_range_max(times, drift, inverse)
         AND flakeid_recheck(guid_timestamp(id, inverse) <@ times);
 COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
-    IS 'whether a guid of this drift was made within a range of times, by the clock that is named';
+    IS 'whether a guid of this drift was made within a range of times';
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time"))
-        AND flakeid_recheck(guid_timestamp(id) < "time");
-COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'whether a guid was made before a time';
+    RETURN guid_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_timestamp(id) < "time");
+COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time", '(]'))
-        AND flakeid_recheck(guid_timestamp(id) <= "time");
-COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'whether a guid was made at or before a time';
+    RETURN guid_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_timestamp(id) <= "time");
+COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", "time", '[]'))
-        AND flakeid_recheck(guid_timestamp(id) = "time");
-COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'whether a guid was made exactly at a time';
+    RETURN guid_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_timestamp(id) = "time");
+COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_timestamp(id) >= "time");
-COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'whether a guid was made at or after a time';
+    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) >= "time");
+COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_timestamp(id) > "time");
-COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'whether a guid was made after a time';
+    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) > "time");
+COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN guid_timestamp(id) <> "time";
-COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'whether a guid was made at another time than a time';
+COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = guid, RIGHTARG = timestamptz, FUNCTION = guid_lt_time,
@@ -423,32 +417,32 @@ COMMENT ON OPERATOR <> (guid, timestamptz) IS 'was made at another time than';
 CREATE FUNCTION time_lt_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'whether a guid was made after a time';
+COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'whether a guid was made at or after a time';
+COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'whether a guid was made exactly at a time';
+COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'whether a guid was made at or before a time';
+COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'whether a guid was made before a time';
+COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid("time" timestamptz, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'whether a guid was made at another time than a time';
+COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = guid, FUNCTION = time_lt_guid,
@@ -488,9 +482,8 @@ COMMENT ON OPERATOR <> (timestamptz, guid) IS 'time not equal that of a guid';
 
 CREATE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, times)
-        AND flakeid_recheck(guid_timestamp(id) <@ times);
-COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'whether a guid was made within a range of times';
+    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id) <@ times);
+COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = guid, RIGHTARG = tstzrange, FUNCTION = guid_in_times,
@@ -501,7 +494,7 @@ COMMENT ON OPERATOR <@ (guid, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_guid(times tstzrange, id guid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_guid(tstzrange, guid) IS 'whether a range of times holds that of a guid';
+COMMENT ON FUNCTION times_of_guid(tstzrange, guid) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = guid, FUNCTION = times_of_guid,

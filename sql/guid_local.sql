@@ -42,7 +42,7 @@ CREATE FUNCTION guid_local_next(
     AS 'MODULE_PATHNAME', 'guid_local_next_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_next(interval, boolean)
-    IS 'a new guid_local for clocks that are apart by at most this drift; the newest sorts first where the clock is inverse';
+    IS 'a new guid_local for clocks apart by at most this drift';
 
 CREATE FUNCTION guid_local_next_batch(
     n integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -72,7 +72,8 @@ COMMENT ON FUNCTION guid_local_timestamp(guid_local, boolean) IS 'when a guid_lo
 -- putting together ----------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_local_encode(
-    created_at timestamptz, sequence integer, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, sequence integer,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_encode_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
@@ -95,7 +96,7 @@ CREATE FUNCTION guid_local_min(
     AS 'MODULE_PATHNAME', 'guid_local_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_min(timestamptz, interval)
-    IS 'the smallest guid_local of this drift whose time is not before this one';
+    IS 'smallest guid_local of this drift not before a time';
 
 CREATE FUNCTION guid_local_max(
     "time" timestamptz, drift interval DEFAULT '274 seconds'
@@ -103,7 +104,7 @@ CREATE FUNCTION guid_local_max(
     AS 'MODULE_PATHNAME', 'guid_local_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_max(timestamptz, interval)
-    IS 'the largest guid_local of this drift whose time is not after this one';
+    IS 'largest guid_local of this drift not after a time';
 
 CREATE FUNCTION guid_local_range_min(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -111,7 +112,7 @@ CREATE FUNCTION guid_local_range_min(
     AS 'MODULE_PATHNAME', 'guid_local_range_min_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_range_min(tstzrange, interval, boolean)
-    IS 'the smallest guid_local of this drift and these times; above guid_local_range_max where there is none';
+    IS 'smallest guid_local of this drift and these times';
 
 CREATE FUNCTION guid_local_range_max(
     times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -119,7 +120,7 @@ CREATE FUNCTION guid_local_range_max(
     AS 'MODULE_PATHNAME', 'guid_local_range_max_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_range_max(tstzrange, interval, boolean)
-    IS 'the largest guid_local of this drift and these times; below guid_local_range_min where there is none';
+    IS 'largest guid_local of this drift and these times';
 
 CREATE FUNCTION guid_local_code_min(times tstzrange, code integer) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_code_min_wrapper'
@@ -146,8 +147,6 @@ CREATE FUNCTION guid_local_from_text(id text, format text DEFAULT 'base64') RETU
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_local_from_text(text, text)
     IS 'the guid_local of a text in a format: base64 or base62';
-
--- distance ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_diff(a guid_local, b guid_local) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_diff_wrapper'
@@ -265,7 +264,8 @@ CREATE OPERATOR CLASS guid_local_ops DEFAULT FOR TYPE guid_local USING btree AS
     OPERATOR 5 >,
     FUNCTION 1 guid_local_cmp(guid_local, guid_local),
     FUNCTION 4 btequalimage(oid);
-COMMENT ON OPERATOR CLASS guid_local_ops USING btree IS 'the order of a guid_local''s bytes: by drift, then time';
+COMMENT ON OPERATOR CLASS guid_local_ops USING btree
+    IS 'the order of a guid_local''s bytes: by drift, then time';
 
 CREATE FUNCTION guid_local_hash(guid_local) RETURNS integer
     AS 'MODULE_PATHNAME', 'guid_local_hash_wrapper'
@@ -293,7 +293,8 @@ CREATE OPERATOR CLASS guid_local_minmax_ops DEFAULT FOR TYPE guid_local USING br
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS guid_local_minmax_ops USING brin IS 'smallest and largest guid_local of a range of blocks';
+COMMENT ON OPERATOR CLASS guid_local_minmax_ops USING brin
+    IS 'smallest and largest guid_local of a range of blocks';
 
 CREATE FUNCTION guid_local_smaller(guid_local, guid_local) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_smaller_wrapper'
@@ -330,8 +331,7 @@ CREATE FUNCTION guid_local_near(id guid_local, times tstzrange) RETURNS boolean
         OR (id >= guid_local_code_min(times, 5) AND id <= guid_local_code_max(times, 5))
         OR (id >= guid_local_code_min(times, 6) AND id <= guid_local_code_max(times, 6))
         OR (id >= guid_local_code_min(times, 7) AND id <= guid_local_code_max(times, 7));
-COMMENT ON FUNCTION guid_local_near(guid_local, tstzrange)
-    IS 'whether a guid_local lies where IDs of these times can be, whatever their drift';
+COMMENT ON FUNCTION guid_local_near(guid_local, tstzrange) IS 'whether a guid_local lies where those of these times do';
 
 CREATE FUNCTION guid_local_within(
     id guid_local, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -340,42 +340,37 @@ CREATE FUNCTION guid_local_within(
     RETURN id >= guid_local_range_min(times, drift, inverse) AND id <= guid_local_range_max(times, drift, inverse)
         AND flakeid_recheck(guid_local_timestamp(id, inverse) <@ times);
 COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
-    IS 'whether a guid_local of this drift was made within a range of times, by the clock that is named';
+    IS 'whether a guid_local of this drift was made within a range of times';
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time"))
-        AND flakeid_recheck(guid_local_timestamp(id) < "time");
-COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'whether a guid_local was made before a time';
+    RETURN guid_local_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_local_timestamp(id) < "time");
+COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]'))
-        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
-COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'whether a guid_local was made at or before a time';
+    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", "time", '[]'))
-        AND flakeid_recheck(guid_local_timestamp(id) = "time");
-COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'whether a guid_local was made exactly at a time';
+    RETURN guid_local_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_local_timestamp(id) = "time");
+COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
-COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'whether a guid_local was made at or after a time';
+    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL))
-        AND flakeid_recheck(guid_local_timestamp(id) > "time");
-COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'whether a guid_local was made after a time';
+    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) > "time");
+COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN guid_local_timestamp(id) <> "time";
-COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'whether a guid_local was made at another time than a time';
+COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = guid_local, RIGHTARG = timestamptz, FUNCTION = guid_local_lt_time,
@@ -416,32 +411,32 @@ COMMENT ON OPERATOR <> (guid_local, timestamptz) IS 'was made at another time th
 CREATE FUNCTION time_lt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made after a time';
+COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at or after a time';
+COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made exactly at a time';
+COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at or before a time';
+COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made before a time';
+COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid_local("time" timestamptz, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'whether a guid_local was made at another time than a time';
+COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = guid_local, FUNCTION = time_lt_guid_local,
@@ -481,9 +476,8 @@ COMMENT ON OPERATOR <> (timestamptz, guid_local) IS 'time not equal that of a gu
 
 CREATE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, times)
-        AND flakeid_recheck(guid_local_timestamp(id) <@ times);
-COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'whether a guid_local was made within a range of times';
+    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id) <@ times);
+COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = guid_local, RIGHTARG = tstzrange, FUNCTION = guid_local_in_times,
@@ -494,7 +488,7 @@ COMMENT ON OPERATOR <@ (guid_local, tstzrange) IS 'was made within';
 CREATE FUNCTION times_of_guid_local(times tstzrange, id guid_local) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'whether a range of times holds that of a guid_local';
+COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = guid_local, FUNCTION = times_of_guid_local,

@@ -255,7 +255,8 @@ CREATE OPERATOR CLASS uniqueid_minmax_ops DEFAULT FOR TYPE uniqueid USING brin A
     FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 brin_minmax_union(internal, internal, internal);
-COMMENT ON OPERATOR CLASS uniqueid_minmax_ops USING brin IS 'smallest and largest uniqueid of a range of blocks';
+COMMENT ON OPERATOR CLASS uniqueid_minmax_ops USING brin
+    IS 'smallest and largest uniqueid of a range of blocks';
 
 CREATE FUNCTION uniqueid_smaller(uniqueid, uniqueid) RETURNS uniqueid
     AS 'MODULE_PATHNAME', 'uniqueid_smaller_wrapper'
@@ -284,39 +285,33 @@ COMMENT ON AGGREGATE max(uniqueid) IS 'maximum value of all uniqueid input value
 
 CREATE FUNCTION uniqueid_lt_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < uniqueid_min("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_lt_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made before a time';
+    RETURN id < uniqueid_min("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_lt_time(uniqueid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION uniqueid_le_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_le_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at or before a time';
+    RETURN id <= uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_le_time(uniqueid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION uniqueid_eq_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_min("time") AND id <= uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_eq_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made exactly at a time';
+    RETURN id >= uniqueid_min("time") AND id <= uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_eq_time(uniqueid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION uniqueid_ge_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_min("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_ge_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at or after a time';
+    RETURN id >= uniqueid_min("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_ge_time(uniqueid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION uniqueid_gt_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > uniqueid_max("time")
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_gt_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made after a time';
+    RETURN id > uniqueid_max("time") AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_gt_time(uniqueid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION uniqueid_ne_time(id uniqueid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (id < uniqueid_min("time") OR id > uniqueid_max("time"))
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_ne_time(uniqueid, timestamptz) IS 'whether a uniqueid is time_sequential and was made at another time than a time';
+    RETURN (id < uniqueid_min("time") OR id > uniqueid_max("time")) AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_ne_time(uniqueid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = uniqueid, RIGHTARG = timestamptz, FUNCTION = uniqueid_lt_time,
@@ -357,32 +352,32 @@ COMMENT ON OPERATOR <> (uniqueid, timestamptz) IS 'is time_sequential and was ma
 CREATE FUNCTION time_lt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id > "time";
-COMMENT ON FUNCTION time_lt_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made after a time';
+COMMENT ON FUNCTION time_lt_uniqueid(timestamptz, uniqueid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= "time";
-COMMENT ON FUNCTION time_le_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at or after a time';
+COMMENT ON FUNCTION time_le_uniqueid(timestamptz, uniqueid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id = "time";
-COMMENT ON FUNCTION time_eq_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made exactly at a time';
+COMMENT ON FUNCTION time_eq_uniqueid(timestamptz, uniqueid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <= "time";
-COMMENT ON FUNCTION time_ge_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at or before a time';
+COMMENT ON FUNCTION time_ge_uniqueid(timestamptz, uniqueid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id < "time";
-COMMENT ON FUNCTION time_gt_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made before a time';
+COMMENT ON FUNCTION time_gt_uniqueid(timestamptz, uniqueid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <> "time";
-COMMENT ON FUNCTION time_ne_uniqueid(timestamptz, uniqueid) IS 'whether a uniqueid is time_sequential and was made at another time than a time';
+COMMENT ON FUNCTION time_ne_uniqueid(timestamptz, uniqueid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
     LEFTARG = timestamptz, RIGHTARG = uniqueid, FUNCTION = time_lt_uniqueid,
@@ -422,9 +417,9 @@ COMMENT ON OPERATOR <> (timestamptz, uniqueid) IS 'time not equal that of a uniq
 
 CREATE FUNCTION uniqueid_in_times(id uniqueid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= uniqueid_range_min(times) AND id <= uniqueid_range_max(times)
-        AND flakeid_recheck(uniqueid_sequential(id));
-COMMENT ON FUNCTION uniqueid_in_times(uniqueid, tstzrange) IS 'whether a uniqueid is time_sequential and was made within a range of times';
+    RETURN id >= uniqueid_range_min(times)
+        AND id <= uniqueid_range_max(times) AND flakeid_recheck(uniqueid_sequential(id));
+COMMENT ON FUNCTION uniqueid_in_times(uniqueid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
     LEFTARG = uniqueid, RIGHTARG = tstzrange, FUNCTION = uniqueid_in_times,
@@ -435,7 +430,7 @@ COMMENT ON OPERATOR <@ (uniqueid, tstzrange) IS 'is time_sequential and was made
 CREATE FUNCTION times_of_uniqueid(times tstzrange, id uniqueid) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id <@ times;
-COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'whether a range of times holds that of a uniqueid';
+COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'implementation of @> operator';
 
 CREATE OPERATOR @> (
     LEFTARG = tstzrange, RIGHTARG = uniqueid, FUNCTION = times_of_uniqueid,
