@@ -1,5 +1,4 @@
--- guid: 12 bytes. 3 bits of drift, 47 of time in units of 131.072 us since 1970, split around 32 of node,
--- 14 of sequence.
+-- guid: 12 bytes. 3 bits of drift, 47 of 131.072 us since 1970, around 32 of node, 14 of sequence.
 
 CREATE TYPE guid;
 
@@ -127,8 +126,6 @@ CREATE FUNCTION guid_code_max(times tstzrange, code integer) RETURNS guid
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION guid_code_max(tstzrange, integer)
     IS 'guid_range_max for the drift of a code from 0 to 7';
-
--- text ----------------------------------------------------------------------------------------------
 
 CREATE FUNCTION guid_to_text(id guid, format text DEFAULT 'base64') RETURNS text
     AS 'MODULE_PATHNAME', 'guid_to_text_wrapper'
@@ -323,9 +320,8 @@ COMMENT ON AGGREGATE max(guid) IS 'maximum value of all guid input values';
 
 -- time ----------------------------------------------------------------------------------------------
 
--- Time as a predicate, for IDs of the clock that counts up. IDs sort by drift first, so a time is a range
--- of the index for each of the drift's eight codes; and the node stands between the parts of the time, so
--- a row within such a range is looked at again.
+-- Time as a predicate, for IDs of the clock that counts up: a range of the index for each code of drift,
+-- and a second look at each row, as the node stands between the parts of the time.
 
 CREATE FUNCTION guid_near(id guid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
