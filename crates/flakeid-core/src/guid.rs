@@ -13,7 +13,7 @@
 //! nodes whose clocks are apart by less than the drift sort by node before the part of the time that
 //! cannot be compared.
 //!
-//! Bytes, big-endian, sort as the ID does, and so does the text in [`base64::sortable`]: sixteen digits
+//! Bytes, big-endian, sort as the ID does, and so does the text in [`sortable`] base64: sixteen digits
 //! of six bits, for a local ID of four. IDs of different drift sort by drift first; those of one drift
 //! and node by time.
 //!
