@@ -37,10 +37,29 @@ FROM unnest(ARRAY[
     'ffffffff-ffff-ffff-ffff-ffffffffffff', '32323232-3232-3232-3232-323232323279'
 ]) AS uuid, pg_temp.refused(format('%L::uuid::sno', uuid));
 
--- bytes that are no sno
+-- text that is none of the other types, and some that happens to be one
+SELECT type, input, length(input), refused.state, detail
+FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS types (type, nr),
+     unnest(ARRAY[
+         '', ' ', '?', '222222222222222', '22222222222222222', ' 222222222222222', '222222222222222 ', '222222222222222O',
+         '222222222222222-', E'222222222222222\n', E'222222222222222\u00a0', E'2222222222222\u00e9', 'infinity', 'NULL',
+         '7n42DGM5Tflk9n8mt7Fhc8', repeat('2', 10000), repeat('0', 10000)
+     ]) WITH ORDINALITY AS inputs (long, input_nr), left(long, 22) AS input,
+     pg_temp.refused(format('%L::%s', long, type)) AS refused ORDER BY nr, input_nr;
+SELECT type, hint FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) AS type,
+       pg_temp.refused(format('%L::%s', '?', type));
+SELECT type, length(message) FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) AS type,
+       pg_temp.refused(format($$repeat('2', 10000)::%s$$, type));
+
+-- bytes that are no sno, nor any other
 SELECT bytes, refused.*
 FROM unnest(ARRAY['\x', '\x00', '\x000000000000000000', '\x0000000000000000000000']) AS bytes,
      pg_temp.refused(format('%L::bytea::sno', bytes)) AS refused;
+SELECT type, bytes, refused.state, detail
+FROM unnest('{16,12,8,8}'::int[], '{flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS types (length, type, nr),
+     unnest('{0,1,-1,1,100}'::int[], '{0,0,1,1,1}'::int[]) AS lengths (more, times),
+     LATERAL (SELECT length * times + more) AS number (bytes),
+     pg_temp.refused(format($$decode(repeat('ff', %s), 'hex')::%s$$, bytes, type)) AS refused ORDER BY nr, bytes;
 
 -- fields out of range
 SELECT expression, refused.* FROM unnest(ARRAY[
@@ -55,7 +74,22 @@ SELECT expression, refused.* FROM unnest(ARRAY[
     'flake_encode(now(), 0, 32, 0)',
     'flake_encode(now(), 0, 0, -1)', 'flake_encode(now(), 0, 0, 4096)', 'flake_at(now(), -1)',
     'flake_at(now(), -9223372036854775808)',
-    'flake_next_batch(-1)', 'flake_next_batch(-2147483648)', 'sno_next_batch(-1)'
+    'flake_next_batch(-1)', 'flake_next_batch(-2147483648)', 'sno_next_batch(-1)',
+    $$flake128_encode(now(), '08:00:2b:01:02:03', -1)$$, $$flake128_encode(now(), '08:00:2b:01:02:03', 65536)$$,
+    'flake128_at(now(), -1)', 'flake128_at(now(), -9223372036854775808)', 'flake128_next_batch(-1)',
+    'guid_encode(now(), -1, 0)', 'guid_encode(now(), 4294967296, 0)', 'guid_encode(now(), -9223372036854775808, 0)',
+    'guid_encode(now(), 0, -1)', 'guid_encode(now(), 0, 16384)', 'guid_encode(now(), 0, 16384, inverse => true)',
+    $$guid_global('................', -1)$$, $$guid_global('................', 4294967296)$$,
+    $$guid_code_min('(,)', -1)$$, $$guid_code_min('(,)', 8)$$, $$guid_code_max('empty', 2147483647)$$,
+    'guid_at(now(), -1)', 'guid_next_batch(-1)', $$guid_next_batch(-1, '1 day', true)$$,
+    'guid_local_encode(now(), -1)', 'guid_local_encode(now(), 16384)',
+    $$guid_local_code_min('(,)', -1)$$, $$guid_local_code_max('(,)', 8)$$,
+    'guid_local_at(now(), -1)', 'guid_local_next_batch(-1)',
+    $$uniqueid_encode(now(), -1, 0, 0, 'spread')$$, $$uniqueid_encode(now(), 64, 0, 0, 'spread')$$,
+    $$uniqueid_encode(now(), 0, -1, 0, 'spread')$$, $$uniqueid_encode(now(), 0, 2048, 0, 'time_sequential')$$,
+    $$uniqueid_encode(now(), 0, 0, -1, 'spread')$$, $$uniqueid_encode(now(), 0, 0, 16, 'time_sequential')$$,
+    $$uniqueid_encode(now(), 0, 0, 0, 'TIME_SEQUENTIAL')$$, $$uniqueid_next('sequential')$$, 'uniqueid_at(now(), -1)',
+    'uniqueid_next_batch(-1)', $$uniqueid_next_batch(-2147483648, 'spread')$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 
 -- times before the first and after the last
@@ -80,7 +114,17 @@ SELECT expression, refused.state, detail FROM unnest(ARRAY[
     $$sno_encode('infinity', 0, 0, 0, 0)$$, $$sno_encode('-infinity', 0, 0, 0, 0)$$,
     $$sno_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0, 0)$$,
     $$sno_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$, $$sno_at('2009-12-31')$$,
-    $$sno_at('2080-01-01')$$, $$sno_at('-infinity')$$
+    $$sno_at('2080-01-01')$$, $$sno_at('-infinity')$$,
+    $$guid_encode('1969-12-31 23:59:59.999999+00', 0, 0)$$, $$guid_encode('2554-07-21 23:34:33.709552+00', 0, 0)$$,
+    $$guid_encode('infinity', 0, 0)$$, $$guid_encode('-infinity', 0, 0, inverse => true)$$,
+    $$guid_encode('294276-12-31 23:59:59.999999+00', 0, 0)$$, $$guid_at('1969-12-31', 0)$$, $$guid_at('infinity', 0)$$,
+    $$guid_local_encode('4714-11-24 00:00:00+00 BC', 0)$$, $$guid_local_encode('2600-01-01', 0, inverse => true)$$,
+    $$guid_local_at('-infinity', 0)$$,
+    $$uniqueid_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0, 'spread')$$,
+    $$uniqueid_encode('2109-05-15 07:35:11.104+00', 0, 0, 0, 'spread')$$,
+    $$uniqueid_encode('infinity', 0, 0, 0, 'time_sequential')$$, $$uniqueid_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0, 'spread')$$,
+    $$uniqueid_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0, 'spread')$$, $$uniqueid_at('2110-01-01', 0)$$,
+    $$uniqueid_at('-infinity', 0, 'spread')$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 -- Bounds take them all.
 SELECT flake_min(t) = flake_min(t, 'epoch') AND flake_max(t) = flake_max(t, 'epoch') AS flake, sno_min(t),
@@ -103,11 +147,29 @@ SELECT expression, refused.* FROM unnest(ARRAY[
     $$flake_from_text('============', 'base64')$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 
+-- the other types in a base or a format, and as a number
+SELECT expression, refused.* FROM unnest(ARRAY[
+    $$flake128_to_text('1', 1)$$, $$flake128_to_text('1', 63)$$, $$flake128_from_text('1', -1)$$,
+    $$flake128_from_text('', 62)$$, $$flake128_from_text('-1', 10)$$, $$flake128_from_text('1.0', 10)$$,
+    $$flake128_from_text('g', 16)$$, $$flake128_from_text('0x1', 16)$$, $$flake128_from_text('2', 2)$$,
+    $$flake128_from_text('1e1', 10)$$, $$flake128_from_text('100000000000000000000000000000000', 16)$$,
+    $$flake128_from_text('7n42DGM5Tflk9n8mt7Fhc8', 62)$$,
+    '(-1)::numeric::flake128', '1.5::flake128', '340282366920938463463374607431768211456::flake128', '1e40::flake128',
+    $$'NaN'::numeric::flake128$$, $$'Infinity'::numeric::flake128$$, $$'-Infinity'::numeric::flake128$$,
+    $$guid_to_text('................', 'hex')$$, $$guid_to_text('................', 'Base64')$$,
+    $$guid_from_text('................', '')$$, $$guid_from_text('', 'base64')$$, $$guid_from_text('', 'base62')$$,
+    $$guid_from_text('...............', 'base64')$$, $$guid_from_text('................', 'base62')$$,
+    $$guid_from_text('1f2SI9UJPXvb7vdJ2', 'base62')$$, $$guid_from_text(repeat('z', 40), 'base62')$$,
+    $$guid_local_to_text('................', 'base16')$$, $$guid_local_from_text('F...............', 'base64')$$,
+    $$guid_local_from_text('LygHa16AHYG', 'base62')$$
+]) AS expression, pg_temp.refused(expression) AS refused;
+
 -- settings are the server's: no session may change them
 SELECT expression, refused.* FROM unnest(ARRAY[
     $$set_config('flakeid.generator_ids', '9', false)$$, $$set_config('flakeid.epoch', '2020-01-01', true)$$,
     $$set_config('flakeid.sno_sequence', '0-3', false)$$,
-    $$set_config('flakeid.max_clock_wait', '0', false)$$,
+    $$set_config('flakeid.max_clock_wait', '0', false)$$, $$set_config('flakeid.guid_node', '1', false)$$,
+    $$set_config('flakeid.interface', 'lo', false)$$, $$set_config('flakeid.cluster_id', '1', false)$$,
     $$set_config('flakeid.no_such', '1', false)$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 
@@ -117,6 +179,13 @@ SELECT 'nonsense'::sno;
 SELECT sno_next(256);
 SELECT flake_encode('infinity', 0, 0, 0);
 SELECT flake_next_batch(-1);
+SELECT 'nonsense'::flake128, ''::flake128;
+SELECT 'nonsense'::guid;
+SELECT 'nonsense'::guid_local;
+SELECT 'nonsense'::uniqueid;
+SELECT guid_encode(now(), -1, 0);
+SELECT uniqueid_encode('infinity', 0, 0, 0, 'spread');
+SELECT guid_local_next_batch(-1);
 BEGIN;
 SAVEPOINT before;
 SELECT sno_next(-1);
@@ -124,6 +193,14 @@ SELECT sno_next();
 ROLLBACK TO before;
 SELECT count(sno_next());
 SELECT flake_from_text('?', 'hex');
+COMMIT;
+BEGIN;
+SAVEPOINT before;
+SELECT uniqueid_next('nonsense');
+SELECT uniqueid_next();
+ROLLBACK TO before;
+SELECT count(uniqueid_next()), count(guid_next()), count(guid_local_next()), count(flake128_next());
+SELECT flake128_from_text('?', 10);
 COMMIT;
 \set VERBOSITY default
 
@@ -142,3 +219,18 @@ BEGIN
 END
 $$;
 SELECT count(*) FROM made;
+CREATE TEMP TABLE also_made (a flake128 PRIMARY KEY, b guid UNIQUE, c guid_local UNIQUE, d uniqueid UNIQUE);
+DO $$
+BEGIN
+    FOR i IN 1..100 LOOP
+        BEGIN
+            INSERT INTO also_made SELECT flake128_next(), guid_next(), guid_local_next(),
+                CASE WHEN n = i THEN uniqueid_encode(now(), 64, 0, 0, 'spread') ELSE uniqueid_next() END
+            FROM generate_series(1, 50) AS n;
+        EXCEPTION WHEN numeric_value_out_of_range THEN
+            INSERT INTO also_made VALUES (flake128_next(), guid_next(), guid_local_next(), uniqueid_next());
+        END;
+    END LOOP;
+END
+$$;
+SELECT count(*) FROM also_made;

@@ -56,19 +56,28 @@ GROUP BY object ORDER BY object;
 -- types --------------------------------------------------------------------------------------------
 
 SELECT typname, typinput, typoutput, typreceive, typsend, typisdefined, typarray <> 0 AS has_array
-FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b';
-SELECT signature AS io_function_not_immutable_or_strict
-FROM function WHERE proname IN ('sno_in', 'sno_out', 'sno_recv', 'sno_send')
-    AND NOT (provolatile = 'i' AND proisstrict);
+FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b'
+ORDER BY typname COLLATE "C";
+SELECT count(*) AS io_functions, count(*) FILTER (WHERE NOT (provolatile = 'i' AND proisstrict)) AS not_immutable_or_strict
+FROM function WHERE proname ~ '_(in|out|recv|send)$';
+-- By value or by address, and aligned as it is asked for.
+SELECT typname, typlen, typbyval, typalign, typstorage, typcategory, typdelim
+FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b'
+ORDER BY typname COLLATE "C";
+SELECT typname, array_agg(enumlabel ORDER BY enumsortorder) AS labels, typarray <> 0 AS has_array
+FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid JOIN pg_enum ON enumtypid = pg_type.oid
+GROUP BY pg_type.oid ORDER BY typname COLLATE "C";
 
 -- operators ----------------------------------------------------------------------------------------
 
 SELECT oprname, count(*), string_agg(types, ', ' ORDER BY types COLLATE "C")
 FROM operator, format('%s %s', oprleft::regtype, oprright::regtype) AS types
 GROUP BY oprname ORDER BY oprname COLLATE "C";
--- Every operator has a commutator and estimators, every comparison a negator.
+-- Every operator has a commutator and estimators, every comparison a negator: but none where a spread uniqueid
+-- is neither before a time nor at or after it.
 SELECT signature AS incomplete FROM operator
-WHERE oprcom = 0 OR oprrest = 0 OR oprjoin = 0 OR oprnegate = 0 AND oprname NOT IN ('<@', '@>');
+WHERE oprcom = 0 OR oprrest = 0 OR oprjoin = 0
+   OR (oprnegate = 0) <> (oprname IN ('<@', '@>') OR 'uniqueid'::regtype IN (oprleft, oprright) AND oprleft <> oprright);
 -- No shells are left over.
 SELECT signature AS shell FROM operator WHERE oprcode = 0 OR oprresult = 0;
 -- A commutator takes the arguments the other way round, gives the same, and names this one in turn.
@@ -96,7 +105,8 @@ WHERE oprcanhash AND NOT EXISTS (SELECT FROM pg_amop JOIN pg_am ON pg_am.oid = a
         WHERE amname = 'hash' AND amopopr = o.oid AND amopstrategy = 1)
    OR oprcanmerge AND NOT EXISTS (SELECT FROM pg_amop JOIN pg_am ON pg_am.oid = amopmethod
         WHERE amname = 'btree' AND amopopr = o.oid AND amopstrategy = 3);
-SELECT signature AS hashes_or_merges FROM operator WHERE oprcanhash OR oprcanmerge;
+SELECT signature::text COLLATE "C" AS hashes_or_merges, oprcanhash, oprcanmerge
+FROM operator WHERE oprcanhash OR oprcanmerge ORDER BY hashes_or_merges;
 -- Estimators are those of the operator's kind.
 SELECT oprname, oprrest, oprjoin, count(*)
 FROM operator GROUP BY oprname, oprrest, oprjoin ORDER BY oprname COLLATE "C";
@@ -106,13 +116,33 @@ FROM operator GROUP BY oprname, oprrest, oprjoin ORDER BY oprname COLLATE "C";
 SELECT amname, opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
 FROM pg_opclass AS c JOIN member ON classid = 'pg_opclass'::regclass AND objid = c.oid
 JOIN pg_am ON pg_am.oid = opcmethod
-ORDER BY amname;
+ORDER BY amname, opcname COLLATE "C";
 SELECT amname, opfname, amopstrategy, amopopr::regoperator, amoppurpose
 FROM pg_amop JOIN pg_opfamily AS f ON f.oid = amopfamily JOIN pg_am ON pg_am.oid = opfmethod
 WHERE amoplefttype = 'sno'::regtype ORDER BY amname, amopstrategy;
 SELECT amname, amprocnum, amproc::regprocedure
 FROM pg_amproc JOIN pg_opfamily AS f ON f.oid = amprocfamily JOIN pg_am ON pg_am.oid = opfmethod
 WHERE amproclefttype = 'sno'::regtype ORDER BY amname, amprocnum;
+-- The other types have the same, under their names.
+CREATE TEMP VIEW support AS
+SELECT amoplefttype AS type, format('%s %s %s', amname, amopstrategy, oprname) AS what
+FROM pg_amop JOIN pg_opfamily AS f ON f.oid = amopfamily JOIN pg_am ON pg_am.oid = opfmethod
+JOIN operator ON operator.oid = amopopr WHERE (amoplefttype, amoprighttype) = (oprleft, oprright) AND oprleft = oprright
+UNION ALL
+SELECT amproclefttype, format('%s %s %s', amname, amprocnum, replace(proname, format('%s_', amproclefttype::regtype), '*_'))
+FROM pg_amproc JOIN pg_opfamily AS f ON f.oid = amprocfamily JOIN pg_am ON pg_am.oid = opfmethod
+JOIN pg_proc ON pg_proc.oid = amproc JOIN member ON classid = 'pg_opfamily'::regclass AND objid = f.oid;
+SELECT type::regtype, count(*), count(*) FILTER (WHERE what NOT IN (SELECT what FROM support WHERE type = 'sno'::regtype)) AS otherwise
+FROM support GROUP BY type ORDER BY type::regtype::text COLLATE "C";
+
+-- arguments ----------------------------------------------------------------------------------------
+
+-- The names and defaults by which a caller can leave arguments out.
+SELECT proname COLLATE "C" AS function, pg_get_function_arguments(oid) COLLATE "C" AS arguments
+FROM function WHERE pronargdefaults > 0 ORDER BY function, arguments;
+-- What gives many rows says so, and what the planner asks is named.
+SELECT proname COLLATE "C" AS function, proretset, prorows FROM function WHERE proname LIKE '%\_next\_batch' ORDER BY function;
+SELECT signature AS planned_by, prosupport FROM function WHERE prosupport <> 0;
 
 -- aggregates ---------------------------------------------------------------------------------------
 
@@ -137,4 +167,13 @@ CREATE SCHEMA ids;
 CREATE EXTENSION flakeid SCHEMA ids;
 SELECT ids.sno_min('2010-01-01 00:00:00+00') OPERATOR(ids.<) timestamptz '2010-01-01 00:00:00.004+00' AS elsewhere;
 SELECT ids.flake_between(1, 'epoch', 'epoch') AS elsewhere;
+SELECT ids.flake128_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS flake128,
+       ids.guid_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS guid,
+       timestamptz '2026-07-01' OPERATOR(ids.<) ids.guid_local_min('2026-07-01 00:00:00.000001+00') AS guid_local,
+       ids.uniqueid_min('2026-07-01') OPERATOR(ids.<@) tstzrange('2026-07-01', '2026-07-02') AS uniqueid;
+SELECT (SELECT count(DISTINCT id) FROM ids.flake128_next_batch(3) AS id) AS flake128,
+       (SELECT count(DISTINCT id) FROM ids.guid_next_batch(3) AS id) AS guid,
+       (SELECT count(DISTINCT id) FROM ids.guid_local_next_batch(3) AS id) AS guid_local,
+       (SELECT count(DISTINCT id) FROM ids.uniqueid_next_batch(3, 'spread') AS id) AS uniqueid,
+       (SELECT min(mode) FROM ids.uniqueid_decode(ids.uniqueid_next())) AS mode;
 ROLLBACK;

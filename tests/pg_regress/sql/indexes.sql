@@ -54,4 +54,73 @@ EXPLAIN (COSTS OFF) SELECT id FROM thing WHERE id >= timestamptz '2026-11-01 00:
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
-DROP TABLE thing;
+-- The same of the other types.
+CREATE TABLE other (a flake128, b guid, c guid_local, d uniqueid, nr integer);
+INSERT INTO other
+SELECT flake128_encode(t, '08:00:2b:01:02:03', 0), guid_encode(t, 7, 0), guid_local_encode(t, 0),
+       uniqueid_encode(t, 0, 0, 0, 'time_sequential'), row_number() OVER (ORDER BY t)
+FROM generate_series('2026-01-01'::timestamptz, '2026-12-31', interval '1 hour') AS t;
+CREATE INDEX other_flake128_made ON other (flake128_timestamp(a));
+CREATE INDEX other_guid_made ON other (guid_timestamp(b));
+CREATE INDEX other_guid_local_made ON other (guid_local_timestamp(c));
+CREATE INDEX other_uniqueid_made ON other (uniqueid_timestamp(d));
+ANALYZE other;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE flake128_timestamp(a) = '2026-07-01';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_timestamp(b) BETWEEN '2026-07-01' AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_local_timestamp(c) BETWEEN '2026-07-01' AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01' AND '2026-07-02';
+SELECT count(*), min(nr), max(nr) FROM other WHERE flake128_timestamp(a) BETWEEN '2026-07-01' AND '2026-07-02';
+SELECT count(*), min(nr), max(nr) FROM other
+WHERE guid_timestamp(b) BETWEEN '2026-06-30 23:59:59.9' AND '2026-07-02';
+SELECT count(*), min(nr), max(nr) FROM other
+WHERE guid_local_timestamp(c) BETWEEN '2026-06-30 23:59:59.9' AND '2026-07-02';
+SELECT count(*), min(nr), max(nr) FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01' AND '2026-07-02';
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+
+-- What depends on this server is for no index; the rest is.
+SELECT statement, pg_temp.outcome(statement)
+FROM unnest(ARRAY[
+    'CREATE INDEX ON other (flake128_at(flake128_timestamp(a), 0))', 'CREATE INDEX ON other (flake128_next())',
+    'CREATE INDEX ON other (guid_at(guid_timestamp(b), 0))', 'CREATE INDEX ON other (guid_next())',
+    'CREATE INDEX ON other (guid_local_at(guid_local_timestamp(c), 0))', 'CREATE INDEX ON other (guid_local_next())',
+    'CREATE INDEX ON other (uniqueid_at(uniqueid_timestamp(d), 0))', 'CREATE INDEX ON other (uniqueid_next())',
+    'CREATE INDEX ON other ((a::numeric))', 'CREATE INDEX ON other ((b::guid_local))',
+    'CREATE INDEX ON other (flake128_to_text(a, 16))', 'CREATE INDEX ON other (guid_to_text(b, ''base62''))',
+    'CREATE INDEX ON other (((guid_decode(b)).node))', 'CREATE INDEX ON other (((uniqueid_decode(d)).generator))',
+    'CREATE INDEX ON other (uniqueid_sequential(d), d)',
+    'CREATE INDEX ON other (nr) WHERE a > flake128_min(timestamptz ''2026-07-01 00:00:00+00'')',
+    'CREATE INDEX ON other (nr) WHERE b >= timestamptz ''2026-07-01 00:00:00+00''',
+    'CREATE INDEX ON other (nr) WHERE guid_local_within(c, ''[2026-07-01 00:00:00+00,)'')',
+    'CREATE INDEX ON other (nr) WHERE d < timestamptz ''2026-07-01 00:00:00+00''',
+    'ALTER TABLE other ADD a_made timestamptz GENERATED ALWAYS AS (flake128_timestamp(a)) STORED',
+    'ALTER TABLE other ADD b_made timestamptz GENERATED ALWAYS AS (guid_timestamp(b)) STORED',
+    'ALTER TABLE other ADD d_made timestamptz GENERATED ALWAYS AS (uniqueid_timestamp(d)) STORED',
+    'ALTER TABLE other ADD local guid_local GENERATED ALWAYS AS (b::guid_local) STORED',
+    'ALTER TABLE other ADD CHECK (a < timestamptz ''2027-01-01 00:00:00+00'')',
+    'ALTER TABLE other ADD CHECK (b < timestamptz ''2027-01-01 00:00:00+00'')',
+    'ALTER TABLE other ADD CHECK (c <@ ''[2025-01-01 00:00:00+00,2027-01-01 00:00:00+00)''::tstzrange)',
+    'ALTER TABLE other ADD CHECK (d < timestamptz ''2027-01-01 00:00:00+00'')',
+    'ALTER TABLE other ADD CHECK (NOT uniqueid_sequential(d))'
+]) AS statement;
+SELECT count(*) FILTER (WHERE a_made = flake128_timestamp(a) AND b_made = guid_timestamp(b) AND d_made = uniqueid_timestamp(d)
+                        AND local = guid_local(b)) AS generated FROM other;
+\set VERBOSITY terse
+INSERT INTO other (b) VALUES (guid_encode('2027-01-01 00:00:01+00', 0, 0));
+INSERT INTO other (d) VALUES (uniqueid_encode('2026-01-01', 0, 0, 0, 'spread'));
+\set VERBOSITY default
+
+-- A partial index whose condition is a time of the ID is used for later times; whether an ID is sequential
+-- is a condition, too.
+CREATE INDEX other_flake128_late ON other (a) WHERE a >= timestamptz '2026-10-01 00:00:00+00';
+CREATE INDEX other_uniqueid_sequential ON other (d) WHERE uniqueid_sequential(d);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT a FROM other WHERE a >= timestamptz '2026-11-01 00:00:00+00';
+EXPLAIN (COSTS OFF) SELECT d FROM other WHERE uniqueid_sequential(d) AND d >= timestamptz '2026-11-01 00:00:00+00';
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+
+DROP TABLE thing, other;

@@ -3,10 +3,12 @@
 SELECT attname, format_type(atttypid, atttypmod) AS type
 FROM pg_attribute WHERE attrelid = 'pg_stat_flakeid'::regclass AND attnum > 0 ORDER BY attnum;
 
-SELECT count(flake_next()) AS flakes, count(sno_next()) AS snos FROM generate_series(1, 1000);
+SELECT count(flake_next()) AS flakes, count(sno_next()) AS snos, count(flake128_next()) AS flake128s,
+       count(guid_next()) AS guids, count(guid_local_next()) AS guid_locals, count(uniqueid_next()) AS uniqueids
+FROM generate_series(1, 1000);
 
 SELECT system,
-       bool_and(generator_id BETWEEN 0 AND 65535) AS generator_ids,
+       bool_and(generator_id BETWEEN 0 AND 65535) AS generator_ids, count(*) FILTER (WHERE generator_id IS NULL) AS of_the_node,
        sum(ids) >= 1000 AS ids,
        bool_and(least(ticks_exhausted, spills, waits, clock_steps_back, tick_tocks) >= 0) AS counts,
        bool_and(least(wait_time, largest_step_back) >= '0') AS times,
@@ -19,14 +21,17 @@ FROM pg_stat_flakeid GROUP BY system ORDER BY system;
 
 -- One row for a system and generator ID, in that order.
 SELECT count(*) = count(DISTINCT (system, generator_id)) AS once FROM pg_stat_flakeid;
-SELECT array_agg(system || generator_id) = array_agg(system || generator_id ORDER BY system, generator_id) AS ordered
-FROM pg_stat_flakeid;
+SELECT count(*) FILTER (WHERE system = previous_system AND (generator_id > previous_id) IS NOT TRUE) AS not_rising,
+       count(*) FILTER (WHERE system IS DISTINCT FROM previous_system) AS systems
+FROM (SELECT system, generator_id, lag(system) OVER w AS previous_system, lag(generator_id) OVER w AS previous_id
+      FROM (SELECT *, row_number() OVER () AS nr FROM pg_stat_flakeid) AS stat WINDOW w AS (ORDER BY nr)) AS stat;
 -- A tick is what its time says.
-SELECT bool_and(last_tick = CASE system
-           WHEN 'flake' THEN extract(epoch FROM last_tick_at) * 1000
-           WHEN 'sno' THEN (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
+SELECT system, bool_and(CASE system
+           WHEN 'sno' THEN last_tick = (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
+           WHEN 'guid' THEN floor(last_tick * 131.072) = extract(epoch FROM last_tick_at) * 1000000
+           ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
-FROM pg_stat_flakeid;
+FROM pg_stat_flakeid GROUP BY system ORDER BY system;
 -- Nothing to accept, nothing done.
 SELECT flakeid_accept_clock();
 

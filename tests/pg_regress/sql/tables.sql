@@ -112,6 +112,117 @@ ALTER TABLE mixed ALTER made TYPE sno USING made::sno;
 SELECT DISTINCT made FROM mixed;
 DROP TABLE mixed;
 
+-- values of the other types --------------------------------------------------------------------------
+
+CREATE TABLE node (
+    id uniqueid DEFAULT uniqueid_next() PRIMARY KEY,
+    global guid DEFAULT guid_next('1 day') UNIQUE,
+    local guid_local DEFAULT guid_local_next() UNIQUE,
+    wide flake128 DEFAULT flake128_next() UNIQUE,
+    part_of uniqueid REFERENCES node ON DELETE CASCADE, name text
+);
+INSERT INTO node (name) VALUES ('a'), ('b'), ('c');
+INSERT INTO node (part_of, name) SELECT id, name || name FROM node;
+INSERT INTO node (name) VALUES ('d') RETURNING id > (SELECT max(id) FROM node) AS later, wide > (SELECT max(wide) FROM node) AS later_too,
+    local > (SELECT max(local) FROM node) AS and_later, name;
+-- By ID is by time of making.
+SELECT string_agg(name, ' ' ORDER BY id) AS by_uniqueid, string_agg(name, ' ' ORDER BY local) AS by_guid_local,
+       string_agg(name, ' ' ORDER BY wide) AS by_flake128 FROM node;
+\set VERBOSITY terse
+INSERT INTO node (part_of) VALUES ('0000000000000000');
+INSERT INTO node (id, wide) VALUES ('0000000000000001', '1');
+INSERT INTO node (id) VALUES ('0000000000000001');
+INSERT INTO node (wide) VALUES ('1');
+INSERT INTO node (global, local) VALUES ('NiiTRfl2BaVI1B.0', '5206B440CEB4B..0');
+INSERT INTO node (global) VALUES ('NiiTRfl2BaVI1B.0');
+INSERT INTO node (local) VALUES ('5206B440CEB4B..0');
+INSERT INTO node (id) VALUES ('0000000000000001') ON CONFLICT (id) DO UPDATE SET name = excluded.id::text RETURNING id, name;
+INSERT INTO node (id) VALUES (NULL);
+\set VERBOSITY default
+DELETE FROM node WHERE name = 'b';
+SELECT count(*), count(DISTINCT id), count(DISTINCT global), count(DISTINCT local), count(DISTINCT wide) FROM node;
+DROP TABLE node;
+
+CREATE TABLE all_types (nr integer, f flake128, g guid, l guid_local, u uniqueid, m uniqueid_mode,
+    fs flake128[], gs guid[], ls guid_local[], us uniqueid[]);
+INSERT INTO all_types VALUES
+    (1, 'B7tNvGF8Zh73eTSQUY', 'NiiTRfl2BaVI1B.0', '5206B440CEB4B..0', '67c76b38257fdfff', 'time_sequential',
+     '{0,NULL,7n42DGM5Tflk9n8mt7Fhc7}', '{................,NULL,zzzzzzzzzzzzzzzz}', '{................,NULL,EEEEEEEEEEEEEEEE}',
+     '{0000000000000000,NULL,ffffffffffffffff}'),
+    (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (3, '0', '................', '................', '0000000000000000', 'spread', '{}', '{}', '{}', '{{8000000000000000,7FFFFFFFFFFFFFFF}}');
+SELECT * FROM all_types ORDER BY nr;
+SELECT nr, fs[1], gs[3], ls[2:3], us || u AS more, array_length(fs, 1) FROM all_types WHERE nr < 3 ORDER BY nr;
+SELECT 'NULL'::flake128 AS a_number, '{NULL}'::flake128[] AS no_number, '{"NULL"}'::flake128[] AS a_number_again;
+SELECT nr FROM all_types WHERE '0' = ANY (fs) AND 'zzzzzzzzzzzzzzzz' = ANY (gs) AND l = ANY ('{5206B440CEB4B..0}') AND us @> '{ffffffffffffffff}';
+SELECT array_agg(f ORDER BY f), array_agg(g ORDER BY g DESC), array_agg(l ORDER BY l), array_agg(u ORDER BY u DESC NULLS LAST) FROM all_types;
+SELECT '{0,1}'::flake128[] < '{0,2}'::flake128[] AS f, '{................}'::guid[] = '{................}'::guid[] AS g,
+       '{EEEEEEEEEEEEEEEE}'::guid_local[] > '{6EEEEEEEEEEEEEEE}'::guid_local[] AS l,
+       '{8000000000000000}'::uniqueid[] > '{7fffffffffffffff}'::uniqueid[] AS u;
+SELECT f, g, l, u, count(*) FROM all_types GROUP BY f, g, l, u ORDER BY f NULLS FIRST;
+SELECT g FROM all_types UNION SELECT 'zzzzzzzzzzzzzzzz' ORDER BY g;
+SELECT u FROM all_types EXCEPT SELECT uniqueid '0000000000000000' ORDER BY u;
+SELECT greatest(l, '6...............'), least(u, '8000000000000000'), coalesce(f, '1'), nullif(g, '................') FROM all_types ORDER BY nr;
+SELECT record_image_eq(row(f, g, l, u), row(f::text::flake128, g::text::guid, l::text::guid_local, u::text::uniqueid)) AS same_image
+FROM all_types ORDER BY nr;
+CREATE DOMAIN early AS guid CHECK (VALUE < timestamptz '2020-01-01 00:00:00+00');
+SELECT early '................';
+SELECT early 'NiiTRfl2BaVI1B.0';
+CREATE TYPE uniqueid_range AS RANGE (SUBTYPE = uniqueid);
+SELECT '[7fffffffffffffff,8000000000000001)'::uniqueid_range @> uniqueid '8000000000000000' AS holds;
+DROP DOMAIN early;
+DROP TYPE uniqueid_range;
+
+SELECT to_jsonb(all_types) FROM all_types WHERE nr = 1;
+SELECT f, g, l, u, m FROM all_types AS a, LATERAL jsonb_populate_record(NULL::all_types, to_jsonb(a)) AS b (nr2, f2, g2, l2, u2, m2)
+WHERE (f2, g2, l2, u2, m2) = (f, g, l, u, m) ORDER BY nr;
+SELECT quote_literal(f), format('%s %L', g, l), concat(u, '!') FROM all_types WHERE nr = 1;
+
+-- sixteen, twelve and eight bytes between columns of other alignments
+CREATE TABLE mixed (a boolean, f flake128, b boolean, g guid, c smallint, l guid_local, d boolean, u uniqueid, e text);
+INSERT INTO mixed SELECT true, flake128_encode('2026-07-01', '08:00:2b:01:02:03', n), false, guid_encode('2026-07-01', n, n), n,
+    guid_local_encode('2026-07-01', n), true, uniqueid_encode('2026-07-01', n % 64, n, 15, 'spread'), repeat(md5(n::text), 500)
+FROM generate_series(0, 255) AS n;
+SELECT count(*) FILTER (WHERE (flake128_decode(f)).sequence = c AND (guid_decode(g)).node = c AND (guid_decode(g)).sequence = c
+       AND (guid_local_decode(l)).sequence = c AND (uniqueid_decode(u)).generator = c) AS whole FROM mixed;
+ALTER TABLE mixed ADD made flake128 DEFAULT '7n42DGM5Tflk9n8mt7Fhc7', ADD made_too uniqueid DEFAULT 'ffffffffffffffff';
+SELECT DISTINCT made, made_too FROM mixed;
+ALTER TABLE mixed ALTER made DROP DEFAULT, ALTER made TYPE uuid USING made::uuid;
+ALTER TABLE mixed ALTER made TYPE flake128 USING made::flake128, ALTER g TYPE guid_local USING g::guid_local;
+SELECT DISTINCT made, pg_typeof(g), (guid_local_decode(g)).created_at FROM mixed;
+DROP TABLE mixed;
+
+-- Out and in again.
+COPY all_types TO STDOUT;
+COPY (SELECT nr, f, g, l, u, m FROM all_types ORDER BY nr) TO STDOUT (FORMAT csv, NULL 'nothing');
+CREATE TABLE copied (f flake128, g guid, l guid_local, u uniqueid);
+COPY copied FROM STDIN;
+1	...............0	...............1	0000000000000002
+\N	\N	\N	FFFFFFFFFFFFFFFF
+\.
+COPY copied FROM STDIN (FORMAT csv);
+2,,...............2,
+\.
+SELECT * FROM copied ORDER BY f;
+COPY copied (g) FROM STDIN;
+...............0
+..............-0
+\.
+COPY copied (f) FROM STDIN;
+-1
+\.
+COPY copied (l) FROM STDIN;
+...............F
+\.
+COPY copied (u) FROM STDIN;
+000000000000000g
+\.
+SELECT count(*) FROM copied;
+-- Each value's bytes are its number, high byte first.
+SELECT flake128_send(f) = f::bytea AND guid_send(g) = g::bytea AND guid_local_send(l) = l::bytea AND uniqueid_send(u) = u::bytea AS bytes
+FROM all_types ORDER BY nr;
+DROP TABLE copied, all_types;
+
 -- COPY ---------------------------------------------------------------------------------------------
 
 COPY holder TO STDOUT;
@@ -155,8 +266,11 @@ CLOSE ten;
 -- Cut short by an error and by the transaction's end, a batch leaves nothing behind.
 DECLARE cut CURSOR FOR SELECT flake_next_batch(2000000000);
 MOVE 2 IN cut;
+DECLARE cut_too CURSOR FOR SELECT guid_next_batch(2000000000), uniqueid_next_batch(2000000000), flake128_next_batch(2000000000);
+MOVE 2 IN cut_too;
 SAVEPOINT here;
 SELECT flake_next_batch(5) / 0;
 ROLLBACK TO here;
 SELECT count(*) FROM flake_next_batch(3);
+SELECT count(*) FROM guid_next_batch(3), uniqueid_next_batch(3), flake128_next_batch(3);
 COMMIT;
