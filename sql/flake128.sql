@@ -71,7 +71,7 @@ CREATE FUNCTION flake128_encode(
 COMMENT ON FUNCTION flake128_encode(timestamptz, macaddr, integer)
     IS 'the flake128 of these fields';
 
-CREATE FUNCTION flake128_at("time" timestamptz, number bigint) RETURNS flake128
+CREATE FUNCTION flake128_at(created_at timestamptz, number bigint DEFAULT 0) RETURNS flake128
     AS 'MODULE_PATHNAME', 'flake128_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake128_at(timestamptz, bigint)

@@ -86,7 +86,7 @@ CREATE FUNCTION flake128_encode(
 COMMENT ON FUNCTION flake128_encode(timestamptz, macaddr, integer)
     IS 'the flake128 of these fields';
 
-CREATE FUNCTION flake128_at("time" timestamptz, number bigint) RETURNS flake128
+CREATE FUNCTION flake128_at(created_at timestamptz, number bigint DEFAULT 0) RETURNS flake128
     AS 'MODULE_PATHNAME', 'flake128_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake128_at(timestamptz, bigint)
@@ -565,7 +565,7 @@ COMMENT ON FUNCTION guid_local_encode(timestamptz, integer, interval, boolean)
     IS 'the guid_local of these fields';
 
 CREATE FUNCTION guid_local_at(
-    "time" timestamptz, number bigint, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, number bigint DEFAULT 0, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
@@ -1060,7 +1060,7 @@ COMMENT ON FUNCTION guid_encode(timestamptz, bigint, integer, interval, boolean)
     IS 'the guid of these fields';
 
 CREATE FUNCTION guid_at(
-    "time" timestamptz, number bigint, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, number bigint DEFAULT 0, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
@@ -1566,7 +1566,7 @@ COMMENT ON FUNCTION uniqueid_encode(timestamptz, integer, integer, integer, uniq
     IS 'the uniqueid of these fields';
 
 CREATE FUNCTION uniqueid_at(
-    "time" timestamptz, number bigint, mode uniqueid_mode DEFAULT 'time_sequential'
+    created_at timestamptz, number bigint DEFAULT 0, mode uniqueid_mode DEFAULT 'time_sequential'
 ) RETURNS uniqueid
     AS 'MODULE_PATHNAME', 'uniqueid_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;

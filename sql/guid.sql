@@ -78,7 +78,7 @@ COMMENT ON FUNCTION guid_encode(timestamptz, bigint, integer, interval, boolean)
     IS 'the guid of these fields';
 
 CREATE FUNCTION guid_at(
-    "time" timestamptz, number bigint, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, number bigint DEFAULT 0, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid
     AS 'MODULE_PATHNAME', 'guid_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;

@@ -81,7 +81,7 @@ COMMENT ON FUNCTION guid_local_encode(timestamptz, integer, interval, boolean)
     IS 'the guid_local of these fields';
 
 CREATE FUNCTION guid_local_at(
-    "time" timestamptz, number bigint, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+    created_at timestamptz, number bigint DEFAULT 0, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS guid_local
     AS 'MODULE_PATHNAME', 'guid_local_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;

@@ -84,7 +84,7 @@ COMMENT ON FUNCTION uniqueid_encode(timestamptz, integer, integer, integer, uniq
     IS 'the uniqueid of these fields';
 
 CREATE FUNCTION uniqueid_at(
-    "time" timestamptz, number bigint, mode uniqueid_mode DEFAULT 'time_sequential'
+    created_at timestamptz, number bigint DEFAULT 0, mode uniqueid_mode DEFAULT 'time_sequential'
 ) RETURNS uniqueid
     AS 'MODULE_PATHNAME', 'uniqueid_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;

@@ -87,9 +87,22 @@ pub fn moment(time: UnixMicros) -> String {
         i64::MAX => "infinity".into(),
         _ => match jiff::Timestamp::from_microsecond(time.0) {
             Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S%.f+00").to_string(),
-            Err(_) => format!("{} microseconds from 1970", time.0),
+            Err(_) => far_moment(time),
         },
     }
+}
+
+/// A moment after the year 9999.
+fn far_moment(time: UnixMicros) -> String {
+    let (seconds, micros) = (time.0.div_euclid(1_000_000), time.0.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (mut year, mut month, mut day) = (0, 0, 0);
+    let julian = days + i64::from(pg_sys::UNIX_EPOCH_JDATE);
+    // SAFETY: PostgreSQL's own calendar, a plain calculation; the days of 64 bits of microseconds are
+    // within what it can take.
+    unsafe { pg_sys::j2date(julian as i32, &mut year, &mut month, &mut day) };
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}+00")
 }
 
 /// A reading of the clock, to the microsecond.

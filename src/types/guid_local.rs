@@ -8,12 +8,12 @@ use crate::error::{Kind, OrRaise};
 use crate::generate;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{Clock, Drift, Format, Guid as System, Local, TEXT_LEN};
+use flakeid_core::guid::{
+    Clock, Drift, Format, Guid as System, LOCAL_NAME as NAME, Local, TEXT_LEN,
+};
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
-const NAME: &str = "guid_local";
 
 /// A value of type guid_local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

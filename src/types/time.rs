@@ -28,7 +28,8 @@ impl Time {
     fn from_postgres(micros: i64) -> Self {
         match micros {
             i64::MIN | i64::MAX => Self(UnixMicros(micros)),
-            _ => Self(UnixMicros(micros.saturating_add(POSTGRES_EPOCH))),
+            // PostgreSQL's last 29 years are beyond our numbers; they are not its infinity.
+            _ => Self(UnixMicros(micros.saturating_add(POSTGRES_EPOCH).min(i64::MAX - 1))),
         }
     }
 

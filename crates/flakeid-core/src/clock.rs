@@ -135,9 +135,11 @@ impl Scale {
         }
     }
 
-    /// The tick that holds `time`, or the side on which it lies outside the format.
+    /// The tick that holds `time`, or the side on which it lies outside the format. Of two ticks that
+    /// share a microsecond it is the one that [starts](Self::start) there.
     pub const fn place(self, time: UnixMicros) -> Place {
-        let ticks = (time.0 as i128 * 1000).div_euclid(self.unit as i128) - self.epoch as i128;
+        let end = time.0 as i128 * 1000 + 999;
+        let ticks = end.div_euclid(self.unit as i128) - self.epoch as i128;
         if ticks < 0 {
             Place::Before
         } else if ticks > self.last as i128 {
@@ -176,6 +178,11 @@ mod tests {
             assert_eq!(scale.first_from(time), naive_first.map_or(Place::After, Place::At));
             assert_eq!(scale.last_until(time), naive_last.map_or(Place::Before, Place::At));
         }
+        for tick in (0..=50).map(Tick) {
+            assert_eq!(scale.place(scale.start(tick)), Place::At(tick));
+            assert_eq!(scale.place(UnixMicros(scale.start(tick).0 + 130)), Place::At(tick));
+        }
+        assert_eq!(scale.place(UnixMicros(-1)), Place::Before);
     }
 
     #[test]

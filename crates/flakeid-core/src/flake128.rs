@@ -7,7 +7,7 @@
 //! | 16 | sequence | within the millisecond |
 //!
 //! Bytes, big-endian, sort as the ID does. Text is the number in [`base62`] without padding: it has 18
-//! digits from 1975 to 2284, and sorts as the ID does among texts of one length.
+//! digits from January 1975 to October 2284, and sorts as the ID does among texts of one length.
 //!
 //! Reference: boundary/flake 0.7. There the 65,537th ID of a millisecond is the first again; here it
 //! waits for the next one.

@@ -33,6 +33,8 @@ use crate::error::Error;
 use crate::generator::System;
 
 pub const NAME: &str = "guid";
+/// Of the type without the node.
+pub const LOCAL_NAME: &str = "guid_local";
 
 pub const SEQUENCE: Field = Field::new("sequence", 0, 14);
 /// The time in one piece, as a local ID has it.
@@ -156,8 +158,9 @@ impl Parts {
         SCALE.start(clock.tick(self.time))
     }
 
-    /// These fields at `time`, cut to the tick.
+    /// These fields at `time`, cut to the tick; `system` is what errors call the type.
     const fn at(
+        system: &'static str,
         time: UnixMicros,
         node: i64,
         sequence: i64,
@@ -167,12 +170,8 @@ impl Parts {
         let time = match SCALE.place(time) {
             Place::At(tick) => clock.tick(tick),
             Place::Before | Place::After => {
-                return Err(Error::TimeOutOfRange {
-                    system: NAME,
-                    time,
-                    first: SCALE.start(Tick(0)),
-                    last: SCALE.start(SCALE.last()),
-                });
+                let (first, last) = (SCALE.start(Tick(0)), SCALE.start(SCALE.last()));
+                return Err(Error::TimeOutOfRange { system, time, first, last });
             }
         };
         match (NODE.check(node), SEQUENCE.check(sequence)) {
@@ -269,7 +268,7 @@ impl Id {
         drift: Drift,
         clock: Clock,
     ) -> Result<Self, Error> {
-        match Parts::at(time, node, sequence, drift, clock) {
+        match Parts::at(NAME, time, node, sequence, drift, clock) {
             Ok(parts) => Ok(Self::pack(parts)),
             Err(error) => Err(error),
         }
@@ -391,7 +390,7 @@ impl Local {
         drift: Drift,
         clock: Clock,
     ) -> Result<Self, Error> {
-        match Parts::at(time, 0, sequence, drift, clock) {
+        match Parts::at(LOCAL_NAME, time, 0, sequence, drift, clock) {
             Ok(parts) => Ok(Self::pack(parts)),
             Err(error) => Err(error),
         }

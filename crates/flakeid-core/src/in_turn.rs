@@ -4,7 +4,8 @@
 //! partition before it went to the next would go down. So all who ask take the least number that is
 //! left of any partition: the first of each, then the second of each, and so on. As the numbers of a
 //! tick go out in their order, every session's rise, and no number is left behind: N partitions have
-//! N times what one has.
+//! N times what one has. (A session whose processor's clock is a tick late for once may pass over
+//! some: partitions that are not in that tick yet. They are left for the others.)
 //!
 //! # Why the least
 //! All words are read, then the clock, then the number that each cell would issue is computed by
@@ -140,8 +141,11 @@ fn least<S: System>(
             }
         }
     }
-    match best {
-        None => Err(Outcome::Wait { until, now }),
-        best => Ok((now, best)),
+    if best.is_none() {
+        // Before anyone waits for a clock that has stepped back, that is said.
+        let mut seen = words.iter().zip(cells);
+        let said = seen.find_map(|(&word, cell)| cell.behind::<S>(word, now));
+        return Err(said.unwrap_or(Outcome::Wait { until, now }));
     }
+    Ok((now, best))
 }

@@ -13,6 +13,7 @@
 mod broken;
 mod cell;
 mod gate;
+mod in_turn;
 #[path = "../ledger/mod.rs"]
 mod ledger;
 mod sessions;

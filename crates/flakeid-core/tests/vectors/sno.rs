@@ -1,146 +1,13 @@
-#![cfg(not(loom))]
-//! Every row that came out of the reference libraries holds here, or is refused where they were at
-//! fault. Hex is the bytes from the highest to the lowest.
+//! sno, of muyo/sno.
 
-mod naive;
-
+use super::{bytes_of, number, rows};
 use flakeid_core::Error;
-use flakeid_core::base64;
 use flakeid_core::cell::{Ask, Cell, Outcome};
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
-use flakeid_core::flake::{self, Epoch, Format};
 use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::sno::{self, TickTock};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use std::fmt::Debug;
-use std::str::FromStr;
-
-/// The rows of a file. A row with a field that is unknown, or without one it needs, is a panic.
-fn rows<Row: DeserializeOwned>(file: &str) -> Vec<Row> {
-    file.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
-}
-
-fn number<N: FromStr<Err: Debug>>(text: &str) -> N {
-    text.parse().expect(text)
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    assert_eq!(hex.len() % 2, 0);
-    (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
-}
-
-/// Numbers that may pass 2^53 are strings.
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-struct FlakeRow {
-    dec: String,
-    signed: String,
-    hex: String,
-    /// The clock that the library was shown.
-    unix_ms: String,
-    /// Milliseconds, 64 bits without sign: the library allows one before 1970.
-    epoch: String,
-    ts_field: u64,
-    datacenter: u64,
-    worker: u64,
-    counter: u64,
-    /// As given; the library keeps the lower five bits.
-    in_datacenter: String,
-    in_worker: String,
-    base64_le: String,
-    base64_be: String,
-    /// The time lies outside the 42 bits; the library keeps the lower ones.
-    #[serde(default)]
-    wraps: bool,
-    src: String,
-    label: String,
-}
-
-#[derive(Default, Debug, PartialEq, Eq)]
-struct FlakeKinds {
-    plain: usize,
-    masked: usize,
-    wrapped: usize,
-    epoch_before_1970: usize,
-}
-
-#[test]
-fn every_flake_of_the_reference_is_encoded_alike_and_its_silent_masks_and_wraps_are_errors() {
-    let mut kinds = FlakeKinds::default();
-    for row in rows::<FlakeRow>(include_str!("vectors/flakeid.jsonl")) {
-        let id = flake::Id(u64::from_str_radix(&row.hex, 16).unwrap());
-        let given = |text: &str| number::<u64>(text) as i64;
-        let (datacenter, worker) = (given(&row.in_datacenter), given(&row.in_worker));
-        assert!(matches!(&*row.src, "mockclock" | "real"), "{row:?}");
-
-        let Some(epoch) = Epoch::from_millis(given(&row.epoch)) else {
-            assert!(given(&row.epoch) < 0 && row.wraps, "{row:?}");
-            kinds.epoch_before_1970 += 1;
-            continue;
-        };
-        let time = UnixMicros(number::<i64>(&row.unix_ms) * 1000);
-        let encode = |time: UnixMicros| {
-            flake::Id::encode(time, datacenter, worker, row.counter as i64, epoch)
-        };
-        let wrapped = UnixMicros((number::<i64>(&row.epoch) + row.ts_field as i64) * 1000);
-        assert_eq!(id.time(epoch), wrapped, "{row:?}");
-        if row.wraps {
-            kinds.wrapped += 1;
-            assert_ne!(wrapped, time, "{row:?}");
-            let first = UnixMicros(number::<i64>(&row.epoch) * 1000);
-            let last = UnixMicros(first.0 + ((1 << 42) - 1) * 1000);
-            let error = Error::TimeOutOfRange { system: "flake", time, first, last };
-            assert_eq!(encode(time), Err(error), "{row:?}");
-        } else if (datacenter, worker) != (row.datacenter as i64, row.worker as i64) {
-            kinds.masked += 1;
-            let (field, value) = match datacenter == row.datacenter as i64 {
-                true => ("worker", worker),
-                false => ("datacenter", datacenter),
-            };
-            let error = Error::FieldOutOfRange { field, value, max: 31 };
-            assert_eq!(encode(time), Err(error), "{row:?}");
-        } else {
-            kinds.plain += 1;
-            assert_eq!(wrapped, time, "{row:?}");
-            assert_eq!(encode(time), Ok(id), "{row:?}");
-            assert_eq!(encode(UnixMicros(time.0 + 999)), Ok(id), "{row:?}");
-        }
-    }
-    assert_eq!(kinds, FlakeKinds { plain: 144, masked: 4, wrapped: 3, epoch_before_1970: 1 });
-}
-
-#[test]
-fn every_flake_of_the_reference_reads_alike_in_parts_and_in_every_text() {
-    let rows = rows::<FlakeRow>(include_str!("vectors/flakeid.jsonl"));
-    assert_eq!(rows.len(), 152);
-    for row in rows {
-        let FlakeRow { ts_field, datacenter, worker, counter, .. } = row;
-        let word = number::<u64>(&row.dec);
-        let id = flake::Id(word);
-        let parts = flake::Parts { tick: Tick(ts_field), datacenter, worker, counter };
-        assert_eq!(id.parts(), parts, "{}", row.label);
-        assert_eq!(flake::Id::pack(Tick(ts_field), datacenter * 32 + worker, counter), id);
-        assert_eq!((word as i64).to_string(), row.signed, "{}", row.label);
-        assert_eq!(format!("{word:016x}"), row.hex, "{}", row.label);
-
-        for (format, text) in [
-            (Format::Decimal, row.dec),
-            (Format::Hex, format!("{word:x}")),
-            (Format::Binary, format!("{word:b}")),
-            (Format::Base62, naive::in_base(u128::from(word), 62)),
-            (Format::Base64, row.base64_le),
-        ] {
-            assert_eq!(format.write(id, str::to_owned), text, "{format:?}: {}", row.label);
-            assert_eq!(format.read(text.as_bytes()), Ok(id), "{format:?}: {text}");
-        }
-        assert_eq!(Format::Hex.read(row.hex.as_bytes()), Ok(id));
-        assert_eq!(Format::Hex.read(row.hex.to_uppercase().as_bytes()), Ok(id));
-        assert_eq!(base64::encode(word.to_be_bytes()), *row.base64_be.as_bytes());
-        assert_eq!(base64::decode(row.base64_be.as_bytes()), Ok(word.to_be_bytes()));
-    }
-}
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
@@ -174,7 +41,7 @@ struct SnoKinds {
 #[test]
 fn every_sno_of_the_reference_agrees_in_bytes_text_parts_and_time() {
     let mut kinds = SnoKinds::default();
-    for row in rows::<SnoRow>(include_str!("vectors/sno.jsonl")) {
+    for row in rows::<SnoRow>(include_str!("sno.jsonl")) {
         let SnoRow { tick, meta, partition, sequence, .. } = row;
         let id = sno::Id(bytes_of(&row.hex).try_into().unwrap());
         assert_eq!(id.text(), *row.text.as_bytes(), "{row:?}");
@@ -290,7 +157,7 @@ fn refusal(label: &str) -> Error {
 
 #[test]
 fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
-    let rows = rows::<InvalidSnoRow>(include_str!("vectors/sno_invalid.jsonl"));
+    let rows = rows::<InvalidSnoRow>(include_str!("sno_invalid.jsonl"));
     for row in &rows {
         let input = bytes_of(&row.input_hex);
         assert_eq!(row.ok, row.err.is_none() && row.err_type.is_none(), "{row:?}");

@@ -1,0 +1,63 @@
+//! Threads with a real clock.
+
+use super::*;
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::time::Instant;
+
+/// Each thread's IDs rise and no ID comes twice; and while the threads are busy every number of a
+/// tick goes out: they wait only when it is used up.
+fn run<S: System>(threads: usize, partitions: usize, each: usize) {
+    let cells = cells::<S>(partitions);
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let all: Vec<usize> = (0..partitions).collect();
+    let (start, barrier) = (Instant::now(), Barrier::new(threads));
+    let thread = |number: usize| {
+        let (mut session, mut numbers) = (Session::new(number as u32, partitions), Vec::new());
+        let mut waited = BTreeSet::new();
+        // A tick is 50 us: enough of them in a short run, and most are used up.
+        let mut clock = || Some(Tick(100 + start.elapsed().as_micros() as u64 / 50));
+        barrier.wait();
+        while numbers.len() < each {
+            let (rules, gate) = (rules::<S>(), Gate::open());
+            match session.next::<S>(&cells, 1, &rules, &gate, SCALE, &mut clock) {
+                Ok(issued) => numbers.push(Number::given::<S>(issued, &all)),
+                Err(Stall::Wait { until, now }) => {
+                    assert!(until > now);
+                    waited.insert(now.0);
+                    std::hint::spin_loop();
+                }
+                Err(stall) => panic!("{stall:?}"),
+            }
+        }
+        assert!(numbers.is_sorted_by(|a, b| a < b), "a thread's numbers rise");
+        (numbers, waited)
+    };
+    let (numbers, waited): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|n| scope.spawn(move || thread(n))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).unzip()
+    });
+    let given: BTreeSet<Number> = numbers.into_iter().flatten().collect();
+    assert_eq!(given.len(), threads * each, "no number comes twice");
+    for tick in waited.into_iter().flatten() {
+        let numbers = given.range(
+            Number { tick, sequence: 0, partition: 0 }..Number {
+                tick: tick + 1,
+                sequence: 0,
+                partition: 0,
+            },
+        );
+        assert!(numbers.copied().eq(all_of::<S>(tick, partitions)), "tick {tick} has some left");
+    }
+    let issued: u64 = cells.iter().map(|cell| cell.counters.get().issued).sum();
+    assert_eq!(issued, given.len() as u64);
+}
+
+#[test]
+fn threads_get_every_number_once_in_rising_order() {
+    run::<UniqueId>(2, 1, 100_000);
+    run::<UniqueId>(2, 8, 150_000);
+    run::<UniqueId>(4, 8, 100_000);
+    run::<UniqueId>(3, 64, 100_000);
+    run::<Numbers<1>>(4, 3, 50_000);
+}
