@@ -12,23 +12,52 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@SYSTEMS is_behind horizon_of times_of timelines_of);
+our @EXPORT = qw(@SYSTEMS create_tables is_behind horizon_of times_of timelines_of);
 
 # Every ID of a system is asked for with the same arguments, so that these can't tell two apart that
-# are otherwise the same. A tick is in nanoseconds. Those that turn go on in another timeline when the
-# clock steps back.
+# are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID where
+# there are such and not one cell for the node. Those that turn go on in another timeline when the clock
+# steps back.
 our @SYSTEMS = (
-	{ name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)', tick => 1_000_000 },
-	{ name => 'sno', type => 'sno', next => 'sno_next(7)', batch => 'sno_next_batch(%d, 7)', tick => 4_000_000, turns => 1 },
+	{
+		name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)',
+		tick => 1_000_000, numbers => 4096
+	},
+	{
+		name => 'sno', type => 'sno', next => 'sno_next(7)', batch => 'sno_next_batch(%d, 7)',
+		tick => 4_000_000, numbers => 65_536, turns => 1
+	},
+	{
+		name => 'flake128', type => 'flake128', next => 'flake128_next()', batch => 'flake128_next_batch(%d)',
+		tick => 1_000_000, numbers => 65_536, one_cell => 1
+	},
+	{
+		name => 'guid', type => 'guid', next => 'guid_next()', batch => 'guid_next_batch(%d)',
+		tick => 131_072, numbers => 16_384, one_cell => 1
+	},
+	{
+		name => 'uniqueid', type => 'uniqueid', next => 'uniqueid_next()', batch => 'uniqueid_next_batch(%d)',
+		tick => 1_000_000, numbers => 64
+	},
 );
 
-# The least and the greatest time of these IDs of a system, in nanoseconds since 1970.
+# Creates the extension, and for each system a table of the plural of its name that is keyed by its IDs.
+sub create_tables
+{
+	my ($node) = @_;
+	my @tables = map { "CREATE TABLE $_->{name}s (id $_->{type} DEFAULT $_->{next} PRIMARY KEY, nr integer);" } @SYSTEMS;
+	$node->safe_psql('postgres', "CREATE EXTENSION flakeid; @tables");
+	return;
+}
+
+# The least and the greatest time of these IDs of a system, in nanoseconds since 1970: where their ticks
+# begin, which a timestamp has in whole microseconds.
 sub times_of
 {
 	my ($node, $system, @ids) = @_;
 	my $times = "(extract(epoch FROM $system->{name}_timestamp(id)) * 1000000)::bigint";
 	my $list  = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
-	return map { 1000 * $_ }
+	return map { 1000 * $_ + -1000 * $_ % $system->{tick} }
 	  split /\|/, $node->safe_psql('postgres', "SELECT min($times), max($times) FROM $list AS id");
 }
 

@@ -1,5 +1,6 @@
-# Ten million IDs of each system from eight sessions at once, in two databases, with parallel workers
-# and batches among them: none comes twice, and each session's rise strictly in the order of making.
+# Millions of IDs of each system from eight sessions at once, in two databases, with parallel workers
+# and batches among them: none comes twice, and each session's rise strictly in the order of making. What
+# shares its cells is made at the same time: guids with local ones, and uniqueids of both modes.
 use strict;
 use warnings;
 
@@ -9,7 +10,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $each = 1_250_000;
 my $dir  = PostgreSQL::Test::Utils::tempdir('concurrency');
 
 my $node = PostgreSQL::Test::Cluster->new('concurrency');
@@ -27,23 +27,38 @@ max_parallel_workers_per_gather = 2
 END
 $node->start;
 
-# All snos have one meta, so that it can't tell two of them apart that are otherwise the same.
+# All snos have one meta, so that it can't tell two of them apart that are otherwise the same. Each session
+# makes so many.
 my %system = (
-	flake => { type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(1000)' },
-	sno   => { type => 'sno',    next => 'sno_next(7)',  batch => 'sno_next_batch(1000, 7)' },
+	flake    => { type => 'bigint', function => 'flake', each => 750_000 },
+	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 750_000 },
+	flake128 => { type => 'flake128', function => 'flake128', each => 375_000 },
+	guid       => { type => 'guid',       function => 'guid',       each => 200_000 },
+	guid_local => { type => 'guid_local', function => 'guid_local', each => 200_000 },
+	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 150_000 },
+	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 25_000, scattered => 1 },
 );
 my @systems = sort keys %system;
+my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ]);
+for my $name (@systems)
+{
+	my $system = $system{$name};
+	my @arguments = @{ $system->{arguments} || [] };
+	$system->{source} = "source_$name";
+	$system->{next}   = "$system->{function}_next(" . join(', ', @arguments) . ')';
+	$system->{batch}  = "$system->{function}_next_batch(" . join(', ', 1000, @arguments) . ')';
+}
 
 # What a session does for each system; `nr` says in which order it got its IDs.
 my %way = (
-	single => "CREATE UNLOGGED TABLE %TABLE% AS SELECT nr, %NEXT% AS id FROM generate_series(1, $each) AS nr",
+	single => 'CREATE UNLOGGED TABLE %TABLE% AS SELECT nr, %NEXT% AS id FROM generate_series(1, %EACH%) AS nr',
 	batch  => 'CREATE UNLOGGED TABLE %TABLE% AS SELECT before + generate_series(1, 1000) AS nr, %BATCH% AS id'
-	  . " FROM generate_series(0, $each - 1, 1000) AS before",
-	insert => "CREATE UNLOGGED TABLE %TABLE% (nr integer, id %TYPE% DEFAULT %NEXT%);"
-	  . "INSERT INTO %TABLE% (nr) SELECT generate_series(1, $each)",
+	  . ' FROM generate_series(0, %EACH% - 1, 1000) AS before',
+	insert => 'CREATE UNLOGGED TABLE %TABLE% (nr integer, id %TYPE% DEFAULT %NEXT%);'
+	  . 'INSERT INTO %TABLE% (nr) SELECT generate_series(1, %EACH%)',
 	# Workers don't say in which order they get theirs.
 	parallel => 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF) '
-	  . 'CREATE UNLOGGED TABLE %TABLE% AS SELECT NULL::bigint AS nr, %NEXT% AS id FROM source',
+	  . 'CREATE UNLOGGED TABLE %TABLE% AS SELECT NULL::bigint AS nr, %NEXT% AS id FROM %SOURCE%',
 );
 my @sessions = (
 	[ 1, 'postgres', 'single' ], [ 2, 'postgres', 'parallel' ],
@@ -54,7 +69,8 @@ my @sessions = (
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
-$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source AS SELECT generate_series(1, $each)");
+$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source_$_ AS SELECT generate_series(1, $system{$_}{each})")
+  for @systems;
 
 # The same statement in several sessions at once; their outputs.
 sub at_once
@@ -83,20 +99,24 @@ sub at_once
 # They begin together.
 my $began = time();
 my %outputs;
-for my $name (@systems)
+for my $names (@at_once)
 {
 	my $begin = time() + 1;
-	$outputs{$name} = [
-		at_once(
-			map {
-				my ($session, $database, $way) = @$_;
-				my $table     = "${name}_$session";
-				my $statement = $way{$way};
-				$statement =~ s/%TABLE%/$table/g;
-				$statement =~ s/%(\w+)%/$system{$name}{lc $1}/g;
-				[ $database, "SELECT pg_sleep_until(to_timestamp($begin));\n$statement;\n" ]
-			} @sessions)
-	];
+	my @work;
+	for my $name (@$names)
+	{
+		for (@sessions)
+		{
+			my ($session, $database, $way) = @$_;
+			my $table     = "${name}_$session";
+			my $statement = $way{$way};
+			$statement =~ s/%TABLE%/$table/g;
+			$statement =~ s/%(\w+)%/$system{$name}{lc $1}/g;
+			push @work, [ $database, "SELECT pg_sleep_until(to_timestamp($begin));\n$statement;\n" ];
+		}
+	}
+	my @given = at_once(@work);
+	$outputs{$_} = [ splice @given, 0, scalar @sessions ] for @$names;
 }
 note sprintf '%.1f s to make them', time() - $began;
 
@@ -107,8 +127,8 @@ for (grep { $_->[2] eq 'parallel' } @sessions)
 		like(
 			$outputs{$name}[ $_->[0] - 1 ],
 			qr/Workers\ Launched:\ [12]\n
-			.*?Parallel\ Seq\ Scan\ on\ public\.source\ [^\n]*\n
-			\s+Output:\ [^\n]*${name}_next\([^\n]*\n
+			.*?Parallel\ Seq\ Scan\ on\ public\.source_$name\ [^\n]*\n
+			\s+Output:\ [^\n]*$system{$name}{function}_next\([^\n]*\n
 			(?:\s+Worker\ \d+:\ +actual\ [^\n]*\n)*?\s+Worker\ \d+:\ +actual\ rows=[1-9]/sx,
 			"workers made $name IDs in session $_->[0]");
 	}
@@ -126,7 +146,7 @@ my @rises = at_once(
 			  . ' count(*) FILTER (WHERE id <= id_before) FROM'
 			  . ' (SELECT nr, id, lag(nr) OVER () AS nr_before, lag(id) OVER () AS id_before'
 			  . " FROM ${_}_$session) AS made;\n"
-			  for @systems;
+			  for grep { !$system{$_}{scattered} } @systems;
 		}
 		[ $database, $sql ]
 	} 'postgres', 'other');
@@ -150,18 +170,18 @@ my @unions = at_once(
 		my $name = $_;
 		my $union = join ' UNION ALL ', map { "SELECT $_->[0] AS session, id FROM ${name}_$_->[0]" } @sessions;
 		my $sql = "SET max_parallel_workers_per_gather = 0;\n"
-		  . "SELECT max(first) < min(last) FROM (SELECT session, min(${name}_timestamp(id)) AS first,"
-		  . " max(${name}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
+		  . "SELECT max(first) < min(last) FROM (SELECT session, min($system{$name}{function}_timestamp(id)) AS first,"
+		  . " max($system{$name}{function}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
 		  . "SELECT count(*), count(DISTINCT id) FROM ($union) AS made;\n";
 		[ 'postgres', $sql ]
 	} @systems);
 note sprintf '%.1f s in all', time() - $began;
 
-my $total = $each * @sessions;
 for my $i (0 .. $#systems)
 {
-	my $name = $systems[$i];
-	for (grep { $_->[2] ne 'parallel' } @sessions)
+	my $name  = $systems[$i];
+	my $total = $system{$name}{each} * @sessions;
+	for (grep { $_->[2] ne 'parallel' && !$system{$name}{scattered} } @sessions)
 	{
 		my ($session, $database, $way) = @$_;
 		like(
@@ -171,6 +191,25 @@ for my $i (0 .. $#systems)
 	like($unions[$i], qr/^t$/m, "all sessions were making $name IDs at once");
 	like($unions[$i], qr/^$total\|$total$/m, "no duplicate in $total $name IDs");
 }
+
+# One cell for both, and one for the modes: also what is of one kind differs from what is of the other.
+sub all_of
+{
+	my ($name, $id) = @_;
+	return map { "SELECT $id AS id FROM ${name}_$_->[0]" } @sessions;
+}
+my %both = (
+	'guids made local and local ones' => [ all_of('guid', 'guid_local(id)'), all_of('guid_local', 'id') ],
+	'uniqueids of both modes'         => [ all_of('uniqueid', 'id'), all_of('spread', 'id') ],
+);
+for my $what (sort keys %both)
+{
+	my $union = join ' UNION ALL ', @{ $both{$what} };
+	is(
+		$node->safe_psql('postgres', "SELECT count(*) - count(DISTINCT id), count(*) > 0 FROM ($union) AS made"), '0|t',
+		"no duplicate among $what");
+}
+note sprintf '%.1f s in all', time() - $began;
 
 $node->stop;
 done_testing();

@@ -4,9 +4,12 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Digest::SHA qw(sha256_hex);
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
+use StateFile;
 use Sys::Hostname qw(hostname);
 use Test::More;
 
@@ -53,6 +56,25 @@ my %bad = (
 		[ '0-2'     => 'The range must hold at least 4 numbers.' ],
 		[ 'a-7'     => '"a" is not a number.' ],
 	],
+	guid_node => [
+		[ '4294967296'           => 'A number must be from 0 to 4294967295.' ],
+		[ ' 4294967296 '         => 'A number must be from 0 to 4294967295.' ],
+		[ '18446744073709551616' => 'A number must be from 0 to 4294967295.' ],
+	],
+	interface => [
+		[ 'nonesuch0'            => 'There is no network interface "nonesuch0".' ],
+		[ 'lo'                   => 'The network interface "lo" has no hardware address.' ],
+		[ '02:00:00:00:00'       => 'There is no network interface "02:00:00:00:00".' ],
+		[ '02:00:00:00:00:00:01' => 'There is no network interface "02:00:00:00:00:00:01".' ],
+		[ '02:00:00:00:00:0g'    => 'There is no network interface "02:00:00:00:00:0g".' ],
+		[ '2:0:0:0:0:1'          => 'There is no network interface "2:0:0:0:0:1".' ],
+		[ '+2:00:00:00:00:01'    => 'There is no network interface "+2:00:00:00:00:01".' ],
+		[ '02-00-00-00-00-01'    => 'There is no network interface "02-00-00-00-00-01".' ],
+		[ '../net/lo'            => 'There is no network interface "../net/lo".' ],
+		[ '.'                    => 'There is no network interface ".".' ],
+		[ '..'                   => 'There is no network interface "..".' ],
+	],
+	cluster_id     => [ [ '16' => '(0 .. 15)' ], [ '-1' => '(0 .. 15)' ], [ 'seven' => '' ] ],
 	max_clock_wait => [ [ '-1' => '' ], [ '1 mile' => '' ] ],
 );
 for my $name (sort keys %bad)
@@ -78,9 +100,7 @@ for my $name (sort keys %bad)
 		error_of($node, "${user}ALTER ROLE ordinary SET flakeid.$name = '1'"), qr/ERROR:  55P02/,
 		'... nor for his own role');
 }
-is(
-	$node->safe_psql('postgres', "${user}SELECT flake_next() > 0, sno_next() IS NOT NULL"), 't|t',
-	'... but make IDs');
+is(error_of($node, "${user}SELECT $_->{next}"), '', "... but make $_->{name} IDs") for @SYSTEMS;
 
 # refused at reload -------------------------------------------------------------------------------------
 
@@ -104,8 +124,8 @@ is(error_in($session, $insert), '', '... and IDs go on');
 
 $session->quit;
 $node->restart;
-for my $ask ('flake_next()', 'flake_next_batch(1)', "flake_at('2026-01-01')",
-	'sno_next()', 'sno_next_batch(1)', "sno_at('2026-01-01')")
+for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_local_next()', 'guid_local_next_batch(1)',
+	"flake_at('2026-01-01')", "sno_at('2026-01-01')", "uniqueid_at('2026-01-01', 0)")
 {
 	my $error = error_of($node, "SELECT $ask");
 	like(
@@ -136,6 +156,26 @@ is(
 	'... is mended as well by taking it out, which leaves the default');
 $node->restart;
 $node->safe_psql('postgres', 'SELECT sno_next()');
+
+for my $bad ([ 'guid_node', '4294967296', 'A number must be' ], [ 'interface', 'nonesuch0', 'There is no network interface' ])
+{
+	my ($name, $value, $reason) = @$bad;
+	$node->append_conf('postgresql.conf', "flakeid.$name = '$value'\n");
+	$node->restart;
+	for my $system (@SYSTEMS)
+	{
+		my $error = error_of($node, "SELECT $system->{next}");
+		like(
+			$error, qr/ERROR:  F0000: no IDs are made while "flakeid\.$name" is invalid: "$value"/,
+			"$name = '$value' at start stands in the way of $system->{name} IDs");
+		like($error, qr/DETAIL:  $reason/, '... and the error gives the reason');
+	}
+	$node->adjust_conf('postgresql.conf', "flakeid.$name", undef);
+	my $loaded = $node->safe_psql('postgres', 'SELECT pg_conf_load_time()');
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$loaded'") or die;
+	is(error_of($node, "SELECT $_->{next}"), '', "... until it is taken out: $_->{name}") for @SYSTEMS;
+}
 
 # generator IDs that change -------------------------------------------------------------------------------
 
@@ -168,8 +208,32 @@ like(
 	error_of($node, "SELECT flake_at('2026-01-01')"),
 	qr/ERROR:  22023: generator ID 1024 is too large for flake/, '... and for flake_at');
 is($node->safe_psql('postgres', 'SELECT (sno_decode(sno_next())).partition'), '1024', '... and good for sno');
+is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).generator'), '1024', '... and uniqueid');
+reload_with($node, generator_ids => '2047');
+is(
+	$sessions[0]->query_safe("SELECT (uniqueid_decode(uniqueid_next())).generator, (uniqueid_decode(uniqueid_next('spread'))).generator"),
+	'2047|2047', 'uniqueid has generator IDs up to 2047');
+for my $ids ('2048', '2040-2050', '0-6,65535')
+{
+	reload_with($node, generator_ids => $ids);
+	my ($largest) = $ids =~ /(\d+)$/;
+	for my $ask ('uniqueid_next()', "uniqueid_next('spread')", 'uniqueid_next_batch(1)', "uniqueid_at('2026-01-01', 0)")
+	{
+		$error = error_in($sessions[0], "SELECT $ask");
+		like(
+			$error, qr/ERROR:  22023: generator ID \d+ is too large for uniqueid/,
+			"with generator IDs '$ids' $ask is an error");
+		my ($named) = $error =~ /generator ID (\d+)/;
+		ok($named > 2047 && $named <= $largest, '... for one that is') or diag($error);
+		like($error, qr/DETAIL:  A uniqueid has generator IDs from 0 to 2047\./, '... that names the limit');
+		like($error, qr/HINT:  .*"flakeid\.generator_ids"/, '... and the setting');
+	}
+	is(error_in($sessions[0], "SELECT $_"), '', "... while there is $_")
+	  for 'sno_next()', 'flake128_next()', 'guid_next()', 'guid_local_next()';
+}
 reload_with($node, generator_ids => '65535');
 is($sessions[0]->query_safe('SELECT (sno_decode(sno_next())).partition'), '65535', 'sno has 65535 too');
+is(error_of($node, "SELECT $_->{next}"), '', "... and $_->{name} knows no generator IDs") for grep { $_->{one_cell} } @SYSTEMS;
 
 # One generator ID has 4,096 IDs a millisecond: 200,000 take 48 of them.
 reload_with($node, generator_ids => '5');
@@ -197,6 +261,95 @@ is(
 		  . " FROM generate_series(0, 3) AS n, sno_decode(sno_at('2026-01-01', 0, n))"),
 	'100|103|4', '... and so does sno_at');
 reload_with($node, sno_sequence => '0-65535');
+
+# names of the node ------------------------------------------------------------------------------------------
+
+# What the IDs of a session have: guid's node, also by guid_at; flake128's worker, also by flake128_at; and
+# uniqueid's cluster, also by uniqueid_at.
+sub nodes_in
+{
+	my ($session) = @_;
+	return $session->query_safe('SELECT string_agg(DISTINCT node::text, chr(32)) FROM (SELECT guid_next() AS id FROM generate_series(1, 100)'
+		  . " UNION ALL SELECT guid_next_batch(10) UNION ALL SELECT guid_next('1 min', true) UNION ALL SELECT guid_at('2026-01-01', 0)) AS made,"
+		  . ' guid_decode(id)');
+}
+sub workers_in
+{
+	my ($session) = @_;
+	return $session->query_safe('SELECT string_agg(DISTINCT worker::text, chr(32)) FROM (SELECT flake128_next() AS id FROM generate_series(1, 100)'
+		  . " UNION ALL SELECT flake128_next_batch(10) UNION ALL SELECT flake128_at('2026-01-01', 0)) AS made,"
+		  . ' flake128_decode(id)');
+}
+sub clusters_in
+{
+	my ($session) = @_;
+	return $session->query_safe('SELECT string_agg(DISTINCT cluster::text, chr(32)) FROM (SELECT uniqueid_next() AS id FROM generate_series(1, 100)'
+		  . " UNION ALL SELECT uniqueid_next_batch(10, 'spread') UNION ALL SELECT uniqueid_at('2026-01-01', 0)) AS made,"
+		  . ' uniqueid_decode(id)');
+}
+
+# The first four bytes of a name's SHA-256.
+sub hashed
+{
+	my ($name) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT ('x' || encode(substr(sha256(convert_to('$name', 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint");
+}
+
+my $identity = "SELECT flakeid_identity() #>> '{%s}'";
+$node->safe_psql('postgres', 'CREATE TABLE guids (id guid)');
+my $kept = nodes_in($sessions[0]);
+is(state_of($node)->{guid_node}, $kept, 'where nobody says guid\'s node is the one in the state file');
+my %nodes = ('0' => 0, '7' => 7, '4294967295' => 4_294_967_295, ' 42 ' => 42, '007' => 7);
+$nodes{$_} = hashed($_) for 'rack-7', 'node', '7a', 'Knoten', '-1';
+$nodes{' rack-7 '} = $nodes{'rack-7'};
+is(hashed('rack-7'), hex substr(sha256_hex('rack-7'), 0, 8), 'PostgreSQL and Perl agree on a hash');
+for my $value (sort keys %nodes)
+{
+	reload_with($node, guid_node => $value);
+	is(nodes_in($_), $nodes{$value}, "guid_node = '$value' holds in a session that goes on") for @sessions;
+	is($sessions[0]->query_safe(sprintf $identity, 'guid,node'), $nodes{$value}, '... which flakeid_identity() says');
+	$_->query_safe('INSERT INTO guids SELECT guid_next() FROM generate_series(1, 1000)') for @sessions;
+	is(state_of($node)->{guid_node}, $kept, '... and the kept one is kept');
+}
+reload_with($node, guid_node => '');
+is(nodes_in($_), $kept, "... and comes back when nothing is said") for @sessions;
+is(
+	$node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), count(DISTINCT id::guid_local) FROM guids'),
+	join('|', (3000 * keys %nodes) x 3), '... no guid came twice, nor when they are made local');
+
+my $first = workers_in($sessions[0]);
+is($sessions[0]->query_safe(sprintf $identity, 'flake128,worker'), $first, 'flake128\'s worker, where nobody says');
+my %interfaces = map { $_ => lc } '02:00:00:00:00:01', '08:00:2b:01:02:03', 'AA:bb:CC:dd:EE:0f';
+$interfaces{' 02:00:00:00:00:02 '} = '02:00:00:00:00:02';
+my %real;
+for my $directory (glob '/sys/class/net/*')
+{
+	next unless -e "$directory/address" && slurp_file("$directory/type") == 1;
+	my ($name) = $directory =~ m{([^/]+)$};
+	chomp(my $address = slurp_file("$directory/address"));
+	$interfaces{$name} = $address unless $address =~ /^[0:]*$/;
+	chomp(my $index = slurp_file("$directory/ifindex"));
+	$real{$index} = $address if -e "$directory/device" && $interfaces{$name};
+}
+my ($lowest) = sort { $a <=> $b } keys %real;
+my $expected = defined $lowest ? $real{$lowest} : state_of($node)->{worker} =~ s/(..)(?!$)/$1:/gr;
+is($first, $expected, '... is that of the first real interface, else the kept one');
+for my $value (sort keys %interfaces)
+{
+	reload_with($node, interface => $value);
+	is(workers_in($_), $interfaces{$value}, "interface = '$value' holds in a session that goes on") for @sessions;
+	is($sessions[0]->query_safe(sprintf $identity, 'flake128,worker'), $interfaces{$value}, '... which flakeid_identity() says');
+}
+reload_with($node, interface => '');
+is(workers_in($sessions[0]), $first, '... and the first comes back when nothing is said');
+
+for my $cluster (15, 7, 0)
+{
+	reload_with($node, cluster_id => $cluster);
+	is(clusters_in($_), $cluster, "cluster_id = $cluster holds in a session that goes on") for @sessions;
+	is($sessions[0]->query_safe(sprintf $identity, 'uniqueid,cluster'), $cluster, '... which flakeid_identity() says');
+}
 
 # Every generator ID keeps its place in shared memory until the server ends: there are 1,024.
 for my $first (map { 2000 + 64 * $_ } 0 .. 14)

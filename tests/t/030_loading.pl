@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use IPC::Run;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -28,6 +29,18 @@ is(
 	$node->safe_psql('postgres', "SELECT sno '9q74gok3262so257' > timestamptz '2026-01-01',"
 		  . " sno_encode('2024-06-15 12:34:56.788+00', 0, 42, 7, 1)"),
 	't|8mf7oc4c7a22g223', '... and so are snos, encoded and compared');
+for my $system ('flake128', 'guid', 'guid_local', 'uniqueid')
+{
+	is(
+		$node->safe_psql('postgres', <<"SQL"), 't|t|t|t|t',
+SELECT ${system}_timestamp(id) BETWEEN '2026-01-01 00:00+00' AND '2026-01-01 00:00:00.0002+00',
+	(${system}_decode(id)).created_at = ${system}_timestamp(id),
+	id::text::$system = id, id::bytea::$system = id,
+	id >= timestamptz '2026-01-01 00:00+00' AND id <@ tstzrange('2025-12-31', '2026-01-02')
+FROM ${system}_min('2026-01-01 00:00+00') AS id
+SQL
+		"... and ${system}s, cast, and compared with times");
+}
 is(
 	$node->safe_psql('postgres', "SELECT (flake_decode(flake_at('2026-01-01'))).worker"), '3',
 	'... the settings are read');
@@ -40,34 +53,41 @@ is(
 sub made_at_once
 {
 	my ($name) = @_;
-	$node->safe_psql('postgres', 'DROP TABLE IF EXISTS flakes, snos, more;'
-		  . 'CREATE TABLE flakes (id bigint); CREATE TABLE snos (id sno)');
-	my $insert = 'INSERT INTO flakes SELECT flake_next() FROM generate_series(1, 5000);'
-	  . 'INSERT INTO snos SELECT sno_next() FROM generate_series(1, 5000)';
+	my @names = map { $_->{name} } @SYSTEMS;
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s, more; CREATE TABLE $_->{name}s (id $_->{type})") for @SYSTEMS;
+	my $insert = join ';', map { "INSERT INTO $_->{name}s SELECT $_->{next} FROM generate_series(1, 5000)" } @SYSTEMS;
 	my @runs = map {
 		IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $insert ],
 			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
 	} 1 .. 8;
 	is((grep { !$_->finish } @runs), 0, "$name, eight sessions make IDs at once");
-	is(
-		$node->safe_psql('postgres', 'SELECT count(DISTINCT id), min(worker), max(worker) FROM flakes, flake_decode(id)'),
-		'40000|3|3', '... distinct flakes of the server\'s generator ID');
-	is(
-		$node->safe_psql('postgres', 'SELECT count(DISTINCT id), min(partition), max(partition) FROM snos, sno_decode(id)'),
-		'40000|3|3', '... and snos');
-	like(
-		$node->safe_psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)'
-			  . ' CREATE TABLE more AS SELECT flake_next() AS id FROM flakes'),
-		qr/Workers Launched: [12]/, '... and so do parallel workers');
-	is(
-		$node->safe_psql('postgres', 'SELECT count(*) FROM (TABLE flakes UNION TABLE more) AS made'),
-		'80000', '... distinct ones');
+	my %whose = (flake => 'worker', sno => 'partition', uniqueid => 'generator');
+	for my $system (@SYSTEMS)
+	{
+		my $table = "$system->{name}s";
+		is($node->safe_psql('postgres', "SELECT count(DISTINCT id) FROM $table"), '40000', "... distinct $table");
+		my $whose = $whose{ $system->{name} } or next;
+		is(
+			$node->safe_psql('postgres', "SELECT min($whose), max($whose) FROM $table, $system->{name}_decode(id)"),
+			'3|3', '... of the server\'s generator ID');
+	}
+	for my $system (@SYSTEMS)
+	{
+		my $table = "$system->{name}s";
+		like(
+			$node->safe_psql('postgres', 'DROP TABLE IF EXISTS more; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)'
+				  . " CREATE TABLE more AS SELECT $system->{next} AS id FROM $table"),
+			qr/Workers Launched: [12]/, "... and so do parallel workers make $table");
+		is(
+			$node->safe_psql('postgres', "SELECT count(*) FROM (TABLE $table UNION TABLE more) AS made"),
+			'80000', '... distinct ones');
+	}
 	return;
 }
 
 if ($version < 17)
 {
-	for my $ask ('flake_next()', 'sno_next()', 'flake_next_batch(1)', 'sno_next_batch(1)')
+	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_local_next()', 'guid_local_next_batch(1)')
 	{
 		my $error = error_of($node, "SELECT $ask");
 		like(

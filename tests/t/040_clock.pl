@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedClock;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -13,111 +14,117 @@ use Time::HiRes qw(time);
 
 my $year = 365 * 86_400;
 
-# flake: the last tick -----------------------------------------------------------------------------------
+# one timeline: the last tick ----------------------------------------------------------------------------
 
-# One generator ID, of which a millisecond has 4,096 IDs.
-my $clock = FakedClock->new('flake', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '1s'\n");
-my $node  = $clock->node;
-$clock->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, session text, id bigint)');
-cmp_ok(abs($clock->time_of_server - time()), '<', 1, 'the clock is right at first');
-
-my $session = session($node);
-my $insert  = "INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 5000)";
-my $few     = "INSERT INTO made (session, id) SELECT pg_backend_pid(), flake_next() FROM generate_series(1, 10)";
-$session->query_safe($insert);
-
-my $moment = int(time()) + 20.0005;
-$clock->stand_still($moment);
-my $last = $session->query_safe('SELECT flake_next()');
-for my $behind ([ 0, 'stands still' ], [ 0.001, 'goes back by a tick' ], [ 0.05, 'goes back by 50 ms' ], [ 3600, 'goes back by an hour' ])
+my ($clock, $node, $session, $moment, $last, $begin, $error, $took);
+for my $system (grep { !$_->{turns} } @SYSTEMS)
 {
-	my ($seconds, $what) = @$behind;
-	$clock->stand_still($moment - $seconds);
-	for my $who ($session, $node)
+	my ($name, $type, $next) = @$system{ 'name', 'type', 'next' };
+	$clock = FakedClock->new($name, "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '1s'\n");
+	$node = $clock->node;
+	$clock->start;
+	$node->safe_psql('postgres', "CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, session text, id $type)");
+	cmp_ok(abs($clock->time_of_server - time()), '<', 1, 'the clock is right at first');
+
+	$session = session($node);
+	my $more   = $system->{numbers} + 1000;    # than a tick has
+	my $insert = "INSERT INTO made (session, id) SELECT pg_backend_pid(), $next FROM generate_series(1, $more)";
+	my $few    = "INSERT INTO made (session, id) SELECT pg_backend_pid(), $next FROM generate_series(1, 5)";
+	$session->query_safe($insert);
+
+	$moment = int(time()) + 20.0005;
+	$clock->stand_still($moment);
+	$last = $session->query_safe("SELECT $next");
+	for my $behind ([ 0, 'stands still' ], [ 0.001, 'goes back by a tick' ], [ 0.05, 'goes back by 50 ms' ], [ 3600, 'goes back by an hour' ])
 	{
-		$who == $node ? $node->safe_psql('postgres', $few) : $session->query_safe($few);
-		is(
-			$node->safe_psql('postgres', 'SELECT count(*), bool_and(flake_timestamp(id) = '
-				  . "flake_timestamp($last)) FROM (SELECT id FROM made ORDER BY nr DESC LIMIT 10) AS latest"),
-			'10|t', "flake: when the clock $what IDs go on in the last tick" . ($who == $node ? ', in a new session too' : ''));
+		my ($seconds, $what) = @$behind;
+		$clock->stand_still($moment - $seconds);
+		for my $who ($session, $node)
+		{
+			$who == $node ? $node->safe_psql('postgres', $few) : $session->query_safe($few);
+			is(
+				$node->safe_psql('postgres', "SELECT count(*), bool_and(${name}_timestamp(id) = "
+					  . "${name}_timestamp('$last'::$type)) FROM (SELECT id FROM made ORDER BY nr DESC LIMIT 5) AS latest"),
+				'5|t', "$name: when the clock $what IDs go on in the last tick" . ($who == $node ? ', in a new session too' : ''));
+		}
 	}
-}
 
-$clock->stand_still($moment - 0.05);
-my $begin = time();
-my $error = error_of($node, $insert);
-my $took  = time() - $begin;
-like($error, qr/ERROR:  58000: the clock is 5\d ms behind the last flake ID/, 'when that tick is used up there are none');
-ok($took > 0.9 && $took < 4, '... after a wait of max_clock_wait for the clock to move') or diag($took);
-$clock->stand_still($moment + 0.001);
-is(error_in($session, $few), '', 'the next tick has IDs');
-$clock->set($moment + 0.1);
-is(error_in($session, $insert), '', 'when the clock moves they go on');
+	$clock->stand_still($moment - 0.05);
+	$begin = time();
+	$error = error_of($node, $insert);
+	$took  = time() - $begin;
+	like($error, qr/ERROR:  58000: the clock is 5\d ms behind the last $name ID/, 'when that tick is used up there are none');
+	ok($took > 0.9 && $took < 4, '... after a wait of max_clock_wait for the clock to move') or diag($took);
+	$clock->stand_still($moment + 0.001);
+	is(error_in($session, $few), '', 'the next tick has IDs');
+	$clock->set($moment + 0.1);
+	is(error_in($session, $insert), '', 'when the clock moves they go on');
 
-# flake: how far is too far --------------------------------------------------------------------------------
+	# how far is too far -----------------------------------------------------------------------------------
 
-$clock->step(30);
-$session->query_safe($insert);
-$clock->step(29.95);
-is(error_in($session, $insert), '', 'flake: after a step back by 50 ms IDs go on');
+	$clock->step(30);
+	$session->query_safe($insert);
+	$clock->step(29.95);
+	is(error_in($session, $insert), '', "$name: after a step back by 50 ms IDs go on");
 
-$last = $session->query_safe('SELECT max(id) FROM made');
-$clock->step(20);
-$error = error_of($node, $insert);
-like(
-	$error, qr/ERROR:  58000: the clock is (?:9\.\d|10\.0) s behind the last flake ID/,
-	'after a step back by 10 s there are none');
-like(
-	$error, qr/DETAIL: .* flakeid\.max_clock_wait allows to wait 1\.0 s\./,
-	'... and the error says what would have been waited');
-is(
-	$node->safe_psql('postgres', "SELECT flake_timestamp($last) > clock_timestamp()"), 't',
-	'... while they are decoded');
-like(
-	error_in($session, $insert), qr/ERROR:  58000: /,
-	'... and the session that made the last gets none either');
-$clock->step(30.1);
-is(error_in($session, $insert), '', 'when the clock has caught up there are IDs again');
-is(
-	$session->query_safe("SELECT min(id) > $last FROM made WHERE id NOT IN (SELECT id FROM made WHERE id <= $last)"),
-	't', '... after those from before');
+	my $before;
+	($before, $last) = split /\|/, $session->query_safe('SELECT nr, id FROM made ORDER BY nr DESC LIMIT 1');
+	$clock->step(20);
+	$error = error_of($node, $insert);
+	like(
+		$error, qr/ERROR:  58000: the clock is (?:9\.\d|10\.0) s behind the last $name ID/,
+		'after a step back by 10 s there are none');
+	like(
+		$error, qr/DETAIL: .* flakeid\.max_clock_wait allows to wait 1\.0 s\./,
+		'... and the error says what would have been waited');
+	is(
+		$node->safe_psql('postgres', "SELECT ${name}_timestamp('$last'::$type) > clock_timestamp()"), 't',
+		'... while they are decoded');
+	like(
+		error_in($session, $insert), qr/ERROR:  58000: /,
+		'... and the session that made the last gets none either');
+	$clock->step(30.1);
+	is(error_in($session, $insert), '', 'when the clock has caught up there are IDs again');
+	is(
+		$session->query_safe("SELECT min(id) > '$last'::$type FROM made WHERE nr > $before"),
+		't', '... after those from before');
 
-reload_with($node, max_clock_wait => '5s');
-$clock->step(28.1);
-$begin = time();
-is(error_in($session, $insert), '', 'what max_clock_wait allows is waited');
-$took = time() - $begin;
-ok($took > 1.5 && $took < 4.5, '... for as long as the clock was behind') or diag($took);
+	reload_with($node, max_clock_wait => '5s');
+	$clock->step(28.1);
+	$begin = time();
+	is(error_in($session, $insert), '', 'what max_clock_wait allows is waited');
+	$took = time() - $begin;
+	ok($took > 1.5 && $took < 4.5, '... for as long as the clock was behind') or diag($took);
 
-reload_with($node, max_clock_wait => '0');
-$clock->step(23);
-$begin = time();
-like(
-	error_of($node, $insert), qr/ERROR:  58000: the clock is [\d.]+ m?s behind/,
-	'with max_clock_wait 0 nothing is waited for a clock');
-cmp_ok(time() - $begin, '<', 1, '... and the error comes at once');
-$clock->step(30.2);
-is(error_in($session, $insert), '', '... but for the next millisecond is');
+	reload_with($node, max_clock_wait => '0');
+	$clock->step(23);
+	$begin = time();
+	like(
+		error_of($node, $insert), qr/ERROR:  58000: the clock is [\d.]+ m?s behind/,
+		'with max_clock_wait 0 nothing is waited for a clock');
+	cmp_ok(time() - $begin, '<', 1, '... and the error comes at once');
+	$clock->step(30.2);
+	is(error_in($session, $insert), '', '... but for the next millisecond is');
 
-$clock->step($year);
-is($session->query_safe('SELECT clock_timestamp() > now() - interval \'1 day\''), 't', 'a clock that is a year ahead');
-$clock->step(30.3);
-is(error_in($session, $insert), '', '... and is set right before anyone asked, has done nothing');
-$clock->step($year + 30.3);
-is(error_in($session, $insert), '', 'IDs go along with a clock that goes ahead by a year');
-$clock->step(30.4);
-like(
-	error_in($session, $insert), qr/ERROR:  58000: the clock is 36[45] days behind the last flake ID/,
-	'... and when it is set right there are none for a year');
+	$clock->step($year);
+	is($session->query_safe('SELECT clock_timestamp() > now() - interval \'1 day\''), 't', 'a clock that is a year ahead');
+	$clock->step(30.3);
+	is(error_in($session, $insert), '', '... and is set right before anyone asked, has done nothing');
+	$clock->step($year + 30.3);
+	is(error_in($session, $insert), '', 'IDs go along with a clock that goes ahead by a year');
+	$clock->step(30.4);
+	like(
+		error_in($session, $insert), qr/ERROR:  58000: the clock is 36[45] days behind the last $name ID/,
+		'... and when it is set right there are none for a year');
 
-is($node->safe_psql('postgres', <<'SQL'), '0|0',
+	is($node->safe_psql('postgres', <<'SQL'), '0|0',
 SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
 FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM made) AS made
 SQL
-	'flake: no duplicate through it all, and every session strictly rising');
-$session->quit;
-$node->stop;
+		"$name: no duplicate through it all, and every session strictly rising");
+	$session->quit;
+	$node->stop;
+}
 
 # sno: the two timelines -----------------------------------------------------------------------------------
 
@@ -294,6 +301,26 @@ $error = error_of($node, 'SELECT count(sno_next()) FROM (SELECT generate_series(
 like(
 	$error, qr/ERROR:  2200H: there are no sno IDs after 2079-09-07 15:47:35\.548\+00/,
 	'after 2079 there are no snos');
+for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'guid', 9_223_372_036.854, '2262-04-11 23:47:16.854644' ])
+{
+	my ($name, $moment, $last) = @$end;
+	my ($system) = grep { $_->{name} eq $name } @SYSTEMS;
+	$clock->set($moment - 100);
+	is(
+		$node->safe_psql('postgres', "SELECT abs(extract(epoch FROM ${name}_timestamp($system->{next}) - clock_timestamp())) < 1"),
+		't', "until $last there are $name IDs");
+	$clock->set($moment - 0.5);
+	like(
+		error_of($node, "SELECT count($system->{next}) FROM (SELECT generate_series(1, 100000000)) AS many"),
+		qr/ERROR:  2200H: there are no $name IDs after \Q$last\E\+00/, '... then there is an error');
+	is(
+		$node->safe_psql('postgres', "SELECT ${name}_timestamp(${name}_max('2100-01-01')) > '2099-12-31',"
+			  . ' abs(extract(epoch FROM flake128_timestamp(flake128_next()) - clock_timestamp())) < 1'),
+		't|t', '... while they are decoded, and there are flake128 IDs');
+}
+like(
+	error_of($node, 'SELECT guid_local_next()'), qr/ERROR:  2200H: there are no guid IDs after 2262-04-11/,
+	'... nor are there local guids');
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2030-01-01'\n");
 $node->stop;
 $clock->start;

@@ -1,4 +1,4 @@
-# Eight sessions of every system ask for IDs without a pause, while the clock is stepped back and forth,
+# Four sessions of every system ask for IDs without a pause, while the clock is stepped back and forth,
 # from less than a tick to a year, and stands still: no ID comes twice, and nobody gets an error but that
 # the clock is behind.
 use strict;
@@ -7,6 +7,7 @@ use lib 'tests/perl';
 
 use FakedClock;
 use IPC::Run;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -20,8 +21,8 @@ autovacuum = off
 END
 my $node = $clock->node;
 $clock->start;
-my %type = (flake => 'bigint', sno => 'sno');
-my @systems = sort keys %type;
+my %type = map { $_->{name} => $_->{type} } @SYSTEMS;
+my @systems = map { $_->{name} } @SYSTEMS;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE over ();');
 $node->safe_psql('postgres', <<"SQL") for @systems;
 CREATE TABLE ${_}_made (nr bigserial, session integer, id $type{$_});
@@ -70,7 +71,7 @@ my @runs = map {
 		IPC::Run::start(
 			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($system) ],
 			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
-	} 1 .. 8
+	} 1 .. 4
 } @systems;
 sleep 0.5;
 
@@ -93,7 +94,7 @@ for my $step (@steps)
 	sleep 0.4;
 }
 $node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
-is((grep { !$_->finish } @runs), 0, 'sixteen sessions went on while the clock was stepped and stood still');
+is((grep { !$_->finish } @runs), 0, 'all sessions went on while the clock was stepped and stood still');
 
 for my $system (@systems)
 {
@@ -102,8 +103,8 @@ SELECT count(*), count(DISTINCT session), count(*) - count(DISTINCT id), max(fal
 FROM (SELECT *, count(*) FILTER (WHERE id <= before) OVER (PARTITION BY session) AS falls
       FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM ${system}_made) AS made) AS made
 SQL
-	cmp_ok($made, '>', 20_000, "$system: many IDs were made");
-	is($sessions, 8, '... by eight sessions');
+	cmp_ok($made, '>', 5_000, "$system: many IDs were made");
+	is($sessions, 4, '... by four sessions');
 	is($twice, 0, '... none of them twice');
 	if ($system eq 'sno')
 	{

@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedClock;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -26,8 +27,10 @@ my $version = $node->safe_psql('postgres', "SELECT current_setting('server_versi
 
 # Where a server's first IDs are made neither of sno's timelines is free before; so then the clock goes
 # ahead.
-$node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
+my $all = 'SELECT ' . join ', ', map { $_->{next} } @SYSTEMS;
+$node->safe_psql('postgres', $all);
 $clock->step(0);
+$node->safe_psql('postgres', $all);
 my $make = 'SELECT count(flake_next()) FROM generate_series(1, 5000)';
 my $session = session($node);
 $session->query_safe($make);
@@ -53,6 +56,20 @@ like(
 	'statement_timeout ends a wait for the clock');
 ok($took > 0.4 && $took < 3, '... when it is due') or diag($took);
 error_in($session, 'RESET statement_timeout');
+
+for my $system (grep { !$_->{turns} && $_->{name} ne 'flake' } @SYSTEMS)
+{
+	# More than what the last tick can have left.
+	my $more = $system->{numbers} + 1;
+	for my $ask ("count($system->{next}) FROM generate_series(1, $more)", sprintf "count(*) FROM $system->{batch}", $more)
+	{
+		$begin = time();
+		like(
+			error_of($node, "SET statement_timeout TO '300ms'; SELECT $ask"),
+			qr/ERROR:  57014: canceling statement due to statement timeout/, "... also for $ask");
+		cmp_ok(time() - $begin, '<', 3, '... when it is due');
+	}
+}
 
 $session->query_until(qr/waiting/, "\\echo waiting\n$make;\n");
 wait_for_wait();

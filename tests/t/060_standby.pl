@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -12,27 +13,23 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
 $primary->start;
-$primary->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
-CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
-INSERT INTO flakes (nr) SELECT generate_series(1, 10000);
-SQL
+create_tables($primary);
+my @tables = map { "$_->{name}s" } @SYSTEMS;
+$primary->safe_psql('postgres', 'INSERT INTO flakes (nr) SELECT generate_series(1, 10000)');
 
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
-$primary->safe_psql('postgres', 'INSERT INTO snos (nr) SELECT generate_series(1, 10000)');
+$primary->safe_psql('postgres', "INSERT INTO $_ (nr) SELECT generate_series(1, 10000)") for grep { $_ ne 'flakes' } @tables;
 $primary->wait_for_catchup($standby);
 
 my $session = session($standby);
-my %made_by = (
-	'flake_next()'        => 'flake_next',
-	'flake_next_batch(1)' => 'flake_next',
-	'sno_next()'          => 'sno_next',
-	'sno_next_batch(1)'   => 'sno_next',
-);
+my %made_by = map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 1) => "$_->{name}_next") } @SYSTEMS;
+$made_by{"guid_next('1 min', true)"} = $made_by{'guid_next_batch(1, inverse => true)'} = 'guid_next';
+# They are of one system.
+$made_by{'guid_local_next()'} = $made_by{'guid_local_next_batch(1)'} = 'guid(?:_local)?_next';
+$made_by{"uniqueid_next('spread')"} = $made_by{"uniqueid_next_batch(1, 'spread')"} = 'uniqueid_next';
 for my $ask (sort keys %made_by)
 {
 	my $refused = qr/ERROR:  25006: cannot execute $made_by{$ask}\(\) during recovery/;
@@ -52,6 +49,17 @@ is(
 	$session->query_safe('SELECT count(*), sum((sno_decode(id)).meta) FROM snos'
 		  . " WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
 	'10000|70000', '... and snos, and finds them by time');
+for my $system (grep { !/^(?:flake|sno)$/ } map { $_->{name} } @SYSTEMS)
+{
+	is(
+		$session->query_safe("SELECT count(*), bool_and(decoded.created_at = ${system}_timestamp(id)), bool_and(id::text::$system = id),"
+			  . " bool_and(id::bytea::$system = id), bool_and(id > now() - interval '1 hour' AND id <= now())"
+			  . " FROM ${system}s, ${system}_decode(id) AS decoded WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
+		'10000|t|t|t|t', "... and ${system}s, casts them, and finds them by time");
+}
+is(
+	$session->query_safe('SELECT count(DISTINCT id::guid_local), bool_and((guid_local_decode(id::guid_local)).created_at = guid_timestamp(id)) FROM guids'),
+	'10000|t', '... also as local guids');
 is(
 	$session->query_safe("SELECT flake_min('epoch'), flake_at('2026-01-01') > 0, flakeid_identity() ->> 'setting'"),
 	'0|t|0-7', '... and the rest');
@@ -59,19 +67,17 @@ is(
 $primary->stop;
 $standby->promote;
 is($session->query_safe('SELECT pg_is_in_recovery()'), 'f', 'after promotion');
-is(
-	error_in($session, 'INSERT INTO flakes (nr) SELECT generate_series(1, 10000)'), '',
-	'... the same session makes flakes');
-is(error_in($session, 'INSERT INTO snos (nr) SELECT generate_series(1, 10000)'), '', '... and snos');
-is(
-	$standby->safe_psql('postgres', 'INSERT INTO flakes DEFAULT VALUES RETURNING id > 0'), 't',
-	'... and so does a new one');
-is(
-	$session->query_safe('SELECT count(*), count(DISTINCT id) FROM flakes'), '20001|20001',
-	'... distinct from those of the old primary');
-is(
-	$session->query_safe('SELECT count(*), count(DISTINCT id) FROM snos'), '20000|20000',
-	'... in both systems');
+is(error_in($session, "INSERT INTO $_ (nr) SELECT generate_series(1, 10000)"), '', "... the same session makes $_")
+  for @tables;
+for my $table (@tables)
+{
+	is(
+		$standby->safe_psql('postgres', "INSERT INTO $table DEFAULT VALUES RETURNING id IS NOT NULL"), 't',
+		"... and a new one makes $table");
+	is(
+		$session->query_safe("SELECT count(*), count(DISTINCT id) FROM $table"), '20001|20001',
+		'... distinct from those of the old primary');
+}
 $session->quit;
 
 $standby->stop;

@@ -63,6 +63,77 @@ for my $what (sort keys %wrong)
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM ids'), '4', '... nothing of them came in');
 
+# The other types: how many bytes they have, how many characters (no number is any number of them), a text,
+# the first and last value, the characters that are no digits, and the hint.
+my %type = (
+	flake128 => {
+		bytes => 16, text => 'B1p7XwmsfFKKNY0KYq', ends => [ '0', '7n42DGM5Tflk9n8mt7Fhc7' ], strange => [ '.', '_', '+', '-', ' ' ],
+		hint => 'A flake128 is written as a number in base 62, with the digits 0-9, A-Z and a-z.'
+	},
+	guid => {
+		bytes => 12, characters => 16, text => 'Nl2DH.....7xjo..', ends => [ '.' x 16, 'z' x 16 ], strange => [ '-', '/', '+', ' ', '~' ],
+		hint => 'A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and a-z.'
+	},
+	guid_local => {
+		bytes => 8, characters => 16, text => '520.BD392CAE3...', ends => [ '.' x 16, 'E' x 16 ], strange => [ 'F', 'a', '_', '-', ' ' ],
+		hint => 'A guid_local is written as 16 characters of a period, 0-9 and A-E.'
+	},
+	uniqueid => {
+		bytes => 8, characters => 16, text => '66ddb6aa00001000', ends => [ '0' x 16, 'f' x 16 ], strange => [ 'g', 'G', 'x', '-', ' ' ],
+		hint => 'A uniqueid is written as 16 hexadecimal digits.'
+	});
+for my $name (sort keys %type)
+{
+	my ($bytes, $ends) = @{ $type{$name} }{ 'bytes', 'ends' };
+	my $good = "\0" x $bytes;
+	$node->safe_psql('postgres', "CREATE TABLE ${name}s (nr integer, id $name, ids $name\[])");
+	write_rows("$dir/good_$name", [$good], [undef], [ "\xff" x $bytes ]);
+	$node->safe_psql('postgres', "COPY ${name}s (id) FROM '$dir/good_$name' (FORMAT binary)");
+	is(
+		$node->safe_psql('postgres', "SELECT id FROM ${name}s ORDER BY id"), "$ends->[0]\n$ends->[1]\n",
+		"$bytes bytes are a $name, in binary, whichever they are");
+	for my $length (0, 1, $bytes - 1, $bytes + 1, 2 * $bytes, 100_000)
+	{
+		write_rows("$dir/wrong", [$good], [ "\0" x $length ]);
+		my $error = error_of($node, "COPY ${name}s (id) FROM '$dir/wrong' (FORMAT binary)");
+		like($error, qr/ERROR:  22P03: invalid length in external "$name" value/, "$length bytes are no $name in binary");
+		like(
+			$error, qr/DETAIL:  A $name has $bytes bytes, this value has $length\./,
+			'... and the error gives their number');
+		like(
+			error_of($node, "SELECT decode(repeat('00', $length), 'hex')::$name"),
+			qr/ERROR:  22P03: .*\n(?:.*\n)*DETAIL:  A $name has $bytes bytes, this value has $length\./, '... nor as bytea');
+	}
+	is($node->safe_psql('postgres', "SELECT count(*) FROM ${name}s"), '3', '... nothing of them came in');
+	append_to_file("$dir/nul_$name", "\t" . ('0' x 8) . "\x{00}" . ('0' x 7) . "\t\n");
+	like(
+		error_of($node, "COPY ${name}s FROM '$dir/nul_$name' (NULL '')"),
+		qr/ERROR:  22021: invalid byte sequence for encoding "UTF8": 0x00/, "a NUL in a $name is refused");
+
+	# Out and in again.
+	$node->safe_psql('postgres', <<"SQL");
+TRUNCATE ${name}s;
+INSERT INTO ${name}s SELECT nr, ${name}_next(), ARRAY[${name}_next(), NULL, ${name}_next()] FROM generate_series(1, 1000) AS nr;
+INSERT INTO ${name}s VALUES (0, NULL, NULL), (-1, '$ends->[0]', '{}'), (-2, '$ends->[1]', '{}');
+CREATE TABLE ${name}_copies (LIKE ${name}s);
+SQL
+	for my $format ('text', 'csv', 'binary')
+	{
+		my $file = "$dir/$name.$format";
+		$node->safe_psql('postgres', <<"SQL");
+COPY ${name}s TO '$file' (FORMAT $format);
+TRUNCATE ${name}_copies;
+COPY ${name}_copies FROM '$file' (FORMAT $format);
+COPY ${name}_copies TO '$file.again' (FORMAT $format);
+SQL
+		is(
+			$node->safe_psql('postgres', "SELECT count(*), (SELECT count(*) FROM (TABLE ${name}s EXCEPT TABLE ${name}_copies) AS lost)"
+				  . " FROM ${name}_copies"),
+			'1003|0', "$name: COPY in $format out and in: the same rows");
+		ok(slurp_file($file) eq slurp_file("$file.again"), '... and the same file');
+	}
+}
+
 # A NUL within text is refused by the server before the type sees it.
 append_to_file("$dir/nul", "9q74gok3\x{00}62so25\n");
 like(
@@ -153,6 +224,77 @@ SQL
 		 'COPY with ON_ERROR ignore leaves out the rows whose sno is none');
 }
 
+# What is wrong with a text: each with the detail, or none where it is good.
+sub texts_of
+{
+	my ($name) = @_;
+	my $type = $type{$name};
+	my ($text, $characters) = @$type{ 'text', 'characters' };
+	my $position = sub { "The character at position $_[0] is none of its digits." };
+	my @texts = map { [ $_ => undef ] } $text, @{ $type->{ends} };
+	# A character that is no digit, at each end and within, but a text's length counts first.
+	for my $strange (@{ $type->{strange} })
+	{
+		push @texts, [ $strange . substr($text, 1) => $position->(1) ];
+		push @texts, [ substr($text, 0, 5) . $strange . substr($text, 6) => $position->(6) ];
+		push @texts, [ substr($text, 0, -1) . $strange => $position->(length $text) ];
+	}
+	push @texts, [ substr($text, 0, -2) . 'é' => $position->(length($text) - 1) ];
+	push @texts, [ 'ä' x 8 => $position->(1) ], [ '🦀' x 4 => $position->(1) ];
+	if ($characters)
+	{
+		push @texts, map {
+			my $bytes = length($_) == 1 ? 'byte' : 'bytes';
+			[ $_ => "A $name has $characters characters, this text has @{[ length $_ ]} $bytes." ]
+		} '', '0', substr($text, 1), "${text}0", "$text ", " $text", '0' x 1000;
+	}
+	else
+	{
+		my $huge = 'The number does not fit 128 bits.';
+		push @texts, [ '' => 'The text is empty.' ], [ '0' x 1000 => undef ], [ '000z' => undef ],
+		  [ '7n42DGM5Tflk9n8mt7Fhc8' => $huge ], [ 'z' x 22 => $huge ], [ 'z' x 1000 => $huge ];
+	}
+	return @texts;
+}
+
+for my $name (sort keys %type)
+{
+	my $hint = $type{$name}{hint};
+	for (texts_of($name))
+	{
+		my ($text, $detail) = @$_;
+		my $shown = length $text > 40 ? substr($text, 0, 40) . '...' : $text;
+		if ($version >= 16)
+		{
+			is(
+				$node->safe_psql('postgres', "SELECT pg_input_is_valid('$text', '$name')"),
+				defined $detail ? 'f' : 't', "pg_input_is_valid of '$shown' as a $name");
+			is(
+				$node->safe_psql('postgres', 'SELECT message, detail, hint, sql_error_code'
+					  . " FROM pg_input_error_info('$text', '$name')"),
+				defined $detail ? "invalid input syntax for type $name: \"$text\"|$detail|$hint|22P02" : '|||',
+				'... and pg_input_error_info');
+		}
+		my $error = error_of($node, "SELECT '$text'::$name");
+		defined $detail
+		  ? like(
+			$error,
+			qr/ERROR:  22P02: invalid input syntax for type $name: "\Q$text\E"\n(?:.*\n)*DETAIL:  \Q$detail\E\n(?:.*\n)*HINT:  \Q$hint\E/,
+			"'$shown' as a $name is an error that gives the reason")
+		  : is($error, '', "'$shown' is a $name");
+	}
+	if ($version >= 16)
+	{
+		is(
+			$node->safe_psql('postgres', "SELECT pg_input_is_valid('{$type{$name}{text},!}', '$name\[]'),"
+				  . " pg_input_is_valid('{$type{$name}{text}}', '$name\[]')"),
+			'f|t', '... and soft errors come through arrays');
+	}
+	is(
+		error_of($node, "SELECT length(repeat('0', 100000000)::$name\::text)") =~ /22P02|22001/ ? 'error' : 'none',
+		$name eq 'flake128' ? 'none' : 'error', "a hundred million digits are no $name but for a number with so many zeros");
+}
+
 # other encodings -----------------------------------------------------------------------------------------
 
 # What cannot be read as UTF-8 is escaped in the message.
@@ -165,6 +307,9 @@ for my $database ('ascii', 'latin')
 		'repeat(chr(228), 16)::sno'       => 'invalid input syntax for type sno: "' . '\xe4' x 16 . '"',
 		"flake_from_text(chr(228), 'hex')" => 'invalid input syntax for a flake in hex: "\xe4"',
 		'flake_to_text(1, chr(228))'      => 'unrecognized flake format: "\xe4"',
+		"guid_to_text(guid_min('2026-01-01'), chr(228))" => 'unrecognized guid format: "\xe4"',
+		"flake128_from_text(chr(228), 16)" => 'invalid input syntax for a flake128 in base 16: "\xe4"',
+		map { ("repeat(chr(228), 16)::$_" => "invalid input syntax for type $_: \"" . '\xe4' x 16 . '"') } keys %type
 	);
 	for my $ask (sort keys %errors)
 	{

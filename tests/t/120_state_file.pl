@@ -82,7 +82,7 @@ sub give
 
 # what it says ---------------------------------------------------------------------------------------------------
 
-begin('state', "flakeid.horizon_lead = '3s'\n");
+begin('state', "restart_after_crash = on\nflakeid.horizon_lead = '3s'\n");
 my $begin = int(time() * 1_000_000) * 1000;
 give();
 my $end   = int(time() * 1_000_000 + 1) * 1000;
@@ -92,9 +92,9 @@ is(sprintf('%o', (stat $path)[2] & 07777), '600', 'the state file is for the ser
 is(sprintf('%o', (stat $node->data_dir . '/flakeid')[2] & 07777), '700', '... and so is its directory');
 is(
 	join(' ', sort keys %$state),
-	'epochs flakeid_state server since system_identifier tick_tock tick_tock_until until written',
+	'epochs flakeid_state guid_node server since system_identifier tick_tock tick_tock_until until worker written',
 	'it says what is documented');
-is($state->{flakeid_state}, 1, '... in which version');
+is($state->{flakeid_state}, 2, '... in which version');
 my $identifier = $node->safe_psql('postgres', 'SELECT system_identifier FROM pg_control_system()');
 is($state->{system_identifier}, $identifier, '... of which cluster');
 my $written = moment($state->{written});
@@ -107,6 +107,10 @@ is($state->{tick_tock}, 0, '... in which timeline those are that have two');
 is(moment($state->{tick_tock_until}[0]), $first, '... until when in that');
 cmp_ok(moment($state->{tick_tock_until}[1]), '<=', $end, '... and in the other');
 is($state->{epochs}{flake}, '1970-01-01T00:00:00.000000000Z', '... from when on flake counts');
+ok($state->{guid_node} =~ /^\d+$/ && $state->{guid_node} < 2**32, '... a node for guids') or diag($state->{guid_node});
+like(
+	$state->{worker}, qr/\A[0-9a-f][26ae][0-9a-f]{10}\z/,
+	'... and a worker for flake128s, which is an address that nobody has sold and no group\'s');
 is(
 	join(' ', sort keys %{ $state->{epochs} }), join(' ', sort map { $_->{name} } @SYSTEMS),
 	'... and every system that was asked');
@@ -176,8 +180,8 @@ my %damaged = (
 	'no document'                => checksummed(''),
 	'no object'                  => checksummed("[]\n"),
 	'two objects'                => checksummed($document . $document),
-	'an earlier version'         => with(qr/"flakeid_state": 1/, '"flakeid_state": 0'),
-	'no version'                 => with(qr/"flakeid_state": 1,\s*/, ''),
+	'an earlier version'         => with(qr/"flakeid_state": 2/, '"flakeid_state": 0'),
+	'no version'                 => with(qr/"flakeid_state": 2,\s*/, ''),
 	'an unknown field'           => with(qr/"until"/, '"unknown": 1, "until"'),
 	'no horizon'                 => with(qr/"until": "[^"]*",\s*/, ''),
 	'one timeline'               => with(qr/("tick_tock_until": \[)\s*"[^"]*",/, '"tick_tock_until": ['),
@@ -186,7 +190,21 @@ my %damaged = (
 	'a time after 2554'          => with(qr/"until": "[^"]*"/, '"until": "2555-01-01T00:00:00Z"'),
 	'no time'                    => with(qr/"until": "[^"]*"/, '"until": "yesterday"'),
 	'an unknown system'          => with(qr/"flake":/, '"snowball":'),
-	'a word for a number'        => with(qr/"flakeid_state": 1/, '"flakeid_state": "one"'),
+	'a word for a number'        => with(qr/"flakeid_state": 2/, '"flakeid_state": "two"'),
+	'no names'                   => with(qr/"guid_node": \d+,\s*"worker": "\w+",\s*/, ''),
+	'names of null'              => with(qr/"guid_node": \d+,\s*"worker": "\w+"/, '"guid_node": null, "worker": null'),
+	'no node'                    => with(qr/"guid_node": \d+,\s*/, ''),
+	'no worker'                  => with(qr/"worker": "\w+",\s*/, ''),
+	'a node of 33 bits'          => with(qr/"guid_node": \d+/, '"guid_node": 4294967296'),
+	'a node below 0'             => with(qr/"guid_node": \d+/, '"guid_node": -1'),
+	'a node that is text'        => with(qr/"guid_node": (\d+)/, '"guid_node": "7"'),
+	'a node that is no integer'  => with(qr/"guid_node": (\d+)/, '"guid_node": 7.5'),
+	'a worker of 11 digits'      => with(qr/"worker": "\w+"/, '"worker": "02000000001"'),
+	'a worker of 13 digits'      => with(qr/"worker": "\w+"/, '"worker": "0200000000001"'),
+	'a worker of no digits'      => with(qr/"worker": "\w+"/, '"worker": ""'),
+	'a worker that is no number' => with(qr/"worker": "\w+"/, '"worker": "02000000000g"'),
+	'a worker that is a number'  => with(qr/"worker": "\w+"/, '"worker": 200000000001'),
+	'the first version, with names' => with(qr/"flakeid_state": 2/, '"flakeid_state": 1'),
 );
 for my $what (sort keys %damaged)
 {
@@ -199,7 +217,7 @@ like(
 	qr/DETAIL:  Its contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
 	'... with what is wrong, and what to do');
 
-my $newer = with(qr/"flakeid_state": 1/, '"flakeid_state": 2');
+my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
 my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
 my $directory = $node->data_dir . '/flakeid';
 
@@ -208,7 +226,7 @@ my $directory = $node->data_dir . '/flakeid';
 my $name  = qr/state file "\Q$path\E"/;
 my %other = (
 	'of a later version' => [
-		sub { put_state($node, $newer) }, '55000', qr/$name has version 2, which this flakeid cannot read/
+		sub { put_state($node, $newer) }, '55000', qr/$name has version 3, which this flakeid cannot read/
 	],
 	'of another cluster' => [ sub { put_state($node, $foreign) }, '55000', qr/$name is from a different cluster/ ],
 	'empty'              => [ sub { put_state($node, '') }, 'XX001', qr/$name is damaged/ ],
@@ -281,6 +299,77 @@ for my $what ('of a later version', 'missing', 'a directory', 'unreadable', 'of 
 	give();
 }
 is($ledger->twice, '', '... and when it is put right no ID comes twice');
+
+# of the first version -----------------------------------------------------------------------------------------------
+
+# It had no names. They are chosen when it is next written.
+sub names_in
+{
+	my ($node) = @_;
+	return join ' ', @{ state_of($node) }{ 'guid_node', 'worker' };
+}
+
+# What IDs have: guid's node, and flake128's worker if it is the kept one.
+my $kept_worker = !grep { -e "$_/device" && slurp_file("$_/type") == 1 } glob '/sys/class/net/*';
+sub names_of_ids
+{
+	my ($node) = @_;
+	my ($guid_node, $worker) = split /\|/, $node->safe_psql('postgres',
+		q{SELECT (guid_decode(guid_next())).node, replace((flake128_decode(flake128_next())).worker::text, ':', '')});
+	return join ' ', $guid_node, $kept_worker ? $worker : state_of($node)->{worker};
+}
+
+my $names = names_in($node);
+is(names_of_ids($node), $names, 'IDs have the names in the state file');
+for my $stopped (1, 0)
+{
+	$node->stop;
+	$state = state_of($node);
+	rewrite_state($node, sub {
+		my ($state) = @_;
+		$state->{flakeid_state} = 1;
+		$state->{server} = 'running' unless $stopped;
+		delete @$state{ 'guid_node', 'worker' };
+		delete @{ $state->{epochs} }{ 'flake128', 'guid', 'uniqueid' };
+	});
+	my $test = 'a state file of the first version, of a server that ' . ($stopped ? 'was stopped' : 'went on');
+	$node->start;
+	for my $system (@SYSTEMS)
+	{
+		my ($error, @ids) = $ledger->ask($node, $system, 10);
+		is($error, '', "$test: there are $system->{name} IDs") or next;
+		cmp_ok(
+			(times_of($node, $system, @ids))[0], '>=', horizon_of($state, $system, 0),
+			'... above its horizon');
+	}
+	is(state_of($node)->{flakeid_state}, 2, '... it is one of this version then');
+	isnt(names_in($node), $names, '... with names that are new');
+	$names = names_in($node);
+	is(names_of_ids($node), $names, '... which the IDs have');
+}
+for my $event ('restart', 'reload', 'crash', 'immediate stop')
+{
+	if ($event eq 'reload')
+	{
+		reload_with($node, horizon_lead => '2s');
+	}
+	elsif ($event eq 'crash')
+	{
+		my $end_of_log = -s $node->logfile;
+		kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+		$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
+		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	}
+	else
+	{
+		$node->stop($event eq 'restart' ? 'fast' : 'immediate');
+		$node->start;
+	}
+	give();
+	is(names_of_ids($node), $names, "after a $event the names are the same");
+	is(names_in($node), $names, '... in the state file, too');
+}
+is($ledger->twice, '', '... and no ID comes twice');
 
 # accepted ---------------------------------------------------------------------------------------------------------
 
@@ -441,7 +530,7 @@ append_to_file("$new/state.new", 'half of');
 append_to_file("$new/state", 'what was to be');
 give();
 ok(!-e $new, '... and a directory is used that had not come into being yet');
-is(state_of($node)->{flakeid_state}, 1, '... with a good file');
+is(state_of($node)->{flakeid_state}, 2, '... with a good file');
 give();
 $node->stop;
 
@@ -477,7 +566,7 @@ while ($crashes < 10 || $midst < 2 && $crashes < 50)
 	}
 	$ledger->dispersed;
 	$crashes++;
-	$whole++ if state_of($node)->{flakeid_state} == 1;
+	$whole++ if state_of($node)->{flakeid_state} == 2;
 	$midst++ if -e state_path($node) . '.new';
 	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
 }

@@ -6,6 +6,7 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedNode;
+use Ledger;
 use Postmaster;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -14,7 +15,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @systems = ('flake', 'sno');
+my @systems = map { $_->{name} } @SYSTEMS;
 
 # The standbys' clock is the real one; the primary's is ahead by this many seconds.
 my $ahead = 60;
@@ -33,16 +34,12 @@ END
 my $clock = FakedNode->new($primary);
 $clock->step(-7200);
 $clock->start;
-$primary->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
-CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
-SQL
+create_tables($primary);
 $primary->backup('young');
 ok(!-e $primary->backup_dir . '/young/flakeid', 'where no ID was made yet a backup has no state file');
 
 # Two hours before the rest, so that sno's other timeline is free for a step back.
-$primary->safe_psql('postgres', 'INSERT INTO flakes DEFAULT VALUES; INSERT INTO snos DEFAULT VALUES');
+$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @systems;
 $clock->step($ahead);
 
 # What is asked of the primary.
@@ -167,12 +164,8 @@ SQL
 make();
 my ($standby, $standby_clock) = standby('behind');
 my %made_by = (
-	'flake_next()'            => 'flake_next',
-	'flake_next_batch(3)'     => 'flake_next',
-	'sno_next()'              => 'sno_next',
-	'sno_next_batch(3)'       => 'sno_next',
-	'flakeid_accept_clock()'  => 'flakeid_accept_clock',
-);
+	'flakeid_accept_clock()' => 'flakeid_accept_clock',
+	map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 3) => "$_->{name}_next") } @SYSTEMS);
 like(
 	error_of($standby, "SELECT $_"), qr/ERROR:  25006: cannot execute $made_by{$_}\(\) during recovery/,
 	"on a standby $_ is an error")

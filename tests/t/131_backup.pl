@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use FakedNode;
 use IPC::Run;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
@@ -14,7 +15,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @systems = ('flake', 'sno');
+my @systems = map { $_->{name} } @SYSTEMS;
 
 # The copies' clock is the real one; that of the server they come from is ahead by this many seconds.
 my $ahead = 60;
@@ -34,14 +35,9 @@ END
 my $clock = FakedNode->new($primary);
 $clock->step(-7200);
 $clock->start;
-$primary->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
-CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
-CREATE TABLE bulk AS SELECT repeat('x', 500) FROM generate_series(1, 40000);
-INSERT INTO flakes DEFAULT VALUES;
-INSERT INTO snos DEFAULT VALUES;
-SQL
+create_tables($primary);
+$primary->safe_psql('postgres', "CREATE TABLE bulk AS SELECT repeat('x', 500) FROM generate_series(1, 40000)");
+$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @systems;
 $clock->step($ahead);
 
 sub make
@@ -185,7 +181,7 @@ $standby_clock->start;
 make();
 $primary->wait_for_catchup($standby);
 # It looks at what it has replayed five times a second.
-my $made = $primary->safe_psql('postgres', 'SELECT 1000000 * ceil(1000 * extract(epoch FROM greatest((SELECT max(flake_timestamp(id)) FROM flakes), (SELECT max(sno_timestamp(id)) FROM snos))))');
+my $made = $primary->safe_psql('postgres', 'SELECT 1000000 * ceil(1000 * extract(epoch FROM greatest(' . join(', ', map { "(SELECT max(${_}_timestamp(id)) FROM ${_}s)" } @systems) . ')))');
 my $patience = time() + $PostgreSQL::Test::Utils::timeout_default;
 until (-e state_path($standby) && until_of(state_of($standby)) > $made)
 {

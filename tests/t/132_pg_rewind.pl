@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedNode;
+use Ledger;
 use File::Copy qw(copy);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -12,7 +13,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-my @systems = ('flake', 'sno');
+my @systems = map { $_->{name} } @SYSTEMS;
 chomp(my $bindir = `pg_config --bindir`);
 if (!-x "$bindir/pg_rewind")
 {
@@ -39,11 +40,7 @@ autovacuum = off
 END
 my $old_clock = FakedNode->new($old);
 $old_clock->start;
-$old->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
-CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
-SQL
+create_tables($old);
 make($old);
 
 # The new primary's clock is ahead by a minute.

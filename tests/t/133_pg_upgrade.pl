@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedNode;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
@@ -12,7 +13,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-my @systems = ('flake', 'sno');
+my @systems = map { $_->{name} } @SYSTEMS;
 chomp(my $bindir = `pg_config --bindir`);
 if (!-x "$bindir/pg_upgrade")
 {
@@ -39,13 +40,8 @@ END
 my ($old, $old_clock) = server('old');
 $old_clock->step(60);
 $old_clock->start;
-$old->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE flakes (id bigint DEFAULT flake_next() PRIMARY KEY, nr integer);
-CREATE TABLE snos (id sno DEFAULT sno_next(7) PRIMARY KEY, nr integer);
-INSERT INTO flakes (nr) SELECT generate_series(1, 2000);
-INSERT INTO snos (nr) SELECT generate_series(1, 2000);
-SQL
+create_tables($old);
+$old->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @systems;
 $old->stop;
 
 my ($new, $new_clock) = server('new');
@@ -71,7 +67,7 @@ for my $system (@systems)
 		$new->safe_psql('postgres', "SELECT ${system}_timestamp(${system}_next()) BETWEEN pg_postmaster_start_time() AND clock_timestamp()"),
 		't', "without it $system IDs begin after the clock's present");
 }
-is($new->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM snos'), '2000|2000', 'the old IDs are there');
+is($new->safe_psql('postgres', "SELECT count(*), count(DISTINCT id) FROM ${_}s"), '2000|2000', "the old $_ IDs are there") for @systems;
 $new->stop;
 
 # with it ----------------------------------------------------------------------------------------------------
@@ -88,8 +84,8 @@ for my $system (@systems)
 }
 $new->wait_for_log(qr/LOG:  flakeid makes no IDs: state file ".*" is from a different cluster/, $log);
 pass('... so does the log, from the start');
-is(
-	$new->safe_psql('postgres', 'SELECT count(sno_timestamp(id)) FROM snos'), '2000', '... while IDs are read');
+is($new->safe_psql('postgres', "SELECT count(${_}_timestamp(id)) FROM ${_}s"), '2000', "... while $_ IDs are read")
+  for @systems;
 is($new->safe_psql('postgres', 'SELECT flakeid_accept_clock()'), '', 'a superuser takes it over');
 # IDs are keys here, so that one that came again would be an error of another kind. sno may go on in the
 # other of its timelines.

@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use FakedClock;
 use IPC::Run;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -13,6 +14,9 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 my ($clock, $node);
+my $one_of_each = 'SELECT ' . join ', ', map { $_->{next} } @SYSTEMS;
+my %numbers     = map { $_->{name} => $_->{numbers} } @SYSTEMS;
+my %one_cell    = map { $_->{name} => $_->{one_cell} } @SYSTEMS;
 
 # A server with these settings whose first IDs have been made, so that the next are not held back by the
 # clock's having to pass its start, and which has counted nothing yet.
@@ -22,7 +26,7 @@ sub begin
 	$clock = FakedClock->new($name, $configuration);
 	$node  = $clock->node;
 	$clock->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; SELECT flake_next(), sno_next()');
+	$node->safe_psql('postgres', "CREATE EXTENSION flakeid; $one_of_each");
 	$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 	return;
 }
@@ -47,7 +51,8 @@ sub next_moment
 begin('counts', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '100ms'\nflakeid.sno_sequence = '0-4095'\n");
 is($node->safe_psql('postgres', 'SELECT sum(ids) FROM pg_stat_flakeid'), '0', 'what is counted begins at 0');
 
-for my $system ('flake', 'sno')
+# Those of which one tick of one generator ID, or of the one cell, has enough.
+for my $system (grep { $numbers{$_} > 4000 } map { $_->{name} } @SYSTEMS)
 {
 	my $moment = next_moment();
 	$clock->stand_still($moment);
@@ -81,9 +86,23 @@ for my $system ('flake', 'sno')
 	$_->quit for @sessions;
 }
 
+# Of a uniqueid nothing is taken ahead.
+{
+	my $moment   = next_moment();
+	my @sessions = map { session($node) } 1 .. 3;
+	$clock->stand_still($moment);
+	$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
+	$_->query_safe('SELECT count(uniqueid_next()) FROM generate_series(1, 10)') for @sessions;
+	is(stat_of('uniqueid', 'ids'), 30, 'uniqueid: 30 calls of three sessions are counted exactly, within the tick');
+	is($sessions[0]->query_safe('SELECT count(*) FROM uniqueid_next_batch(20)'), 20, '... a batch');
+	$sessions[1]->query_safe("SELECT uniqueid_next('spread')");
+	is(stat_of('uniqueid', 'ids, last_sequence, generator_id'), '51|50|3', '... too, and those of the other mode');
+	$_->quit for @sessions;
+}
+
 # where it stands --------------------------------------------------------------------------------------
 
-for my $system ('flake', 'sno')
+for my $system (map { $_->{name} } @SYSTEMS)
 {
 	my $moment = next_moment();
 	$clock->stand_still($moment);
@@ -92,7 +111,7 @@ for my $system ('flake', 'sno')
 	is(
 		stat_of($system, "last_tick_at = ${system}_timestamp('$id'), last_tick_at BETWEEN now() - interval '4 ms' AND now(),"
 			  . " last_sequence = (${system}_decode('$id')).$number, generator_id"),
-		't|t|t|3', "$system: the last tick and number are those of the last ID");
+		't|t|t|' . ($one_cell{$system} ? '' : 3), "$system: the last tick and number are those of the last ID");
 	is(
 		stat_of($system, "gate = now() + interval '1 s', gate_lead = '1 s', horizon_written_at = now(),"
 			  . " horizon_write_time > '0', horizon_write_time < '1 min'"),
@@ -101,6 +120,8 @@ for my $system ('flake', 'sno')
 	is(stat_of($system, "gate_lead = '-9 s'"), 't', '... and behind when nobody asks');
 }
 is(stat_of('flake', 'first_of_sequence, last_of_sequence'), '0|4095', 'a flake tick has 4,096 numbers');
+is(stat_of($_, 'first_of_sequence, last_of_sequence'), '0|' . ($numbers{$_} - 1), "... that of $_ $numbers{$_}")
+  for 'flake128', 'guid', 'uniqueid';
 is(stat_of('sno', 'first_of_sequence, last_of_sequence'), '0|4095', 'a sno tick has those of flakeid.sno_sequence');
 reload_with($node, sno_sequence => '500-999');
 is(stat_of('sno', 'first_of_sequence, last_of_sequence'), '500|999', '... after a reload too');
@@ -109,23 +130,28 @@ is(stat_of('flake', 'first_of_sequence, last_of_sequence'), '0|4095', '... which
 # ticks used up ------------------------------------------------------------------------------------------
 
 reload_with($node, sno_sequence => '0-4095');
-for my $system ('flake', 'sno')
+for my $system (map { $_->{name} } @SYSTEMS)
 {
+	my $numbers = $system eq 'sno' ? 4096 : $numbers{$system};
 	my $moment = next_moment();
 	$clock->stand_still($moment);
 	$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 	my $counts = 'ids, ticks_exhausted, spills, waits';
 	my $session = session($node);
-	$session->query_safe("SELECT count(${system}_next()) FROM generate_series(1, 4096)");
-	is(stat_of($system, $counts), '4096|1|0|0', "$system: a tick that is used up is one, and nothing has been waited for");
+	$session->query_safe("SELECT count(${system}_next()) FROM generate_series(1, $numbers)");
+	is(stat_of($system, $counts), "$numbers|1|0|0", "$system: a tick that is used up is one, and nothing has been waited for");
 	like(error_in($session, "SELECT ${system}_next()"), qr/58000/, '... then the clock has to go on');
 	is(
-		stat_of($system, "$counts, wait_time >= '100 ms', wait_time < '1 min'"), '4096|1|0|1|t|t',
+		stat_of($system, "$counts, wait_time >= '100 ms', wait_time < '1 min'"), "$numbers|1|0|1|t|t",
 		'... which is a wait, as long as it took');
 	$clock->set($moment + 1);
-	$session->query_safe("SELECT count(*) FROM ${system}_next_batch(200000)");
+	my $ticks = 45;
+	my $more  = $numbers * $ticks;
+	# In so short a tick, or of so many numbers, not all may be asked for.
+	my $used_up = $one_cell{$system} ? 'ticks_exhausted >= 1, spills, waits >= 1' : "ticks_exhausted >= $ticks, spills, waits > 1";
+	$session->query_safe("SELECT count(*) FROM ${system}_next_batch($more)");
 	is(
-		stat_of($system, "ids >= 204096, ticks_exhausted >= 45, spills, waits > 1"), 't|t|0|t',
+		stat_of($system, "ids >= $more + $numbers, $used_up"), 't|t|0|t',
 		'... and more IDs than some ticks hold use these up, and wait');
 	$session->quit;
 }
@@ -155,7 +181,7 @@ $_->quit for @sessions;
 
 $clock->stand_still(next_moment());
 my $before = $node->safe_psql('postgres',
-	'SELECT flake_next(), sno_next(); SELECT string_agg((system, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid');
+	$one_of_each . '; SELECT string_agg((system, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid');
 ($before) = $before =~ /(.*)\z/;
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 is(
@@ -175,11 +201,13 @@ $node->stop;
 begin('steps', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = 0\n");
 my $steps = "clock_steps_back, tick_tocks, date_trunc('second', largest_step_back + interval '0.5 s')";
 
-for my $system ('flake', 'sno')
+my $place = 0;
+for (@SYSTEMS)
 {
+	my ($system, $length) = @$_{ 'name', 'tick' };
 	$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 	my $turns = $system eq 'sno';
-	my $moment = next_moment() + ($turns ? 2000 : 1000);
+	my $moment = next_moment() + 1000 * ++$place;
 	my $ask = "SELECT count(${system}_next()) FROM generate_series(1, 5000)";
 
 	$clock->stand_still($moment);
@@ -202,10 +230,11 @@ for my $system ('flake', 'sno')
 	error_of($node, $ask);
 	is(stat_of($system, $steps), $turns ? '3|3|00:00:45' : '3|0|00:00:45', '... until a larger one');
 	# In the middle of a tick, and of the one before.
-	my $tick = $turns ? 0.004 : 0.001;
-	$clock->stand_still($moment + 200 + $tick / 2);
+	my $middle = int($moment + 200) * 1_000_000_000;
+	$middle += $length - $middle % $length + int($length / 2);
+	$clock->stand_still($middle / 1_000_000_000);
 	$node->safe_psql('postgres', "SELECT ${system}_next()");
-	$clock->stand_still($moment + 200 - $tick / 2);
+	$clock->stand_still(($middle - $length) / 1_000_000_000);
 	error_of($node, $ask);
 	is(stat_of($system, 'clock_steps_back'), 3, '... a tick less is none');
 }
@@ -221,7 +250,7 @@ sub tick_of
 }
 
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
-my $moment = next_moment() + 3000;
+my $moment = next_moment() + 1000 * ++$place;
 $clock->stand_still($moment);
 my $first  = $node->safe_psql('postgres', 'SELECT sno_next(7)');
 my $was    = $node->safe_psql('postgres', 'SELECT tick FROM flakeid_snapshot()');
@@ -316,12 +345,12 @@ sub error_as
 	return error_of($node, "\\c - $role\n\\set VERBOSITY verbose\n$sql", 'owned');
 }
 
-is(error_as('owner', 'CREATE EXTENSION flakeid; SELECT flake_next(), sno_next()'), '', 'who owns a database can make the extension there');
+is(error_as('owner', "CREATE EXTENSION flakeid; $one_of_each"), '', 'who owns a database can make the extension there');
 for my $role ('owner', 'other')
 {
 	like(error_as($role, $_), qr/ERROR:  42501: permission denied for (?:function|view) /, "$role may not: $_")
 	  for @reading, @doing;
-	is(error_as($role, "SELECT flake_next(), sno_next(), flakeid_identity()"), '', '... but make IDs');
+	is(error_as($role, "$one_of_each, flakeid_identity()"), '', '... but make IDs');
 }
 like(error_as('owner', 'GRANT SELECT ON pg_stat_flakeid TO other'), qr/WARNING:|ERROR:  42501/, 'the owner cannot give to others what he has not');
 like(error_as('other', 'TABLE pg_stat_flakeid'), qr/ERROR:  42501/, '... and they have not got it');
@@ -349,7 +378,7 @@ $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
-$node->safe_psql('postgres', 'SELECT flake_next(), sno_next(); CREATE TABLE made AS SELECT flake_next()');
+$node->safe_psql('postgres', "$one_of_each; CREATE TABLE made AS SELECT flake_next()");
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', $nothing), '0|0', 'a standby has no rows');
 is(error_of($standby, 'SELECT pg_stat_reset_flakeid()'), '', '... and nothing to reset');

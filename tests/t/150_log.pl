@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use FakedClock;
 use FakedNode;
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -60,7 +61,8 @@ flakeid.horizon_lead = '3s'
 END
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-my $few = 'SELECT count(flake_next()), count(sno_next()) FROM generate_series(1, 1000)';
+# No more than what a tick has of all generator IDs.
+my $few = join '; ', map { "SELECT count($_->{next}) FROM generate_series(1, " . ($_->{numbers} < 1000 ? $_->{numbers} : 1000) . ')' } @SYSTEMS;
 $node->safe_psql('postgres', $few);
 sleep 3.2;
 $node->safe_psql('postgres', $few);
@@ -134,6 +136,12 @@ like(
 	'... with what follows and what helps');
 $node->safe_psql('postgres', 'SELECT count(*) FROM flake_next_batch(40960), sno_next_batch(10)');
 is(join("\n", lines()), '', '... and not again within the pause');
+$node->safe_psql('postgres', 'SELECT count(*) FROM uniqueid_next_batch(640)');
+@lines = lines();
+is(scalar(@lines), 1, '... but of another system') or diag(join "\n", @lines);
+like(
+	$lines[0], qr/\ALOG:  uniqueid IDs of this tick are used up, generator IDs in use: 1\nDETAIL:  A session waits for the next tick\. More generator IDs in "flakeid\.generator_ids" hold more\.\z/,
+	'... which says the same');
 
 # a slow disk ------------------------------------------------------------------------------------------------
 

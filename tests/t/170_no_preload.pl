@@ -35,7 +35,7 @@ ok(!-e $dir, 'who only reads IDs makes no state');
 
 if ($version < 17)
 {
-	for my $ask (map { ($_->{next}, sprintf $_->{batch}, 10) } @SYSTEMS)
+	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 10) } @SYSTEMS), 'guid_local_next()', "uniqueid_next('spread')")
 	{
 		my $error = error_of($node, "SELECT $ask");
 		like($error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/, "$ask is an error");
@@ -84,19 +84,30 @@ sub latest
 	return $latest;
 }
 
-# That the file has of each system the nanosecond after the beginning of its last ID's tick. To read an
-# ID makes nobody one of those who have to leave.
+# That the file has the nanosecond after the beginning of the last ID's tick: of each system that turns, and
+# of the others the latest. To read an ID makes nobody one of those who have to leave.
 sub is_exact
 {
 	my ($test, %last) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $state = state_of($node);
+	my $until = 0;
 	for my $system (grep { $last{ $_->{name} } } @SYSTEMS)
 	{
 		my $id = $last{ $system->{name} };
-		my $bit = $system->{turns} ? timelines_of($node, $system, $id) : 0;
-		is(horizon_of($state, $system, $bit), latest($system, $id) + 1, "$test ($system->{name})");
+		my $latest = latest($system, $id);
+		if ($system->{turns})
+		{
+			is(
+				horizon_of($state, $system, timelines_of($node, $system, $id)),
+				$latest + 1, "$test ($system->{name})");
+		}
+		elsif ($latest > $until)
+		{
+			$until = $latest;
+		}
 	}
+	is(moment($state->{until}), $until + 1, "$test (the others)") if $until;
 	return;
 }
 
@@ -149,7 +160,9 @@ for my $how ('quits', 'is terminated')
 	for my $system (@SYSTEMS)
 	{
 		my @ids = give($system);
-		ok($system->{turns} || $ids[0] > $last{flake}, "... then there are $system->{name} IDs again, above those before");
+		is(
+			$node->safe_psql('postgres', "SELECT '$ids[0]'::$system->{type} > '$last{ $system->{name} }'"),
+			't', "... then there are $system->{name} IDs again, above those before");
 		$last{ $system->{name} } = $ids[-1];
 	}
 	gone();
@@ -172,13 +185,15 @@ is_exact('when the server is stopped while sessions are there it is exact', %las
 
 for my $system (@SYSTEMS)
 {
-	my $moment = $clock->time_of_server;
-	$moment = int($moment) + 100.5003;
+	# In the middle of a tick.
+	my $middle = int($clock->time_of_server + 100) * $nanos + 500_000_000;
+	$middle += $system->{tick} - $middle % $system->{tick} + int($system->{tick} / 2);
+	my $moment = $middle / $nanos;
 	$clock->stand_still($moment);
 	my @ids = give($system);
 	my $was = $ids[-1];
 	$node->stop;
-	$clock->stand_still($moment + $system->{tick} / $nanos);
+	$clock->stand_still(($middle + $system->{tick}) / $nanos);
 	$clock->start;
 	my ($error, @next) = $ledger->ask($node, $system, 10);
 	is($error, '', "$system->{name}: one tick later a server that was restarted has IDs, without a wait");

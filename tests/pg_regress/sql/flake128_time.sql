@@ -32,7 +32,8 @@ FROM unnest('{-1,0,1,500}'::int[]) AS us,
       WHERE at BETWEEN '2026-07-01 12:34:56.784+00' AND '2026-07-01 12:34:56.793+00') AS edges (t);
 INSERT INTO moment VALUES ('-infinity'), ('1969-12-31 23:59:59.999999+00'), ('2600-01-01 00:00:00+00'),
     ('294247-01-10 04:00:54.774999+00'), ('294247-01-10 04:00:54.775+00'), ('294247-01-10 04:00:54.775001+00'),
-    ('294247-01-10 04:00:54.775806+00'), ('infinity'), (NULL);
+    ('294247-01-10 04:00:54.775806+00'), ('294247-01-10 04:00:54.775807+00'),
+    ('294276-12-31 23:59:59.999999+00'), ('infinity'), (NULL);
 
 SELECT count(*) AS cases,
        count(*) FILTER (WHERE (id < t) IS DISTINCT FROM (at < t)) AS lt,
@@ -71,7 +72,8 @@ INSERT INTO span VALUES
     ('(-infinity,infinity)'), ('[-infinity,2026-07-01 12:34:56.788+00)'),
     ('(2026-07-01 12:34:56.788+00,infinity]'), ('[infinity,infinity]'), ('(,-infinity]'),
     ('[1900-01-01,1969-12-31]'), ('[2600-01-01,2700-01-01]'), ('(294247-01-10 04:00:54.775+00,)'),
-    ('[294247-01-10 04:00:54.775+00,infinity)'), ('(294247-01-10 04:00:54.774999+00,infinity]'), (NULL);
+    ('[294247-01-10 04:00:54.775+00,infinity)'), ('(294247-01-10 04:00:54.774999+00,infinity]'),
+    ('[2026-07-01,294276-12-31 23:59:59.999999+00]'), ('[294276-12-31 23:59:59.999999+00,infinity]'), (NULL);
 SELECT count(DISTINCT times) AS spans, count(*) AS cases,
        count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (at <@ times)) AS within,
        count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (times @> at)) AS holds,

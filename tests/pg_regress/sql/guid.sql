@@ -219,6 +219,13 @@ FROM unnest(ARRAY[
 SELECT guid_encode('2024-06-15 12:34:56.788+00', 42, 1) AS at,
        guid_encode('2024-06-15 12:34:56.788001+00', 42, 1) AS cut,
        guid_encode('2024-06-15 12:34:56.788131+00', 42, 1) AS next;
+-- What an ID says is what it is made of.
+SELECT count(*) AS ids, count(*) FILTER (WHERE guid_encode(created_at, node, sequence, drift) = id) AS same
+FROM guid_next_batch(5000) AS id, guid_decode(id);
+SELECT count(*) AS ids, count(*) FILTER (WHERE guid_encode(created_at, node, sequence, drift, true) = id) AS same
+FROM guid_next_batch(5000, inverse => true) AS id, guid_decode(id, true);
+SELECT count(*) AS ids, count(*) FILTER (WHERE id >= guid_timestamp(id) AND id <= guid_timestamp(id) AND id = guid_timestamp(id)) AS same
+FROM guid_next_batch(5000) AS id;
 -- 2^14 us are a whole number of ticks.
 SELECT count(*) AS ids, count(*) FILTER (
     WHERE (d.created_at, d.node, d.sequence) IS DISTINCT FROM (t, n, s) OR get_byte(id::bytea, 0) >> 5 <> code

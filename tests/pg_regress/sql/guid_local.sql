@@ -200,6 +200,13 @@ FROM unnest(ARRAY[
 SELECT guid_local_encode('2024-06-15 12:34:56.788+00', 1) AS at,
        guid_local_encode('2024-06-15 12:34:56.788001+00', 1) AS cut,
        guid_local_encode('2024-06-15 12:34:56.788131+00', 1) AS next;
+-- What an ID says is what it is made of.
+SELECT count(*) AS ids, count(*) FILTER (WHERE guid_local_encode(created_at, sequence, drift) = id) AS same
+FROM guid_local_next_batch(5000) AS id, guid_local_decode(id);
+SELECT count(*) AS ids, count(*) FILTER (WHERE guid_local_encode(created_at, sequence, drift, true) = id) AS same
+FROM guid_local_next_batch(5000, inverse => true) AS id, guid_local_decode(id, true);
+SELECT count(*) AS ids, count(*) FILTER (WHERE id >= guid_local_timestamp(id) AND id <= guid_local_timestamp(id) AND id = guid_local_timestamp(id)) AS same
+FROM guid_local_next_batch(5000) AS id;
 -- 2^14 us are a whole number of ticks.
 SELECT count(*) AS ids, count(*) FILTER (
     WHERE (d.created_at, d.sequence) IS DISTINCT FROM (t, s) OR get_byte(id::bytea, 0) >> 5 <> code
