@@ -148,6 +148,7 @@ fn text_detail(what: &str, error: Error) -> String {
 /// A duration as a person would say it.
 pub fn span(duration: Duration) -> String {
     match duration.as_secs() {
+        0 if duration.as_micros() < 100 => format!("{:.3} ms", duration.as_secs_f64() * 1000.0),
         0 if duration.as_millis() < 10 => format!("{:.1} ms", duration.as_secs_f64() * 1000.0),
         0 => format!("{} ms", duration.as_millis()),
         1..=599 => format!("{:.1} s", duration.as_secs_f64()),

@@ -3,6 +3,7 @@
 
 use crate::clock::boot;
 use crate::error::{Failure, span};
+use crate::identity::Identity;
 use crate::shmem::Shared;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
@@ -87,10 +88,18 @@ fn log(message: String, detail: String) {
 /// No partition has any sequence left for this tick.
 pub fn used_up(shared: &Shared, system: usize, partitions: usize) {
     let name = TABLE[system].name;
-    shared.notes.used_up[system].write(
-        || format!("{name} IDs of this tick are used up, generator IDs in use: {partitions}"),
-        "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" hold more.",
-    );
+    let note = &shared.notes.used_up[system];
+    match TABLE[system].identity {
+        Identity::GeneratorIds { .. } => note.write(
+            || format!("{name} IDs of this tick are used up, generator IDs in use: {partitions}"),
+            "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" hold \
+             more.",
+        ),
+        Identity::Node(_) => note.write(
+            || format!("{name} IDs of this tick are used up"),
+            "A session waits for the next tick.",
+        ),
+    }
 }
 
 /// The clock is behind a system's last ID.

@@ -92,12 +92,27 @@ pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duratio
         if left <= LOOK {
             std::hint::spin_loop();
         } else if left <= SLEEP {
+            exit_without_postmaster();
             let _waiting = Event::Clock.begin();
             std::thread::sleep(left - LATE);
         } else {
             wait_on_latch(left.min(LATCH));
         }
         pg_sys::check_for_interrupts!();
+    }
+}
+
+/// Ends the process where its server has died, as waiting on a latch does: a session that only ever waits
+/// for the next tick would go on for ever.
+fn exit_without_postmaster() {
+    unsafe extern "C-unwind" {
+        fn PostmasterIsAliveInternal() -> bool;
+    }
+    // SAFETY: calls without conditions; what exits runs its callbacks, as from any wait.
+    unsafe {
+        if !PostmasterIsAliveInternal() {
+            pg_sys::proc_exit(1);
+        }
     }
 }
 

@@ -6,10 +6,10 @@
 //! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
 //! being together with its first file, by the same kind of rename: where it is, a file is expected.
 //!
-//! One cluster's file always has the same length: a backup that looks at the size of one and then
-//! copies the next would cut it.
+//! The file always has the same length: a backup that looks at the size of one and then copies the next
+//! would cut it. The document is filled up with spaces for that.
 
-use crate::identity::Names;
+use crate::identity::{Names, worker};
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
@@ -28,6 +28,9 @@ const VERSION: u64 = 2;
 
 /// The first, which had no names.
 const NAMELESS: u64 = 1;
+
+/// Of a document, which is longer than any has been.
+const LENGTH: usize = 1280;
 
 /// Before the checksum on the last line.
 const CHECKSUM: &str = "crc32 ";
@@ -135,6 +138,16 @@ fn moment(Moment(timestamp): Moment) -> Option<UnixNanos> {
     u64::try_from(timestamp.as_nanosecond()).ok().map(UnixNanos)
 }
 
+fn digits(worker: u64) -> String {
+    format!("{worker:012x}")
+}
+
+/// A worker as [`digits`] writes one that was chosen.
+fn kept_worker(text: &str) -> Option<u64> {
+    let worker = u64::from_str_radix(text, 16).ok()?;
+    (worker::local(worker) == worker && digits(worker) == text).then_some(worker)
+}
+
 impl State {
     fn document(&self) -> Document {
         let Horizon { until: [until, tick, tock], toggle } = self.horizon;
@@ -149,7 +162,7 @@ impl State {
             tick_tock: toggle.into(),
             epochs: epochs.collect(),
             guid_node: self.names.map(|names| names.guid_node),
-            worker: self.names.map(|names| format!("{:012x}", names.worker)),
+            worker: self.names.map(|names| digits(names.worker)),
             since: timestamp(self.since),
             written: timestamp(self.written),
             server: if self.stopped { Server::Stopped } else { Server::Running },
@@ -165,8 +178,8 @@ impl State {
         }
         let names = match (document.flakeid_state, document.guid_node, document.worker) {
             (NAMELESS, None, None) => None,
-            (VERSION, Some(guid_node), Some(worker)) if worker.len() == 12 => {
-                Some(Names { guid_node, worker: u64::from_str_radix(&worker, 16).ok()? })
+            (VERSION, Some(guid_node), Some(worker)) => {
+                Some(Names { guid_node, worker: kept_worker(&worker)? })
             }
             _ => return None,
         };
@@ -190,6 +203,8 @@ impl State {
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_string_pretty(&self.document())?;
+        let room = (LENGTH - 1).saturating_sub(text.len());
+        text.extend(std::iter::repeat_n(' ', room));
         text.push('\n');
         let checksum = crc32fast::hash(text.as_bytes());
         text.push_str(&format!("{CHECKSUM}{checksum:08x}\n"));

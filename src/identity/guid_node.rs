@@ -15,7 +15,8 @@ pub fn parse(setting: &str) -> Result<Option<u32>, String> {
     if setting.is_empty() {
         return Ok(None);
     }
-    if setting.bytes().all(|byte| byte.is_ascii_digit()) {
+    let digits = setting.strip_prefix(['-', '+']).unwrap_or(setting);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let number =
             setting.parse().map_err(|_| format!("A number must be from 0 to {}.", u32::MAX));
         return number.map(Some);

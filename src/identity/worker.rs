@@ -36,7 +36,10 @@ pub fn parse(setting: &str) -> Result<Option<u64>, String> {
         return Ok(None);
     }
     if let Some(address) = address(setting) {
-        return Ok(Some(address));
+        return match address & GROUP == 0 && address != 0 {
+            true => Ok(Some(address)),
+            false => Err(format!("\"{setting}\" is not the address of a single interface.")),
+        };
     }
     let directory = Path::new(INTERFACES).join(setting);
     if setting.contains('/') || setting.starts_with('.') || !directory.exists() {

@@ -59,11 +59,14 @@ my %bad = (
 	guid_node => [
 		[ '4294967296'           => 'A number must be from 0 to 4294967295.' ],
 		[ ' 4294967296 '         => 'A number must be from 0 to 4294967295.' ],
+		[ '-1'                   => 'A number must be from 0 to 4294967295.' ],
 		[ '18446744073709551616' => 'A number must be from 0 to 4294967295.' ],
 	],
 	interface => [
 		[ 'nonesuch0'            => 'There is no network interface "nonesuch0".' ],
 		[ 'lo'                   => 'The network interface "lo" has no hardware address.' ],
+		[ '00:00:00:00:00:00'    => '"00:00:00:00:00:00" is not the address of a single interface.' ],
+		[ 'ff:ff:ff:ff:ff:ff'    => '"ff:ff:ff:ff:ff:ff" is not the address of a single interface.' ],
 		[ '02:00:00:00:00'       => 'There is no network interface "02:00:00:00:00".' ],
 		[ '02:00:00:00:00:00:01' => 'There is no network interface "02:00:00:00:00:00:01".' ],
 		[ '02:00:00:00:00:0g'    => 'There is no network interface "02:00:00:00:00:0g".' ],
@@ -301,7 +304,7 @@ $node->safe_psql('postgres', 'CREATE TABLE guids (id guid)');
 my $kept = nodes_in($sessions[0]);
 is(state_of($node)->{guid_node}, $kept, 'where nobody says guid\'s node is the one in the state file');
 my %nodes = ('0' => 0, '7' => 7, '4294967295' => 4_294_967_295, ' 42 ' => 42, '007' => 7);
-$nodes{$_} = hashed($_) for 'rack-7', 'node', '7a', 'Knoten', '-1';
+$nodes{$_} = hashed($_) for 'rack-7', 'node', '7a', 'Knoten', '-one';
 $nodes{' rack-7 '} = $nodes{'rack-7'};
 is(hashed('rack-7'), hex substr(sha256_hex('rack-7'), 0, 8), 'PostgreSQL and Perl agree on a hash');
 for my $value (sort keys %nodes)

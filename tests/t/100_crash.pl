@@ -285,10 +285,7 @@ $node->safe_psql($_, 'CREATE EXTENSION flakeid') for @databases;
 for my $event ('kill a backend', 'stop immediate', 'kill the postmaster', 'stop fast', 'kill a backend')
 {
 	$ledger->crowd($node, databases => ['postgres'], ways => [ 'single', 'batch' ]);
-	# A uniqueid takes so long that the client is never waited for; then no session sees that the postmaster
-	# has gone until its statement ends.
-	$ledger->crowd($node, databases => ['other'], ways => [ 'single', 'stream' ], systems => [ grep { $_->{name} ne 'uniqueid' } @SYSTEMS ]);
-	$ledger->crowd($node, databases => ['other'], ways => [ 'single', 'batch' ],  systems => [ grep { $_->{name} eq 'uniqueid' } @SYSTEMS ]);
+	$ledger->crowd($node, databases => ['other'], ways => [ 'single', 'stream' ]);
 	$ledger->wait_until_given(0.3);
 	if ($event eq 'kill a backend')
 	{

@@ -203,6 +203,10 @@ my %damaged = (
 	'a worker of 13 digits'      => with(qr/"worker": "\w+"/, '"worker": "0200000000001"'),
 	'a worker of no digits'      => with(qr/"worker": "\w+"/, '"worker": ""'),
 	'a worker that is no number' => with(qr/"worker": "\w+"/, '"worker": "02000000000g"'),
+	'a worker of zeros'          => with(qr/"worker": "\w+"/, '"worker": "000000000000"'),
+	'a worker of a group'        => with(qr/"worker": "\w+"/, '"worker": "030000000001"'),
+	'a worker with a sign'       => with(qr/"worker": "\w+"/, '"worker": "+20000000001"'),
+	'a worker in capitals'       => with(qr/"worker": "\w+"/, '"worker": "02000000000F"'),
 	'a worker that is a number'  => with(qr/"worker": "\w+"/, '"worker": 200000000001'),
 	'the first version, with names' => with(qr/"flakeid_state": 2/, '"flakeid_state": 1'),
 );

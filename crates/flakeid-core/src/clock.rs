@@ -136,14 +136,18 @@ impl Scale {
     }
 
     /// The tick that holds `time`, or the side on which it lies outside the format. Of two ticks that
-    /// share a microsecond it is the one that [starts](Self::start) there.
+    /// share a microsecond it is the one that [starts](Self::start) there, unless there is none after
+    /// the first.
     pub const fn place(self, time: UnixMicros) -> Place {
-        let end = time.0 as i128 * 1000 + 999;
-        let ticks = end.div_euclid(self.unit as i128) - self.epoch as i128;
+        let begin = time.0 as i128 * 1000;
+        let (unit, epoch, last) = (self.unit as i128, self.epoch as i128, self.last as i128);
+        let ticks = (begin + 999).div_euclid(unit) - epoch;
         if ticks < 0 {
             Place::Before
-        } else if ticks > self.last as i128 {
+        } else if begin.div_euclid(unit) - epoch > last {
             Place::After
+        } else if ticks > last {
+            Place::At(Tick(self.last))
         } else {
             Place::At(Tick(ticks as u64))
         }
@@ -183,6 +187,9 @@ mod tests {
             assert_eq!(scale.place(UnixMicros(scale.start(tick).0 + 130)), Place::At(tick));
         }
         assert_eq!(scale.place(UnixMicros(-1)), Place::Before);
+        // The last ends at 6,684,672 ns.
+        assert_eq!(scale.place(UnixMicros(6684)), Place::At(Tick(50)));
+        assert_eq!(scale.place(UnixMicros(6685)), Place::After);
     }
 
     #[test]

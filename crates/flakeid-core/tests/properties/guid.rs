@@ -136,7 +136,8 @@ proptest! {
     ) {
         let fields = [(node, 32), (sequence, 14)];
         // The last that begins in this microsecond or before it.
-        let tick = (i128::from(time.0) * 1000 + 999).div_euclid(1 << 17);
+        let begins = |nanos: i128| (i128::from(time.0) * 1000 + nanos).div_euclid(1 << 17);
+        let tick = begins(999).min(begins(0).max(LAST.into()));
         let (id, local) = (
             Id::encode(time, node, sequence, drift, clock),
             Local::encode(time, sequence, drift, clock),
