@@ -7,7 +7,7 @@
 //! being together with its first file, by the same kind of rename: where it is, a file is expected.
 //!
 //! The file always has the same length: a backup that looks at the size of one and then copies the next
-//! would cut it. The document is filled up with spaces for that.
+//! would cut it. The document is filled up with empty lines for that.
 
 use crate::identity::{Names, worker};
 use crate::systems::TABLE;
@@ -31,6 +31,9 @@ const NAMELESS: u64 = 1;
 
 /// Of a document, which is longer than any has been.
 const LENGTH: usize = 1280;
+
+/// Of one that fills it up.
+const LINE: usize = 72;
 
 /// Before the checksum on the last line.
 const CHECKSUM: &str = "crc32 ";
@@ -203,9 +206,12 @@ impl State {
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_string_pretty(&self.document())?;
-        let room = (LENGTH - 1).saturating_sub(text.len());
-        text.extend(std::iter::repeat_n(' ', room));
         text.push('\n');
+        while text.len() < LENGTH {
+            let line = (LENGTH - text.len()).min(LINE) - 1;
+            text.extend(std::iter::repeat_n(' ', line));
+            text.push('\n');
+        }
         let checksum = crc32fast::hash(text.as_bytes());
         text.push_str(&format!("{CHECKSUM}{checksum:08x}\n"));
         Ok(text.into_bytes())
