@@ -36,7 +36,11 @@
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
 //!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
 //!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
-//! 7. *Old backends of a dead postmaster.* They may go on with the statement they are in, and extend.
+//! 7. *A server keeps the names it chose.* Where nobody says what guid's node or flake128's worker is,
+//!    they are chosen at random with the state, and lie in its file; it is written before a system's first
+//!    ID ([`open`]), so no ID has a name that a crash makes forgotten. One cell serves each of these
+//!    systems whatever the name: IDs of one tick differ by their number though the name changes.
+//! 8. *Old backends of a dead postmaster.* They may go on with the statement they are in, and extend.
 //!    A new postmaster does not start before they have let go of the shared memory: PostgreSQL sees
 //!    to it by the segment that `postmaster.pid` names.
 //!

@@ -145,11 +145,15 @@ fn assert_parts(row: &Row, hex: &str, parts: Parts) {
 
 /// The microseconds of the tick which holds `nanos`, the first and the last: from the one in which it
 /// begins to before the one in which the next does. A tick of 131.072 us seldom begins with a
-/// microsecond.
+/// microsecond. After the last there is no next.
 fn micros_of_tick(nanos: u64) -> (UnixMicros, UnixMicros) {
-    let begins = |tick: u64| (u128::from(tick) << 17) / 1000;
+    let begins = |tick: u64| ((u128::from(tick) << 17) / 1000) as i64;
     let tick = nanos >> 17;
-    (UnixMicros(begins(tick) as i64), UnixMicros(begins(tick + 1) as i64 - 1))
+    let end = match tick == u64::MAX >> 17 {
+        true => (u64::MAX / 1000) as i64,
+        false => begins(tick + 1) - 1,
+    };
+    (UnixMicros(begins(tick)), UnixMicros(end))
 }
 
 /// Encodes a row's fields at every kind of moment within the tick that holds `nanos`.
