@@ -33,11 +33,19 @@ pub struct Place {
     pub partition: usize,
 }
 
+/// What a partition has, by the word that was read.
 struct Offer {
     place: Place,
     before: Word,
     after: Word,
     block: Block,
+}
+
+impl Offer {
+    fn new(partition: usize, before: Word, after: Word, block: Block) -> Self {
+        let place = Place { stamp: block.stamp, sequence: block.sequence, partition };
+        Self { place, before, after, block }
+    }
 }
 
 /// Takes the least number after the session's last of these cells, at most [`MAX_OWNED`]; or says why
@@ -59,7 +67,12 @@ pub fn take<S: System>(
             true => {
                 let word = cells[next.partition].seen();
                 let now = clock().ok_or(Outcome::BeforeEpoch)?;
-                let offer = offer::<S>(next.partition, word, now, last, rules);
+                let offer = match step::<S>(word, now, last.stamp, rules, 1) {
+                    Step::Issue(after, block) => {
+                        Some(Offer::new(next.partition, word, after, block))
+                    }
+                    Step::Wait(_) | Step::Ended => None,
+                };
                 (now, offer.filter(|offer| offer.place == next))
             }
             false => least::<S>(cells, last, rules, clock)?,
@@ -90,23 +103,6 @@ fn following(last: Place, partitions: usize) -> Place {
     }
 }
 
-/// What a partition has for a session whose last number was that; `None` where it has to wait.
-fn offer<S: System>(
-    partition: usize,
-    before: Word,
-    now: Tick,
-    last: Place,
-    rules: &Rules,
-) -> Option<Offer> {
-    match step::<S>(before, now, last.stamp, rules, 1) {
-        Step::Issue(after, block) => {
-            let place = Place { stamp: block.stamp, sequence: block.sequence, partition };
-            (place > last).then_some(Offer { place, before, after, block })
-        }
-        Step::Wait(_) | Step::Ended => None,
-    }
-}
-
 /// The least of all, with the reading of the clock that it is for.
 fn least<S: System>(
     cells: &[&Cell],
@@ -129,15 +125,14 @@ fn least<S: System>(
         match step::<S>(word, now, last.stamp, rules, 1) {
             Step::Ended => return Err(Outcome::Ended),
             Step::Wait(tick) => until = until.min(tick),
-            Step::Issue(_, block) => {
+            Step::Issue(after, block) => {
                 // What is left at or below the session's last is for others.
                 until = until.min(Tick(block.stamp.tick::<S>().0 + 1));
-                let offer = offer::<S>(partition, word, now, last, rules);
-                best = match (best, offer) {
-                    (Some(best), Some(offer)) if offer.place < best.place => Some(offer),
-                    (None, offer) => offer,
-                    (best, _) => best,
-                };
+                let offer = Offer::new(partition, word, after, block);
+                let is_less = best.as_ref().is_none_or(|best| offer.place < best.place);
+                if offer.place > last && is_less {
+                    best = Some(offer);
+                }
             }
         }
     }
