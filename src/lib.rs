@@ -43,7 +43,8 @@ extension_sql_file!("../sql/flake128.sql", name = "flake128", requires = ["sno"]
 extension_sql_file!("../sql/guid_local.sql", name = "guid_local", requires = ["flake128"]);
 extension_sql_file!("../sql/guid.sql", name = "guid", requires = ["guid_local"]);
 extension_sql_file!("../sql/uniqueid.sql", name = "uniqueid", requires = ["guid"]);
-extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["uniqueid"]);
+extension_sql_file!("../sql/index_support.sql", name = "index_support", requires = ["uniqueid"]);
+extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["index_support"]);
 extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
 
 #[pg_guard]

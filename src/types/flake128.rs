@@ -51,6 +51,7 @@ impl Value for Flake128 {
 value::functions!(Flake128:
     flake128_in flake128_out flake128_recv flake128_send
     flake128_lt flake128_le flake128_eq flake128_ge flake128_gt flake128_ne flake128_cmp
+    flake128_sortsupport flake128_skipsupport flake128_minmax_multi_distance
     flake128_hash flake128_hash_extended
     flake128_smaller flake128_larger
     flake128_to_bytea flake128_from_bytea

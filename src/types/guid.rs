@@ -57,6 +57,7 @@ impl Value for Guid {
 value::functions!(Guid:
     guid_in guid_out guid_recv guid_send
     guid_lt guid_le guid_eq guid_ge guid_gt guid_ne guid_cmp
+    guid_sortsupport guid_skipsupport guid_minmax_multi_distance
     guid_hash guid_hash_extended
     guid_smaller guid_larger
     guid_to_bytea guid_from_bytea

@@ -6,6 +6,7 @@ mod flake128;
 mod guid;
 mod guid_local;
 mod sno;
+mod sort;
 mod time;
 mod uniqueid;
 mod value;

@@ -51,6 +51,7 @@ impl Value for Sno {
 value::functions!(Sno:
     sno_in sno_out sno_recv sno_send
     sno_lt sno_le sno_eq sno_ge sno_gt sno_ne sno_cmp
+    sno_sortsupport sno_skipsupport sno_minmax_multi_distance
     sno_hash sno_hash_extended
     sno_smaller sno_larger
     sno_to_bytea sno_from_bytea

@@ -53,6 +53,7 @@ impl Value for UniqueId {
 value::functions!(UniqueId:
     uniqueid_in uniqueid_out uniqueid_recv uniqueid_send
     uniqueid_lt uniqueid_le uniqueid_eq uniqueid_ge uniqueid_gt uniqueid_ne uniqueid_cmp
+    uniqueid_sortsupport uniqueid_skipsupport uniqueid_minmax_multi_distance
     uniqueid_hash uniqueid_hash_extended
     uniqueid_smaller uniqueid_larger
     uniqueid_to_bytea uniqueid_from_bytea

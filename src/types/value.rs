@@ -122,6 +122,19 @@ macro_rules! by_reference {
             }
         }
 
+        impl $crate::types::sort::SortKey for $Type {
+            #[inline]
+            fn sort_key(self, reference: Self) -> u64 {
+                self.0.sort_key(reference.0)
+            }
+        }
+
+        impl $Type {
+            fn sort_support(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+                $crate::types::sort::by_reference::<Self>(fcinfo);
+            }
+        }
+
         $crate::types::value::passed!($Type, $sql);
     };
 }
@@ -148,6 +161,12 @@ macro_rules! by_value {
 
             fn type_oid() -> ::pgrx::pg_sys::Oid {
                 ::pgrx::wrappers::regtypein($sql)
+            }
+        }
+
+        impl $Type {
+            fn sort_support(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+                $crate::types::sort::by_value(fcinfo);
             }
         }
 
@@ -197,6 +216,7 @@ macro_rules! functions {
         $Type:ident:
         $in:ident $out:ident $recv:ident $send:ident
         $lt:ident $le:ident $eq:ident $ge:ident $gt:ident $ne:ident $cmp:ident
+        $sortsupport:ident $skipsupport:ident $distance:ident
         $hash:ident $hash_extended:ident
         $smaller:ident $larger:ident
         $to_bytea:ident $from_bytea:ident
@@ -254,6 +274,21 @@ macro_rules! functions {
         #[pg_extern(sql = false)]
         fn $cmp(a: $Type, b: $Type) -> i32 {
             a.cmp(&b) as i32
+        }
+
+        #[pg_extern(sql = false)]
+        fn $sortsupport(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+            $Type::sort_support(fcinfo);
+        }
+
+        #[pg_extern(sql = false)]
+        fn $skipsupport(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+            $crate::types::sort::skip::<$Type>(fcinfo);
+        }
+
+        #[pg_extern(sql = false)]
+        fn $distance(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> f64 {
+            $crate::types::sort::distance::<$Type>(fcinfo)
         }
 
         #[pg_extern(sql = false)]

@@ -20,6 +20,7 @@ use crate::bits::Field;
 use crate::clock::{Place, Scale, Tick, UnixMicros};
 use crate::error::Error;
 use crate::generator::System;
+use crate::sort_key::{fold, near};
 
 pub const NAME: &str = "flake128";
 
@@ -136,6 +137,14 @@ impl Id {
     pub fn from_text(text: &[u8], base: u32) -> Result<Self, Error> {
         let case = if base <= 36 { Case::Either } else { Case::Sensitive };
         base62::decode(text, base, case, TIME.end()).map(Self::from_word)
+    }
+
+    /// A number that orders IDs as they are ordered, or holds them for equal, within one `reference`.
+    #[inline]
+    pub const fn sort_key(self, reference: Self) -> u64 {
+        let worker = WORKER.get(reference.word());
+        let (own, its) = (fold(self.word(), WORKER, worker), fold(reference.word(), WORKER, worker));
+        near(own, its)
     }
 
     /// Its 128 bits as a number.

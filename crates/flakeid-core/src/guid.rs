@@ -31,6 +31,7 @@ use crate::bits::Field;
 use crate::clock::{Place, Scale, Tick, UnixMicros};
 use crate::error::Error;
 use crate::generator::System;
+use crate::sort_key::{fold, near};
 
 pub const NAME: &str = "guid";
 /// Of the type without the node.
@@ -320,6 +321,20 @@ impl Id {
     /// one's drift and node.
     pub const fn diff(self, other: Self) -> Self {
         Self::pack(self.parts().minus(other.parts()))
+    }
+
+    /// A number that orders IDs as they are ordered, or holds them for equal, within one `reference`.
+    #[inline]
+    pub const fn sort_key(self, reference: Self) -> u64 {
+        let node = reference.node().get(reference.word());
+        let own = fold(self.word(), self.node(), node);
+        near(own, fold(reference.word(), reference.node(), node))
+    }
+
+    /// Where it has its node. Wherever that is, a fold is 66 bits long and the drift the highest of
+    /// them, so those of different drift are in order, too.
+    const fn node(self) -> Field {
+        Drift(DRIFT.get(self.word()) as u8).fields().1
     }
 
     /// The ID without the node.

@@ -1,7 +1,7 @@
 //! All of flakeid that is true without PostgreSQL.
 //!
 //! * A system's file ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`]) holds its layout, how an ID is packed and taken apart,
-//!   its text, and the bounds of a time.
+//!   its text, and the bounds of a time. [`sort_key`] is for those who sort many IDs.
 //! * [`generator`] decides what the next ID is: a pure function of a word, the time and the rules.
 //! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells; [`in_turn`]
 //!   does so for the one format where the sequence comes before the generator ID.
@@ -34,6 +34,7 @@ pub mod guid;
 pub mod in_turn;
 pub mod session;
 pub mod sno;
+pub mod sort_key;
 mod sync;
 pub mod uniqueid;
 

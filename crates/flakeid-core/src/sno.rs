@@ -19,6 +19,7 @@ use crate::clock::{Place, Scale, Tick, UnixMicros};
 use crate::error::Error;
 use crate::generator::{Stamp, System};
 use crate::generator_ids::{Refused, number};
+use crate::sort_key;
 
 pub const NAME: &str = "sno";
 
@@ -194,6 +195,12 @@ impl Id {
     #[inline]
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         base32::decode(text).map(Self::from_word)
+    }
+
+    /// A number that orders IDs as they are ordered, or holds them for equal, within one `reference`.
+    #[inline]
+    pub const fn sort_key(self, reference: Self) -> u64 {
+        sort_key::near(self.word(), reference.word())
     }
 
     /// Its 80 bits as a number.

@@ -8,6 +8,7 @@ mod guid;
 mod naive;
 mod numerals;
 mod sno;
+mod sort_key;
 mod uniqueid;
 
 use flakeid_core::clock::UnixMicros;
