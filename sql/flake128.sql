@@ -202,14 +202,14 @@ COMMENT ON FUNCTION flake128_ne(flake128, flake128) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
 );
 COMMENT ON OPERATOR < (flake128, flake128) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
 );
 COMMENT ON OPERATOR <= (flake128, flake128) IS 'less than or equal';
 
@@ -224,14 +224,14 @@ COMMENT ON OPERATOR = (flake128, flake128) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
 );
 COMMENT ON OPERATOR >= (flake128, flake128) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
 );
 COMMENT ON OPERATOR > (flake128, flake128) IS 'greater than';
 

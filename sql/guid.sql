@@ -213,14 +213,14 @@ COMMENT ON FUNCTION guid_ne(guid, guid) IS 'implementation of <> operator';
 CREATE OPERATOR < (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
 );
 COMMENT ON OPERATOR < (guid, guid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
 );
 COMMENT ON OPERATOR <= (guid, guid) IS 'less than or equal';
 
@@ -235,14 +235,14 @@ COMMENT ON OPERATOR = (guid, guid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
 );
 COMMENT ON OPERATOR >= (guid, guid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
 );
 COMMENT ON OPERATOR > (guid, guid) IS 'greater than';
 

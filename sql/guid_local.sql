@@ -210,14 +210,14 @@ COMMENT ON FUNCTION guid_local_ne(guid_local, guid_local) IS 'implementation of 
 CREATE OPERATOR < (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
 );
 COMMENT ON OPERATOR < (guid_local, guid_local) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
 );
 COMMENT ON OPERATOR <= (guid_local, guid_local) IS 'less than or equal';
 
@@ -232,14 +232,14 @@ COMMENT ON OPERATOR = (guid_local, guid_local) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
 );
 COMMENT ON OPERATOR >= (guid_local, guid_local) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
 );
 COMMENT ON OPERATOR > (guid_local, guid_local) IS 'greater than';
 

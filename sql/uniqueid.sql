@@ -173,14 +173,14 @@ COMMENT ON FUNCTION uniqueid_ne(uniqueid, uniqueid) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
 );
 COMMENT ON OPERATOR < (uniqueid, uniqueid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
 );
 COMMENT ON OPERATOR <= (uniqueid, uniqueid) IS 'less than or equal';
 
@@ -195,14 +195,14 @@ COMMENT ON OPERATOR = (uniqueid, uniqueid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
 );
 COMMENT ON OPERATOR >= (uniqueid, uniqueid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
 );
 COMMENT ON OPERATOR > (uniqueid, uniqueid) IS 'greater than';
 

@@ -8,7 +8,7 @@
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
 //! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
 //! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
-//! * [`recheck`] is for time predicates that an index answers only nearly.
+//! * [`planner`] is told how many rows a range of IDs or a time holds.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
 //! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.
 //!
@@ -26,7 +26,7 @@ mod guc;
 mod horizon;
 mod identity;
 mod note;
-mod recheck;
+mod planner;
 mod shmem;
 mod stat;
 mod systems;
@@ -36,8 +36,8 @@ mod wait;
 ::pgrx::pg_module_magic!(name, version);
 
 // In the order in which a fresh install runs them.
-extension_sql_file!("../sql/recheck.sql", name = "recheck");
-extension_sql_file!("../sql/flake.sql", name = "flake", requires = ["recheck"]);
+extension_sql_file!("../sql/planner.sql", name = "planner");
+extension_sql_file!("../sql/flake.sql", name = "flake", requires = ["planner"]);
 extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
 extension_sql_file!("../sql/flake128.sql", name = "flake128", requires = ["sno"]);
 extension_sql_file!("../sql/guid_local.sql", name = "guid_local", requires = ["flake128"]);

@@ -12,7 +12,8 @@ mod uniqueid;
 mod value;
 
 pub use datum::Ready;
-pub use time::{timestamptz, unix_micros};
+pub use sort::number;
+pub use time::{ends, timestamptz, unix_micros};
 
 use crate::error::{Failure, OrRaise};
 use crate::generate::{Run, Served, partitions, take};

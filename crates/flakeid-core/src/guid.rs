@@ -104,6 +104,23 @@ impl Drift {
         (UNIT << self.fine()) / 1_000_000_000
     }
 
+    /// What part of the IDs between the ends of [`Id::range`] is of these times, if they come evenly:
+    /// between them lie all whose coarse part is that of one of these times.
+    pub const fn share(self, from: UnixMicros, to: UnixMicros) -> f64 {
+        match SCALE.between(from, to) {
+            Some((first, last)) => {
+                let windows = (last.0 >> self.fine()) - (first.0 >> self.fine()) + 1;
+                (last.0 - first.0 + 1) as f64 / (windows << self.fine()) as f64
+            }
+            None => 1.0,
+        }
+    }
+
+    /// The drift that an ID's first byte says.
+    pub const fn of_first_byte(byte: u8) -> Self {
+        Self(byte >> (8 - DRIFT.width()))
+    }
+
     /// Bits of the fine part.
     const fn fine(self) -> u32 {
         18 + self.0 as u32

@@ -1,0 +1,34 @@
+-- What the planner is told: how many rows a comparison or a time is true of.
+
+CREATE FUNCTION flakeid_ltsel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_ltsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_ltsel(internal, oid, internal, integer) IS 'restriction selectivity of < and the other end of its range';
+
+CREATE FUNCTION flakeid_lesel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_lesel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_lesel(internal, oid, internal, integer) IS 'restriction selectivity of <= and the other end of its range';
+
+CREATE FUNCTION flakeid_gesel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gesel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gesel(internal, oid, internal, integer) IS 'restriction selectivity of >= and the other end of its range';
+
+CREATE FUNCTION flakeid_gtsel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gtsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gtsel(internal, oid, internal, integer) IS 'restriction selectivity of > and the other end of its range';
+
+-- What an index cannot tell by itself is looked at again, row by row.
+
+CREATE FUNCTION flakeid_recheck_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_recheck_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_recheck_support(internal) IS 'planner support for flakeid_recheck';
+
+CREATE FUNCTION flakeid_recheck(condition boolean) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flakeid_recheck_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_recheck_support;
+COMMENT ON FUNCTION flakeid_recheck(boolean)
+    IS 'the condition itself, of which the planner is told that it is nearly always true where it is asked';
