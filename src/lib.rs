@@ -44,7 +44,12 @@ extension_sql_file!("../sql/guid_local.sql", name = "guid_local", requires = ["f
 extension_sql_file!("../sql/guid.sql", name = "guid", requires = ["guid_local"]);
 extension_sql_file!("../sql/uniqueid.sql", name = "uniqueid", requires = ["guid"]);
 extension_sql_file!("../sql/index_support.sql", name = "index_support", requires = ["uniqueid"]);
-extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["index_support"]);
+extension_sql_file!(
+    "../sql/partition_bounds.sql",
+    name = "partition_bounds",
+    requires = ["index_support"]
+);
+extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["partition_bounds"]);
 extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
 
 #[pg_guard]

@@ -5,6 +5,7 @@ mod flake;
 mod flake128;
 mod guid;
 mod guid_local;
+mod partition;
 mod sno;
 mod sort;
 mod time;

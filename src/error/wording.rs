@@ -1,0 +1,83 @@
+//! Times, spans and texts as messages say them.
+
+use flakeid_core::Error;
+use flakeid_core::clock::{UnixMicros, UnixNanos};
+use pgrx::pg_sys;
+use std::time::Duration;
+
+/// A moment in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
+pub fn moment(time: UnixMicros) -> String {
+    match time.0 {
+        i64::MIN => "-infinity".into(),
+        i64::MAX => "infinity".into(),
+        _ => match jiff::Timestamp::from_microsecond(time.0) {
+            Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S%.f+00").to_string(),
+            Err(_) => far_moment(time),
+        },
+    }
+}
+
+/// A moment after the year 9999.
+fn far_moment(time: UnixMicros) -> String {
+    let (seconds, micros) = (time.0.div_euclid(1_000_000), time.0.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (mut year, mut month, mut day) = (0, 0, 0);
+    let julian = days + i64::from(pg_sys::UNIX_EPOCH_JDATE);
+    // SAFETY: PostgreSQL's own calendar, a plain calculation; the days of 64 bits of microseconds are
+    // within what it can take.
+    unsafe { pg_sys::j2date(julian as i32, &mut year, &mut month, &mut day) };
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}+00")
+}
+
+/// A reading of the clock, to the microsecond.
+pub(super) fn instant(time: UnixNanos) -> String {
+    moment(UnixMicros((time.0 / 1000) as i64))
+}
+
+/// A moment, for values that are shown as such; what lies beyond the calendar becomes its end.
+pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(time.0).unwrap_or(jiff::Timestamp::MAX)
+}
+
+/// A text from outside as an error may quote it: as it is where every client can read it. A message
+/// would end at a NUL, which bytes cast to a sno can hold.
+pub(super) fn quoted(text: &[u8]) -> String {
+    // SAFETY: reads a variable that is set when the session begins.
+    let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
+    match std::str::from_utf8(text) {
+        Ok(text) if (utf8 || text.is_ascii()) && !text.contains('\0') => text.into(),
+        _ => text.escape_ascii().to_string(),
+    }
+}
+
+/// What is wrong with a text, as a sentence.
+pub(super) fn text_detail(what: &str, error: Error) -> String {
+    match error {
+        Error::TextLength { expected, found } => {
+            let bytes = if found == 1 { "byte" } else { "bytes" };
+            format!("{what} has {expected} characters, this text has {found} {bytes}.")
+        }
+        Error::TextEmpty => "The text is empty.".into(),
+        Error::TextCharacter { position } => {
+            format!("The character at position {} is none of its digits.", position + 1)
+        }
+        Error::TextOverflow { bits } => format!("The number does not fit {bits} bits."),
+        Error::TextTrailingBits => {
+            "The last digit holds bits that are beyond the 64 of the number.".into()
+        }
+        Error::FieldOutOfRange { .. } | Error::TimeOutOfRange { .. } => String::new(),
+    }
+}
+
+/// A duration as a person would say it.
+pub fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 if duration.as_micros() < 100 => format!("{:.3} ms", duration.as_secs_f64() * 1000.0),
+        0 if duration.as_millis() < 10 => format!("{:.1} ms", duration.as_secs_f64() * 1000.0),
+        0 => format!("{} ms", duration.as_millis()),
+        1..=599 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds @ 600..=172_799 => format!("{} min", seconds / 60),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
