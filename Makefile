@@ -95,14 +95,8 @@ lint: ## rustfmt, clippy, rustdoc
 		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
 	done
 
-# Checkpoints come when the script asks for them, and their log files are kept for the next round;
-# nor does autovacuum come in between. The buffers are PostgreSQL's default, and are meant to be:
-# one comparison is of a table that is larger.
-BENCH_SETTINGS := shared_buffers=128MB max_wal_size=4GB min_wal_size=1GB checkpoint_timeout=1d \
-	autovacuum=off
-bench: install ## measure the speed, on a private server: a quarter of an hour
-	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid \
-		$(addprefix -c ,$(BENCH_SETTINGS)) -- tests/bench/run $(SECTIONS)
+bench: ## measure the speed, on a private server: half an hour; SECTIONS="calls sort" for a part
+	@SECTIONS='$(SECTIONS)' scripts/bench $(GIVEN_PG_CONFIG)
 
 # The other build is preloaded by its path, which the user postgres must be able to read.
 bench-against: install ## measure an ID's cost against another build: LIBRARY=/path/to/its/flakeid.so

@@ -5,7 +5,7 @@ use warnings;
 use Exporter 'import';
 use File::Temp;
 
-our @EXPORT = qw(psql psql_without_disk pgbench setting call_query set_query);
+our @EXPORT = qw(psql psql_without_disk psql_fails pgbench pgbench_times setting timed unprinted call_query set_query);
 
 # A parallel plan, compiling, or the disk at the commit of a statement that took a number from a
 # sequence: all that would be measured in the place of the function.
@@ -30,6 +30,30 @@ sub psql { return run_psql($plain, @_) }
 # As psql; and no commit waits for the disk.
 sub psql_without_disk { return run_psql($without_disk, @_) }
 
+# Tries statements: undef if they succeed, else why not.
+sub psql_fails {
+    my ($database, @statements) = @_;
+    local $ENV{PGOPTIONS} = $plain;
+    my $script = script(@statements);
+    my $path = $script->filename;
+    open my $pipe, '-|', "psql -X -q -A -t -v ON_ERROR_STOP=1 -d '$database' -f '$path' 2>&1"
+        or die "tests/bench: could not run psql: $!\n";
+    my $printed = do { local $/; <$pipe> } // '';
+    return close $pipe ? undef : $printed =~ /ERROR: +(.*)/ ? $1 : 'psql failed';
+}
+
+# A statement that prints how many milliseconds this query takes, by a function that `run` makes.
+sub timed {
+    my ($query) = @_;
+    return "SELECT milliseconds('" . $query =~ s/'/''/gr . "');";
+}
+
+# The same query for psql to run and not to print.
+sub unprinted {
+    my ($query) = @_;
+    return $query =~ s/;?\z/ \\g \/dev\/null/r;
+}
+
 sub run_psql {
     my ($options, $database, @statements) = @_;
     local $ENV{PGOPTIONS} = $options;
@@ -42,10 +66,22 @@ sub run_psql {
 # How often a second this many sessions together get the statement done, without waiting for the disk.
 sub pgbench {
     my ($database, $statement, $sessions) = @_;
+    # For a second; a rehearsal has no time for that.
+    my @length = $ENV{BENCH_QUICK} ? ('-t', 20) : ('-T', 1);
+    return run_pgbench($database, $statement, @length, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2);
+}
+
+# As pgbench, in one session and this many times.
+sub pgbench_times {
+    my ($database, $statement, $times) = @_;
+    return run_pgbench($database, $statement, '-t', $times);
+}
+
+sub run_pgbench {
+    my ($database, $statement, @options) = @_;
     local $ENV{PGOPTIONS} = $without_disk;
     my $script = script($statement);
-    my $printed = output('pgbench', '-n', '-M', 'prepared', '-T', 1, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2,
-        '-f', $script->filename, $database);
+    my $printed = output('pgbench', '-n', '-M', 'prepared', @options, '-f', $script->filename, $database);
     return $printed =~ /^tps = ([\d.]+)/m ? $1 : die "tests/bench: pgbench told no tps:\n$printed";
 }
 
@@ -53,11 +89,12 @@ sub pgbench {
 sub setting {
     my ($name, $value) = @_;
     psql('postgres', defined $value ? "ALTER SYSTEM SET $name = '$value'" : "ALTER SYSTEM RESET $name");
-    my $expected = $value // psql('postgres', "SELECT boot_val || coalesce(unit, '') FROM pg_settings WHERE name = '$name'");
+    my $setting = "coalesce(unit, '') FROM pg_settings WHERE name = '$name'";
+    my $expected = $value // psql('postgres', "SELECT boot_val || $setting");
     psql('postgres', 'SELECT pg_reload_conf()');
     # The postmaster reads the file when it comes to it, and only then do the sessions that it starts.
     for (1 .. 100) {
-        my $is = psql('postgres', "SELECT setting || coalesce(unit, '') FROM pg_settings WHERE name = '$name'");
+        my $is = psql('postgres', "SELECT setting || $setting");
         return if $is eq $expected || psql('postgres', "SHOW $name") eq $expected;
         select undef, undef, undef, 0.1;
     }
