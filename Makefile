@@ -29,7 +29,7 @@ SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) 
 # cargo keeps the libraries of all versions under one name, the last one built; so each is copied to
 # its own folder.
 STAGE := $(TARGET)/pg$(PG_MAJOR)
-LIBRARY := $(STAGE)/flakeid.so
+BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 
 PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
@@ -41,9 +41,9 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 .DELETE_ON_ERROR:
 .PHONY: build install uninstall installcheck run test lint bench bench-against clean help check-major
 
-build: check-major $(LIBRARY) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
+build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
-$(LIBRARY): $(SOURCES)
+$(BUILT): $(SOURCES)
 	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build --release --no-default-features --features pg$(PG_MAJOR)
 	@mkdir -p $(STAGE)
 	@cp $(TARGET)/release/libflakeid.so $@
@@ -59,7 +59,7 @@ check-major:
 
 install: build ## put it into that PostgreSQL; DESTDIR is honoured
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
-	$(INSTALL) -m 755 $(LIBRARY) '$(PKGLIBDIR)'
+	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
 	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(RELEASED) '$(EXTENSIONDIR)'
 
 uninstall: check-major ## take it out again

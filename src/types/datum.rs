@@ -27,9 +27,9 @@ unsafe impl BoxRet for Ready {
 
 pgrx::impl_sql_translatable!(Ready, "internal");
 
-/// A copy of `bytes` in the current memory context.
+/// A copy of `bytes` in the current memory context; nothing where there is no memory.
 #[inline]
-pub fn copy(bytes: &[u8]) -> *mut u8 {
+pub fn try_copy(bytes: &[u8]) -> Option<*mut u8> {
     // pgrx guards every call against errors by a sigsetjmp, a third of an ID's price. With
     // MCXT_ALLOC_NO_OOM this one raises none: where there is no memory it returns null.
     unsafe extern "C-unwind" {
@@ -40,10 +40,19 @@ pub fn copy(bytes: &[u8]) -> *mut u8 {
     unsafe {
         let room = palloc_extended(bytes.len(), pg_sys::MCXT_ALLOC_NO_OOM as std::ffi::c_int);
         if room.is_null() {
-            Failure::OutOfMemory.raise();
+            return None;
         }
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), room.cast(), bytes.len());
-        room.cast()
+        Some(room.cast())
+    }
+}
+
+/// A copy of `bytes` in the current memory context.
+#[inline]
+pub fn copy(bytes: &[u8]) -> *mut u8 {
+    match try_copy(bytes) {
+        Some(copy) => copy,
+        None => Failure::OutOfMemory.raise(),
     }
 }
 

@@ -52,10 +52,10 @@ fn pack(run: generate::Run, i: u32) -> i64 {
     Id::pack(run.block.stamp.tick::<Flake>(), run.generator, counter.into()).0 as i64
 }
 
-#[pg_extern(sql = false)]
-fn flake_next() -> i64 {
-    pack(generate::take::<Flake>(1), 0)
-}
+generate::exported!(flake_next_wrapper pg_finfo_flake_next_wrapper: |_fcinfo|
+    generate::ahead::<Flake>().map(|run| pack(run, 0).into()),
+    pg_sys::Datum::from(pack(generate::take::<Flake>(1), 0))
+);
 
 #[pg_extern(sql = false)]
 fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {

@@ -1,6 +1,6 @@
 //! The type flake128: sixteen bytes, passed by reference.
 
-use super::datum::{MacAddr, Ready, integer, row};
+use super::datum::{MacAddr, Ready, copy, integer, row, try_copy};
 use super::time::{Time, ends};
 use super::value::{self, Value};
 use crate::error::{Failure, Kind, OrRaise};
@@ -132,10 +132,10 @@ fn pack(run: generate::Run, i: u32) -> Flake128 {
     Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
 }
 
-#[pg_extern(sql = false)]
-fn flake128_next() -> Flake128 {
-    pack(generate::take::<System>(1), 0)
-}
+generate::exported!(flake128_next_wrapper pg_finfo_flake128_next_wrapper: |_fcinfo|
+    generate::ahead::<System>().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
+    copy(&pack(generate::take::<System>(1), 0).bytes()).into()
+);
 
 #[pg_extern(sql = false)]
 fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {

@@ -1,6 +1,6 @@
 //! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
 
-use super::datum::{Ready, integer, row};
+use super::datum::{Ready, copy, integer, row, try_copy};
 use super::time::{Time, ends};
 use super::value::{self, Value, read};
 use crate::error::{Kind, OrRaise};
@@ -99,11 +99,18 @@ fn pack(run: generate::Run, meta: u64, i: u32) -> Sno {
     Sno(Id::pack(run.block.stamp, meta, run.generator, sequence.into()))
 }
 
-#[pg_extern(sql = false)]
-fn sno_next(meta: i32) -> Sno {
-    let meta = checked_meta(meta);
-    pack(generate::take::<TickTock>(1), meta, 0)
-}
+generate::exported!(sno_next_wrapper pg_finfo_sno_next_wrapper: |fcinfo| {
+    // SAFETY: declared STRICT with one integer.
+    let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
+    (|| {
+        let meta = META.check(meta.into()).ok()?;
+        try_copy(&pack(generate::ahead::<TickTock>()?, meta, 0).bytes()).map(Into::into)
+    })()
+}, {
+    // SAFETY: as above.
+    let meta = checked_meta(unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 });
+    copy(&pack(generate::take::<TickTock>(1), meta, 0).bytes()).into()
+});
 
 #[pg_extern(sql = false)]
 fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {

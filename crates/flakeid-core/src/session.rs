@@ -127,17 +127,29 @@ impl Session {
             return self.ask_in_turn::<S>(cells, rules, gate, scale, clock);
         }
         if self.rest.count > 0 {
-            let Some(now) = clock() else {
-                return Err(Stall::BeforeEpoch);
-            };
-            let stamp = self.rest.stamp;
-            if now <= stamp.tick::<S>() && !(S::TICK_TOCK && stepped_back::<S>(stamp, now)) {
-                return Ok(Issued { partition: self.last, block: self.rest.take(want) });
+            if let Some(issued) = self.ahead::<S>(want, clock) {
+                return Ok(issued);
             }
             self.drop_rest(cells);
             self.run = 1;
         }
         self.ask::<S>(cells, want, rules, gate, scale, clock)
+    }
+
+    /// Takes up to `want` IDs of the run that was taken ahead, and reads the clock for it; nothing where
+    /// there is no run or its time is over. Takes no time if there is no run, and cannot fail.
+    #[inline(always)]
+    pub fn ahead<S: System>(
+        &mut self,
+        want: u32,
+        clock: &mut impl FnMut() -> Option<Tick>,
+    ) -> Option<Issued> {
+        if self.rest.count == 0 {
+            return None;
+        }
+        let (stamp, now) = (self.rest.stamp, clock()?);
+        let over = now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now);
+        (!over).then(|| Issued { partition: self.last, block: self.rest.take(want) })
     }
 
     /// [`Self::next`] from the cells.
