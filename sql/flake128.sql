@@ -202,14 +202,14 @@ COMMENT ON FUNCTION flake128_ne(flake128, flake128) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (flake128, flake128) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (flake128, flake128) IS 'less than or equal';
 
@@ -224,14 +224,14 @@ COMMENT ON OPERATOR = (flake128, flake128) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (flake128, flake128) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (flake128, flake128) IS 'greater than';
 

@@ -22,26 +22,102 @@ CREATE FUNCTION flakeid_gtsel(internal, oid, internal, integer) RETURNS double p
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flakeid_gtsel(internal, oid, internal, integer) IS 'restriction selectivity of > and the other end of its range';
 
-ALTER OPERATOR < (sno, sno) SET (RESTRICT = flakeid_ltsel);
-ALTER OPERATOR <= (sno, sno) SET (RESTRICT = flakeid_lesel);
-ALTER OPERATOR >= (sno, sno) SET (RESTRICT = flakeid_gesel);
-ALTER OPERATOR > (sno, sno) SET (RESTRICT = flakeid_gtsel);
-ALTER OPERATOR < (flake128, flake128) SET (RESTRICT = flakeid_ltsel);
-ALTER OPERATOR <= (flake128, flake128) SET (RESTRICT = flakeid_lesel);
-ALTER OPERATOR >= (flake128, flake128) SET (RESTRICT = flakeid_gesel);
-ALTER OPERATOR > (flake128, flake128) SET (RESTRICT = flakeid_gtsel);
-ALTER OPERATOR < (guid_local, guid_local) SET (RESTRICT = flakeid_ltsel);
-ALTER OPERATOR <= (guid_local, guid_local) SET (RESTRICT = flakeid_lesel);
-ALTER OPERATOR >= (guid_local, guid_local) SET (RESTRICT = flakeid_gesel);
-ALTER OPERATOR > (guid_local, guid_local) SET (RESTRICT = flakeid_gtsel);
-ALTER OPERATOR < (guid, guid) SET (RESTRICT = flakeid_ltsel);
-ALTER OPERATOR <= (guid, guid) SET (RESTRICT = flakeid_lesel);
-ALTER OPERATOR >= (guid, guid) SET (RESTRICT = flakeid_gesel);
-ALTER OPERATOR > (guid, guid) SET (RESTRICT = flakeid_gtsel);
-ALTER OPERATOR < (uniqueid, uniqueid) SET (RESTRICT = flakeid_ltsel);
-ALTER OPERATOR <= (uniqueid, uniqueid) SET (RESTRICT = flakeid_lesel);
-ALTER OPERATOR >= (uniqueid, uniqueid) SET (RESTRICT = flakeid_gesel);
-ALTER OPERATOR > (uniqueid, uniqueid) SET (RESTRICT = flakeid_gtsel);
+CREATE FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_ltjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of < and the other end of its range';
+
+CREATE FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_lejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of <= and the other end of its range';
+
+CREATE FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of >= and the other end of its range';
+
+CREATE FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gtjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of > and the other end of its range';
+
+ALTER OPERATOR < (sno, sno) SET (RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel);
+ALTER OPERATOR <= (sno, sno) SET (RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel);
+ALTER OPERATOR >= (sno, sno) SET (RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel);
+ALTER OPERATOR > (sno, sno) SET (RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel);
+ALTER OPERATOR < (flake128, flake128) SET (RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel);
+ALTER OPERATOR <= (flake128, flake128) SET (RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel);
+ALTER OPERATOR >= (flake128, flake128) SET (RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel);
+ALTER OPERATOR > (flake128, flake128) SET (RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel);
+ALTER OPERATOR < (guid_local, guid_local) SET (RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel);
+ALTER OPERATOR <= (guid_local, guid_local) SET (RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel);
+ALTER OPERATOR >= (guid_local, guid_local) SET (RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel);
+ALTER OPERATOR > (guid_local, guid_local) SET (RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel);
+ALTER OPERATOR < (guid, guid) SET (RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel);
+ALTER OPERATOR <= (guid, guid) SET (RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel);
+ALTER OPERATOR >= (guid, guid) SET (RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel);
+ALTER OPERATOR > (guid, guid) SET (RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel);
+ALTER OPERATOR < (uniqueid, uniqueid) SET (RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel);
+ALTER OPERATOR <= (uniqueid, uniqueid) SET (RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel);
+ALTER OPERATOR >= (uniqueid, uniqueid) SET (RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel);
+ALTER OPERATOR > (uniqueid, uniqueid) SET (RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel);
+
+-- A time that is NULL is asked of no row.
+
+CREATE OR REPLACE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id) < "time");
+
+CREATE OR REPLACE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+
+CREATE OR REPLACE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) = "time");
+
+CREATE OR REPLACE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+
+CREATE OR REPLACE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) > "time");
+
+CREATE OR REPLACE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_timestamp(id) < "time");
+
+CREATE OR REPLACE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_timestamp(id) <= "time");
+
+CREATE OR REPLACE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_timestamp(id) = "time");
+
+CREATE OR REPLACE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) >= "time");
+
+CREATE OR REPLACE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) > "time");
 
 -- What indexes ask of every type beside its comparison.
 

@@ -213,14 +213,14 @@ COMMENT ON FUNCTION guid_ne(guid, guid) IS 'implementation of <> operator';
 CREATE OPERATOR < (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (guid, guid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (guid, guid) IS 'less than or equal';
 
@@ -235,14 +235,14 @@ COMMENT ON OPERATOR = (guid, guid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (guid, guid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (guid, guid) IS 'greater than';
 
@@ -346,27 +346,32 @@ COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_timestamp(id) < "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_timestamp(id) < "time");
 COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_timestamp(id) <= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_timestamp(id) <= "time");
 COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_timestamp(id) = "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_timestamp(id) = "time");
 COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) >= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) >= "time");
 COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) > "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) > "time");
 COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
@@ -411,33 +416,27 @@ CREATE OPERATOR <> (
 COMMENT ON OPERATOR <> (guid, timestamptz) IS 'was made at another time than';
 
 CREATE FUNCTION time_lt_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id > "time";
 COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id >= "time";
 COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id = "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id = "time";
 COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <= "time";
 COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id < "time";
 COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <> "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <> "time";
 COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (

@@ -210,14 +210,14 @@ COMMENT ON FUNCTION guid_local_ne(guid_local, guid_local) IS 'implementation of 
 CREATE OPERATOR < (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (guid_local, guid_local) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (guid_local, guid_local) IS 'less than or equal';
 
@@ -232,14 +232,14 @@ COMMENT ON OPERATOR = (guid_local, guid_local) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (guid_local, guid_local) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (guid_local, guid_local) IS 'greater than';
 
@@ -344,27 +344,32 @@ COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_local_timestamp(id) < "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id) < "time");
 COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
 COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_local_timestamp(id) = "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) = "time");
 COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
 COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) > "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) > "time");
 COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
@@ -409,33 +414,27 @@ CREATE OPERATOR <> (
 COMMENT ON OPERATOR <> (guid_local, timestamptz) IS 'was made at another time than';
 
 CREATE FUNCTION time_lt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id > "time";
 COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id >= "time";
 COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id = "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id = "time";
 COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <= "time";
 COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id < "time";
 COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <> "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <> "time";
 COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (

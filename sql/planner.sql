@@ -20,6 +20,30 @@ CREATE FUNCTION flakeid_gtsel(internal, oid, internal, integer) RETURNS double p
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flakeid_gtsel(internal, oid, internal, integer) IS 'restriction selectivity of > and the other end of its range';
 
+CREATE FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_ltjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of < and the other end of its range';
+
+CREATE FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_lejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of <= and the other end of its range';
+
+CREATE FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of >= and the other end of its range';
+
+CREATE FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gtjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of > and the other end of its range';
+
 -- What an index cannot tell by itself is looked at again, row by row.
 
 CREATE FUNCTION flakeid_recheck_support(internal) RETURNS internal

@@ -173,14 +173,14 @@ COMMENT ON FUNCTION sno_ne(sno, sno) IS 'implementation of <> operator';
 CREATE OPERATOR < (
     LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (sno, sno) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (sno, sno) IS 'less than or equal';
 
@@ -195,14 +195,14 @@ COMMENT ON OPERATOR = (sno, sno) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (sno, sno) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (sno, sno) IS 'greater than';
 

@@ -173,14 +173,14 @@ COMMENT ON FUNCTION uniqueid_ne(uniqueid, uniqueid) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = flakeid_ltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (uniqueid, uniqueid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = flakeid_lesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (uniqueid, uniqueid) IS 'less than or equal';
 
@@ -195,14 +195,14 @@ COMMENT ON OPERATOR = (uniqueid, uniqueid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = flakeid_gesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (uniqueid, uniqueid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = flakeid_gtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (uniqueid, uniqueid) IS 'greater than';
 

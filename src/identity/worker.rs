@@ -5,9 +5,9 @@
 //! loopback, bridges, tunnels and the inner ends of containers have none. Those of containers often have
 //! addresses that other hosts' containers have, too, so a random one is better than such.
 
-use super::Names;
 use crate::error::Failure;
 use crate::{guc, horizon};
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -80,13 +80,26 @@ fn first_real() -> Option<u64> {
     real.min().map(|(_, address)| address)
 }
 
+/// Looked up once and again after a reload, as the generator does it.
+///
 /// # Errors
 /// As [`horizon::names`], which `flake128_at()` can be the first to ask.
 pub fn of_this_node() -> Result<u64, Failure> {
-    match guc::worker().or_else(first_real) {
-        Some(worker) => Ok(worker),
-        None => horizon::names("flake128_at").map(|Names { worker, .. }| worker),
+    thread_local! {
+        static FOUND: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
     }
+    let version = guc::version();
+    if let (known, worker) = FOUND.get()
+        && known == version
+    {
+        return Ok(worker);
+    }
+    let worker = match guc::worker().or_else(first_real) {
+        Some(worker) => worker,
+        None => horizon::names("flake128_at")?.worker,
+    };
+    FOUND.set((version, worker));
+    Ok(worker)
 }
 
 /// The same, as far as it is known without reading the state.

@@ -1,4 +1,4 @@
-//! How many rows a comparison of IDs is true of: the RESTRICT functions of `<`, `<=`, `>=` and `>`.
+//! How many rows a comparison of IDs is true of: the RESTRICT and JOIN functions of `<`, `<=`, `>=` and `>`.
 //!
 //! PostgreSQL has two things to say of a range of a column, and says neither of a type that it doesn't
 //! know. It looks up in which of the histogram's hundred bins a bound lies, but not where in the bin:
@@ -19,8 +19,9 @@
 //! The planner multiplies the estimates of clauses that it doesn't recognise as a pair. So of a pair the
 //! lower bound says how many rows are above it, and the upper one which part *of those* is below itself.
 //! Of several bounds on one side the tightest speaks, and the others say "all". An estimator is given one
-//! clause only; the others are found where the planner keeps them, in the relation's restrictions or in
-//! the AND around the clause below one of them ([`among`]).
+//! clause only; the others are found where the planner keeps them, in the relation's restrictions and joins
+//! or in the AND around the clause below one of them ([`among`]). That holds for joins, too, of which
+//! PostgreSQL never sees that two bounds are one range.
 //!
 //! Nothing here depends on a type but on its length: IDs sort as big-endian bytes, or as the number that
 //! is passed by value.
@@ -307,6 +308,25 @@ fn tightest(column: &Column, bounds: &[Bound], side: Side) -> Option<Bound> {
     })
 }
 
+/// The column's bounds that hold together with the one of these arguments, this one among them; nothing
+/// where that is not found.
+///
+/// # Safety
+/// The arguments of a clause of the query.
+unsafe fn others(
+    column: &Column,
+    comparison: Comparison,
+    arguments: *mut List,
+) -> Option<Vec<Bound>> {
+    // SAFETY: a relation's restrictions and joins are clauses of the query.
+    unsafe {
+        let relation = column.statistics.0.rel.as_ref()?;
+        let list = among(relation.baserestrictinfo, arguments)
+            .or_else(|| among(relation.joininfo, arguments))?;
+        Some(bounds(column, list, comparison.family()))
+    }
+}
+
 fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     // SAFETY: the arguments of every RESTRICT function: the planner's state, the operator, its list of
     // two arguments, and the relation that alone is looked at.
@@ -350,18 +370,8 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     };
     let own = Bound { arguments, comparison, value };
 
-    // SAFETY: the relation's restrictions are clauses of the query; where the column is not of one
-    // relation there are none.
-    let others = unsafe {
-        let restrictions = match column.statistics.0.rel.is_null() {
-            true => null_mut(),
-            false => (*column.statistics.0.rel).baserestrictinfo,
-        };
-        match among(restrictions, arguments) {
-            Some(list) => bounds(&column, list, comparison.family()),
-            None => vec![own],
-        }
-    };
+    // SAFETY: a clause of the query.
+    let others = unsafe { others(&column, comparison, arguments) }.unwrap_or_else(|| vec![own]);
     if tightest(&column, &others, comparison.side).is_some_and(|best| best.arguments != arguments) {
         return 1.0;
     }
@@ -383,6 +393,36 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     }
 }
 
+/// Of a bound that another relation's rows give nothing is known but whether it is one of two.
+fn estimate_join(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
+    // SAFETY: the first three arguments of every JOIN function, as above.
+    let (root, operator, arguments) = unsafe {
+        let values = (*fcinfo).args.as_slice(3);
+        (
+            values[0].value.cast_mut_ptr::<PlannerInfo>(),
+            Oid::from(values[1].value.value() as u32),
+            values[2].value.cast_mut_ptr::<List>(),
+        )
+    };
+    // SAFETY: expressions of the query.
+    let sides: Vec<_> = unsafe { nodes(arguments).collect() };
+    for (place, node) in sides.into_iter().enumerate() {
+        let mut statistics = Statistics::default();
+        // SAFETY: as above; of what is no column PostgreSQL says that there is no relation.
+        unsafe { pg_sys::examine_variable(root, node, 0, &mut statistics.0) };
+        let Some(layout) = Layout::of(statistics.0.vartype) else { return UNKNOWN };
+        let column = Column { root, statistics, collation: Oid::INVALID, layout, nulls: 0.0 };
+        let comparison = Comparison::of(operator, side, or_equal, place == 0);
+        // SAFETY: as above.
+        let others = unsafe { others(&column, comparison, arguments) }.unwrap_or_default();
+        let has = |side| others.iter().any(|bound| bound.comparison.side == side);
+        if comparison.side == Side::Below && has(Side::Above) && has(Side::Below) {
+            return UNKNOWN_RANGE / UNKNOWN;
+        }
+    }
+    UNKNOWN
+}
+
 #[pg_extern(sql = false)]
 fn flakeid_ltsel(fcinfo: FunctionCallInfo) -> f64 {
     estimate(fcinfo, Side::Below, false)
@@ -401,4 +441,24 @@ fn flakeid_gesel(fcinfo: FunctionCallInfo) -> f64 {
 #[pg_extern(sql = false)]
 fn flakeid_gtsel(fcinfo: FunctionCallInfo) -> f64 {
     estimate(fcinfo, Side::Above, false)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_ltjoinsel(fcinfo: FunctionCallInfo) -> f64 {
+    estimate_join(fcinfo, Side::Below, false)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_lejoinsel(fcinfo: FunctionCallInfo) -> f64 {
+    estimate_join(fcinfo, Side::Below, true)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_gejoinsel(fcinfo: FunctionCallInfo) -> f64 {
+    estimate_join(fcinfo, Side::Above, true)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_gtjoinsel(fcinfo: FunctionCallInfo) -> f64 {
+    estimate_join(fcinfo, Side::Above, false)
 }

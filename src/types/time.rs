@@ -60,21 +60,24 @@ unsafe impl BoxRet for Time {
 
 pgrx::impl_sql_translatable!(Time, "timestamptz");
 
-/// The first and last microsecond of a range; for an empty one the first is after the last.
+/// The first and last microsecond of a range; for one that holds none the first is after the last.
 pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
+    const NONE: (UnixMicros, UnixMicros) = (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
     let micros = |time: TimestampWithTimeZone| Time::from_postgres(time.into_inner()).0.0;
-    let Some((lower, upper)) = range.into_inner() else {
-        return (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
-    };
+    let Some((lower, upper)) = range.into_inner() else { return NONE };
     let from = match lower {
-        RangeBound::Infinite => i64::MIN,
-        RangeBound::Inclusive(time) => micros(time),
-        RangeBound::Exclusive(time) => micros(time).saturating_add(1),
+        RangeBound::Infinite => Some(i64::MIN),
+        RangeBound::Inclusive(time) => Some(micros(time)),
+        RangeBound::Exclusive(time) => micros(time).checked_add(1),
     };
     let to = match upper {
-        RangeBound::Infinite => i64::MAX,
-        RangeBound::Inclusive(time) => micros(time),
-        RangeBound::Exclusive(time) => micros(time).saturating_sub(1),
+        RangeBound::Infinite => Some(i64::MAX),
+        RangeBound::Inclusive(time) => Some(micros(time)),
+        RangeBound::Exclusive(time) => micros(time).checked_sub(1),
     };
-    (UnixMicros(from), UnixMicros(to))
+    match (from, to) {
+        (Some(from), Some(to)) => (UnixMicros(from), UnixMicros(to)),
+        // After infinity, or before the other one.
+        _ => NONE,
+    }
 }

@@ -4,7 +4,7 @@
 use super::datum::{Ready, cstring, null};
 use crate::error::{Failure, Kind, OrRaise};
 use flakeid_core::Error;
-use pgrx::pg_sys;
+use pgrx::{FromDatum, pg_sys};
 use std::ffi::CStr;
 
 /// A type whose values are a few bytes, which sort as the values do.
@@ -88,7 +88,15 @@ pub fn hash<V: Value>(value: V) -> i32 {
     unsafe { hash_bytes(bytes.as_ptr(), bytes.len() as std::ffi::c_int) as i32 }
 }
 
-pub fn hash_extended<V: Value>(value: V, seed: i64) -> i64 {
+/// Its arguments are a value and a seed. PostgreSQL's `hash_record_extended` leaves open whether the seed
+/// is NULL, which pgrx would ask.
+pub fn hash_extended<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    // SAFETY: two arguments, as its SQL declares; in a function that is STRICT none is NULL.
+    let (value, seed) = unsafe {
+        let arguments = (*fcinfo).args.as_slice(2);
+        (V::from_datum(arguments[0].value, false), arguments[1].value.value())
+    };
+    let Some(value) = value else { pgrx::error!("an ID to hash is NULL") };
     let bytes = value.bytes();
     let bytes = bytes.as_ref();
     let len = bytes.len() as std::ffi::c_int;
@@ -297,8 +305,8 @@ macro_rules! functions {
         }
 
         #[pg_extern(sql = false)]
-        fn $hash_extended(value: $Type, seed: i64) -> i64 {
-            $crate::types::value::hash_extended(value, seed)
+        fn $hash_extended(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> i64 {
+            $crate::types::value::hash_extended::<$Type>(fcinfo)
         }
 
         #[pg_extern(sql = false)]

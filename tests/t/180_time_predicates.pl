@@ -1,0 +1,575 @@
+# Time as a predicate, proven by plans: whatever the spelling, the index of the IDs is asked for the IDs of
+# these times and no others, and the answer is that of a column of times.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Plan;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('time_predicates');
+$node->init;
+# No other plans than those of the queries' own worth.
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+timezone = 'UTC'
+autovacuum = off
+jit = off
+max_parallel_workers_per_gather = 0
+END
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+
+# How a system is asked: by operators, which can be turned round; flake by functions, and from a time on is "not
+# before" it. A guid is asked by its operators for any drift, and by a function for one drift, in one range.
+sub typed
+{
+	my ($name, %more) = @_;
+	return {
+		name    => $name,
+		type    => $name,
+		at      => "${name}_at(t, nr % 7)",
+		min     => "${name}_min(%s)",
+		within  => 'id <@ %s',
+		between => 'id BETWEEN %s AND %s',
+		from    => 'id >= %s',
+		after   => 'id > %s',
+		before  => 'id < %s',
+		until   => 'id <= %s',
+		on      => 'id = %s',
+		turned  => {
+			within => '%s @> id', from => '%s <= id', after => '%s < id', before => '%s > id', until => '%s >= id',
+			on     => '%s = id'
+		},
+		one_range => 'id <@ %s',
+		%more
+	};
+}
+
+sub flake
+{
+	my ($name, $epoch) = @_;
+	return {
+		name      => $name,
+		type      => 'bigint',
+		function  => 'flake',
+		at        => 'flake_at(t, nr % 7)',
+		min       => "flake_min(%s, 'epoch')",
+		within    => "flake_within(id, %s$epoch)",
+		one_range => "flake_within(id, %s$epoch)",
+		between   => "flake_between(id, %s, %s$epoch)",
+		from      => "NOT flake_before(id, %s$epoch)",
+		after     => "flake_after(id, %s$epoch)",
+		before    => "flake_before(id, %s$epoch)",
+		until     => "NOT flake_after(id, %s$epoch)",
+		turned    => {}
+	};
+}
+
+my @systems = (
+	flake('flake', ''),
+	flake('flake_epoch', ", 'epoch'"),
+	typed('sno', at => 'sno_at(t, nr % 256, nr % 7)'),
+	typed('flake128'),
+	typed('guid', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_within(id, %s)'),
+	typed('guid_local', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_local_within(id, %s)'),
+	# Whether an ID is spread has to be asked of each.
+	typed('uniqueid', rechecks => qr/^flakeid_recheck\(uniqueid_sequential\((?:\w+\.)?id\)\)$/),
+);
+
+# A month of IDs, at odd times, until after tomorrow, and beside each its time.
+my $rows = 100_000;
+my $days = 32;
+my $session = session($node);
+my $today = $session->query_safe('SELECT current_date');
+$session->query_safe(<<"SQL");
+CREATE TABLE moments AS
+SELECT nr, date '$today' - 30 + (nr + random()) * interval '$days days' / $rows AS t
+FROM (SELECT setseed(0.5)) AS seed, generate_series(0, $rows - 1) AS nr;
+SQL
+for my $system (@systems)
+{
+	my $table = $system->{table} = "$system->{name}s";
+	my $function = $system->{function} || $system->{name};
+	$session->query_safe(<<"SQL");
+CREATE TABLE $table (id $system->{type}, nr integer, created_at timestamptz);
+INSERT INTO $table (id, nr) SELECT $system->{at}, nr FROM moments;
+UPDATE $table SET created_at = ${function}_timestamp(id);
+ALTER TABLE $table ADD PRIMARY KEY (id);
+SQL
+	# An index tells what all may see only of pages without old rows.
+	$session->query_safe("VACUUM (FULL) $table");
+	$session->query_safe("VACUUM (ANALYZE) $table");
+	my $counts = $session->query_safe("SELECT count(*), count(DISTINCT id), count(DISTINCT created_at) FROM $table");
+	is($counts, join('|', ($rows) x 3), "$system->{name}: a month of IDs");
+}
+
+# One row: how many IDs, and which.
+my $which = 'count(*), coalesce(sum(hashtextextended(id::text, 0)), 0)';
+
+# What is wrong with a plan of this system's table.
+sub wrong
+{
+	my ($system, $plan, $count, %how) = @_;
+	my @wrong;
+	my @scans = grep { table_of($_) =~ /^$system->{table}/ } scans_of($plan);
+	# That nothing is within NULL is known without looking, if it is known early.
+	push @wrong, 'nothing is looked at' if !@scans && $count > 0;
+	my $bounds = $how{bounds} || 'both';
+	for my $scan (@scans)
+	{
+		push @wrong, "a $scan->{'Node Type'}" unless $scan->{'Node Type'} =~ /Index/;
+		push @wrong, "bounds: " . bounds_of($scan) unless $bounds eq bounds_of($scan);
+	}
+	for my $filter (map { conjuncts($_) } filters_of($plan))
+	{
+		next if $system->{rechecks} && $filter =~ $system->{rechecks};
+		push @wrong, "filter: $filter" unless $how{filter} && $filter eq $how{filter};
+	}
+	push @wrong, 'it is sorted' if $how{sorted} && grep { $_->{'Node Type'} =~ /Sort/ } nodes_of($plan);
+	# The coarse time is 275 s, so at either end a guid's range has up to eleven more.
+	# Of many scans the mean is known, up to version 17 in whole rows.
+	my $entries = entries_of(@scans);
+	my $ranges = $how{ranges} || 1;
+	my $less = $ranges > 1 ? $ranges / 2 : 0;
+	my $more = $less + ($system->{coarse} ? 22 * $ranges : 0);
+	push @wrong, "$entries rows are looked at for $count" if $entries < $count - $less || $entries > $count + $more;
+	return @wrong;
+}
+
+# The parts of a condition that are joined by AND at its top.
+sub conjuncts
+{
+	my ($condition) = @_;
+	my ($depth, @parts) = (0, '');
+	$condition =~ s/^\((.*)\)$/$1/ if $condition =~ /^(\((?:[^()]++|(?1))*\))$/;
+	for my $token (split /( AND |[()])/, $condition)
+	{
+		if ($token eq ' AND ' && $depth == 0)
+		{
+			push @parts, '';
+			next;
+		}
+		$depth += $token eq '(' ? 1 : $token eq ')' ? -1 : 0;
+		$parts[-1] .= $token;
+	}
+	return @parts > 1 ? map { conjuncts($_) } @parts : @parts;
+}
+
+# A query's plan and answer, and that of another, in one transaction with these settings. What doesn't look at the
+# clock need not be asked twice.
+my %known;
+sub answers
+{
+	my ($query, $oracle, @settings) = @_;
+	$session->query_safe(join ' ', 'BEGIN;', map { "SET LOCAL $_;" } @settings);
+	my $plan   = plan_of($session, $query);
+	my $got    = $session->query_safe($query);
+	my $wanted = $known{$oracle} // $session->query_safe($oracle);
+	$session->query_safe('COMMIT');
+	$known{$oracle} = $wanted unless $oracle =~ /now\(\)|current_|local/;
+	return ($plan, $got, $wanted);
+}
+
+# Tests that a query gives what the other gives, in the same transaction, and how it comes to that. A query's
+# first column is the number of IDs.
+sub same_by_index
+{
+	my ($system, $claim, $query, $oracle, %how) = @_;
+	my ($plan, $got, $wanted) = answers($query, $oracle, @{ $how{set} || [] });
+	my ($count) = $wanted =~ /^(\d+)/;
+	my @wrong = wrong($system, $plan, $count, %how);
+	push @wrong, "the answer is $got, not $wanted" unless $got eq $wanted;
+	push @wrong, "there are $count" if ($count == 0) != !!$how{none};
+	push @wrong, $how{also}->($plan) if $how{also};
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join("\n", @wrong), '', "$system->{name}: $claim") || diag(join "\n", $query, summary_of($plan));
+}
+
+# Of a predicate of IDs and the one of times, the plan for the values that are given, and the plan that is made
+# once for any: as a prepared statement has it. The values are [type, text].
+sub predicate
+{
+	my ($system, $claim, $by_id, $by_time, $values, %how) = @_;
+	my @literals = map { defined $_->[1] ? "$_->[0] '$_->[1]'" : "NULL::$_->[0]" } @$values;
+	my @parameters = map { "\$$_" } 1 .. @$values;
+	my $oracle = sprintf "SELECT $which FROM $system->{table} WHERE $by_time", @literals;
+
+	# Whoever wants nearly all does best without a range of the index, if he may.
+	my @set = $how{wide} ? 'enable_seqscan = off' : ();
+	push @set, 'enable_indexonlyscan = off', 'enable_indexscan = off' if $how{wide} && $system->{coarse};
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	same_by_index(
+		$system, $claim, sprintf("SELECT $which FROM $system->{table} WHERE $by_id", @literals),
+		$oracle, %how, set => \@set);
+	return if $how{once};
+
+	$session->query_safe(sprintf "PREPARE asked (%s) AS SELECT $which FROM $system->{table} WHERE $by_id",
+		join(', ', map { $_->[0] } @$values), @parameters);
+	same_by_index(
+		$system, "$claim, prepared", 'EXECUTE asked (' . join(', ', @literals) . ')',
+		$oracle, %how, set => ['plan_cache_mode = force_generic_plan']);
+	$session->query_safe('DEALLOCATE asked');
+	return;
+}
+
+# values ----------------------------------------------------------------------------------------------------
+
+for my $system (@systems)
+{
+	my ($from, $to) = map { $session->query_safe("SELECT created_at FROM $system->{table} WHERE nr = $_") } 40_000, 40_200;
+	@{ $system->{times} }{ 'from', 'to' } = ($from, $to);
+	my @both = ([ timestamptz => $from ], [ timestamptz => $to ]);
+
+	# The last five minutes.
+	my $since = "now() - interval '5 min'";
+	for my $way ($system, $system->{turned})
+	{
+		my $turned = $way == $system ? '' : ', turned round';
+		next unless $way->{from};
+		for my $case (
+			[ 'from', '>=', $since, 'lower' ], [ 'after', '>', $since, 'lower' ],
+			[ 'from', '>=', 'current_date', 'lower' ],
+			[ 'from', '>=', "localtimestamp - interval '5 min'", 'lower' ],
+			[ 'before', '<', "current_date - 27", 'upper' ], [ 'until', '<=', "current_date - 27", 'upper' ])
+		{
+			my ($word, $operator, $time, $bounds) = @$case;
+			# The eight ranges of a guid have both ends.
+			$bounds = 'both' if $system->{coarse};
+			same_by_index(
+				$system, "$word $time$turned",
+				sprintf("SELECT $which FROM $system->{table} WHERE $way->{$word}", $time),
+				"SELECT $which FROM $system->{table} WHERE created_at $operator $time", bounds => $bounds);
+		}
+		same_by_index(
+			$system, "within the last five minutes$turned",
+			sprintf("SELECT $which FROM $system->{table} WHERE $way->{within}", "tstzrange($since, now(), '[]')"),
+			"SELECT $which FROM $system->{table} WHERE created_at BETWEEN $since AND now()");
+	}
+
+	# From one time to another. Of a guid either is eight ranges of half the index.
+	unless ($system->{coarse})
+	{
+		my $by_time = 'created_at BETWEEN %s AND %s';
+		same_by_index(
+			$system, 'between two times that the clock gives',
+			sprintf("SELECT $which FROM $system->{table} WHERE $system->{between}", $since, 'now()'),
+			"SELECT $which FROM $system->{table} WHERE created_at BETWEEN $since AND now()");
+		my @dates = map { $session->query_safe("SELECT date '$today' - $_") } 20, 19;
+		for my $case (
+			[ 'two times', \@both ],
+			[ 'two times, swapped', [ reverse @both ], none => 1 ],
+			[ 'two dates', [ map { [ date => $_ ] } @dates ] ],
+			[ 'two times without a zone', [ map { [ timestamp => "$_ 12:34:56.789" ] } @dates ] ],
+			[ 'NULL and a time', [ [ timestamptz => undef ], $both[1] ], none => 1 ],
+			[ 'the infinities', [ map { [ timestamptz => $_ ] } '-infinity', 'infinity' ], wide => 1 ])
+		{
+			my ($words, $values, %how) = @$case;
+			predicate($system, "between $words", $system->{between}, $by_time, $values, %how);
+		}
+		for my $way ($system, $system->{turned})
+		{
+			my $turned = $way == $system ? '' : ', turned round';
+			next unless $way->{from};
+			predicate(
+				$system, "from one, before another$turned", "$way->{from} AND $way->{before}",
+				'created_at >= %s AND created_at < %s', \@both);
+			predicate(
+				$system, "after one, until another$turned", "$way->{after} AND $way->{until}",
+				'created_at > %s AND created_at <= %s', \@both);
+		}
+	}
+	# Of a guid, a time that is NULL is known to be so only before the plan is made.
+	for my $way ($system, $system->{turned})
+	{
+		next unless $way->{on};
+		my $turned = $way == $system ? '' : ', turned round';
+		predicate($system, "on the microsecond$turned", $way->{on}, 'created_at = %s', [ $both[0] ]);
+		predicate(
+			$system, "on NULL$turned", $way->{on}, 'created_at = %s', [ [ timestamptz => undef ] ],
+			none => 1, once => $system->{coarse});
+	}
+
+	# Within ranges of every kind.
+	my ($before_all, $after_all) = ('2001-01-01 00:00:00+00', '2038-01-01 00:00:00+00');
+	my %ranges = (
+		some => [ "[$from,$to)", "($from,$to]", "[$from,$to]", "($from,$to)", "[$from,$from]" ],
+		none => [
+			'empty', undef, "[$from,$from)", '[infinity,infinity]', '[infinity,)', '(,-infinity]',
+			"[$before_all,$before_all]", "(,$before_all)", "[$after_all,)" ],
+		wide => [
+			"[$from,]", "($from,)", "[,$to]", "(,$to)", '(,)', '[-infinity,infinity]', '(-infinity,infinity)',
+			"[-infinity,$to)", "($from,infinity]", "[$before_all,$after_all]" ]);
+	for my $kind (sort keys %ranges)
+	{
+		for my $range (@{ $ranges{$kind} })
+		{
+			my ($times, @value) = ($range // 'NULL', [ tstzrange => $range ]);
+			my %way = ('' => $system->{within}, ', turned round' => $system->{turned}{within});
+			$way{', in one range of the index'} = $system->{one_range} if $system->{coarse};
+			for my $way (grep { $way{$_} } sort keys %way)
+			{
+				predicate($system, "within $times$way", $way{$way}, 'created_at <@ %s', \@value, $kind => 1);
+			}
+		}
+	}
+	# A range of two parameters, either of which may be NULL: without an end.
+	for my $ends ([ $from, $to ], [ $from, undef ], [ undef, $to ], [ undef, undef ])
+	{
+		my $what = join ' to ', map { $_ // 'NULL' } @$ends;
+		predicate(
+			$system, "within a range from $what", sprintf($system->{within}, 'tstzrange(%s, %s)'),
+			'created_at <@ tstzrange(%s, %s)', [ map { [ timestamptz => $_ ] } @$ends ],
+			wide => scalar grep { !defined } @$ends);
+	}
+}
+
+# joins -----------------------------------------------------------------------------------------------------
+
+# Spans of time, some without any ID, one without end.
+my $spans = 20;
+$session->query_safe(<<"SQL");
+CREATE TABLE spans AS
+SELECT nr, t1, t2, tstzrange(t1, t2) AS times
+FROM generate_series(0, $spans - 1) AS nr, timestamptz (date '$today' - 29 + nr * interval '29 h') AS t1,
+     timestamptz (date '$today' - 29 + nr * interval '30 h') AS t2;
+ANALYZE spans;
+SQL
+
+# That for each row of one side the index is asked anew.
+sub nested
+{
+	my ($plan) = @_;
+	return 'no nested loop with an index below it' unless grep {
+		$_->{'Node Type'} eq 'Nested Loop'
+		  && grep { $_->{'Actual Loops'} == $spans && ($_->{'Index Cond'} || '') =~ /\.(?:t1|times)\b/ } nodes_of($_)
+	} nodes_of($plan);
+	return;
+}
+
+for my $system (@systems)
+{
+	my $table = $system->{table};
+	my $oracle = "SELECT $which FROM spans AS s JOIN $table AS e ON e.created_at >= s.t1 AND e.created_at < s.t2";
+	my %how = (also => \&nested, ranges => $spans);
+	my %join = (
+		'from one column, before another' => sprintf("$system->{from} AND $system->{before}", 's.t1', 's.t2'),
+		'within a column'                 => sprintf($system->{within},    's.times'),
+		'within a range of two columns'   => sprintf($system->{within},    'tstzrange(s.t1, s.t2)'),
+		'within a column, in one range'   => sprintf($system->{one_range}, 's.times'));
+	$join{'within a column, turned round'} = sprintf $system->{turned}{within}, 's.times' if $system->{turned}{within};
+	delete $join{'from one column, before another'} if $system->{coarse};
+	for my $claim (sort keys %join)
+	{
+		# Of eight ranges the planner expects so much that it would rather read all.
+		my @avoid = $system->{coarse} && $claim !~ /in one range/ ? qw(seqscan indexscan indexonlyscan) : ();
+		my @set   = map { "enable_$_ = off" } @avoid;
+		my $condition = $join{$claim} =~ s/\bid\b/e.id/gr;
+		same_by_index(
+			$system, "a join $claim", "SELECT $which FROM spans AS s JOIN $table AS e ON $condition",
+			$oracle, %how, set => \@set);
+		same_by_index(
+			$system, "LATERAL, $claim",
+			"SELECT sum(n), sum(ids)"
+			  . " FROM spans AS s, LATERAL (SELECT $which FROM $table AS e WHERE $condition) AS found (n, ids)",
+			$oracle, %how, set => \@set);
+	}
+}
+
+# views -----------------------------------------------------------------------------------------------------
+
+# An ordinary user may look into the views and not into the tables.
+$session->query_safe('CREATE ROLE reader');
+for my $system (@systems)
+{
+	my ($table, $function) = ($system->{table}, $system->{function} || $system->{name});
+	my ($from, $to) = map { "timestamptz '$_'" } @{ $system->{times} }{ 'from', 'to' };
+	$session->query_safe(<<"SQL");
+CREATE VIEW ${table}_made AS SELECT id, ${function}_timestamp(id) AS made_at, created_at FROM $table;
+CREATE VIEW ${table}_guarded WITH (security_barrier) AS SELECT id, created_at FROM $table WHERE nr >= 0;
+GRANT SELECT ON ${table}_made, ${table}_guarded TO reader;
+SQL
+	my %asked = (
+		from                 => sprintf($system->{from}, "now() - interval '5 min'"),
+		within               => sprintf($system->{within}, "tstzrange($from, $to)"),
+		'within one range'   => sprintf($system->{one_range}, "tstzrange($from, $to)"));
+	$asked{between} = sprintf $system->{between}, $from, $to unless $system->{coarse};
+	my %wanted = (
+		from               => "created_at >= now() - interval '5 min'",
+		within             => "created_at >= $from AND created_at < $to",
+		'within one range' => "created_at >= $from AND created_at < $to",
+		between            => "created_at BETWEEN $from AND $to");
+	for my $words (sort keys %asked)
+	{
+		my $oracle = "SELECT $which FROM ${table}_made WHERE $wanted{$words}";
+		my %how = (bounds => $words eq 'from' && !$system->{coarse} ? 'lower' : 'both', set => ['ROLE reader']);
+		same_by_index(
+			$system, "$words, through a view", "SELECT $which FROM ${table}_made WHERE $asked{$words}", $oracle, %how);
+		same_by_index(
+			$system, "$words, through a view that is a barrier",
+			"SELECT $which FROM ${table}_guarded WHERE $asked{$words}", $oracle, %how, filter => 'nr >= 0');
+	}
+}
+
+# partitions ------------------------------------------------------------------------------------------------
+
+# A table of a partition a day; the first and the last have all before and after.
+sub partition
+{
+	my ($system, $table) = @_;
+	my $day = sub { sprintf $system->{min}, "timestamptz (date '$today' + ($_[0] - 30))" };
+	my $sql = "CREATE TABLE $table (id $system->{type} PRIMARY KEY, created_at timestamptz) PARTITION BY RANGE (id);\n";
+	for my $nr (0 .. $days - 1)
+	{
+		my ($first, $next) = ($nr ? $day->($nr) : 'MINVALUE', $nr < $days - 1 ? $day->($nr + 1) : 'MAXVALUE');
+		$sql .= sprintf "CREATE TABLE ${table}_%02d PARTITION OF $table FOR VALUES FROM ($first) TO ($next);\n", $nr;
+	}
+	$session->query_safe("$sql INSERT INTO $table SELECT id, created_at FROM $system->{table}");
+	$session->query_safe("VACUUM (ANALYZE) $table");
+	return;
+}
+
+# That these partitions are read and no others, and how many others were left out only when the query began.
+sub reads
+{
+	my ($plan, $table, $wanted, $removed) = @_;
+	my %read = map { $_ => 1 } map { (table_of($_) =~ /^${table}_(\d\d)/) } nodes_of($plan);
+	my $read   = join ' ', sort keys %read;
+	my ($late) = ((map { $_->{'Subplans Removed'} || () } nodes_of($plan)), 0);
+	return (
+		$read eq $wanted   ? () : "partitions $read are read, not $wanted",
+		$late == $removed ? () : "$late partitions are left out when the query begins, not $removed");
+}
+
+# That every join is one of two partitions, of the same day.
+sub joins
+{
+	my ($plan) = @_;
+	my @joins = grep { $_->{'Node Type'} =~ /Join|Nested Loop/ } nodes_of($plan);
+	return 'no joins' unless @joins;
+	for my $join (@joins)
+	{
+		my %day  = map { table_of($_) =~ /_((?:by_day|beside)_(\d\d))/ ? ($1 => $2) : () } nodes_of($join);
+		my %days = map { $_ => 1 } values %day;
+		return 'a join of ' . join(', ', sort keys %day) unless keys %day == 2 && keys %days == 1;
+	}
+	return;
+}
+
+for my $system (@systems)
+{
+	my ($by_day, $beside) = map { "$system->{table}_$_" } 'by_day', 'beside';
+	partition($system, $_) for $by_day, $beside;
+
+	# A day and two halves.
+	my ($from, $to) = map { $session->query_safe("SELECT timestamptz (date '$today' - $_) + interval '12 h'") } 20, 18;
+	my $oracle = "SELECT $which FROM $by_day WHERE created_at >= '$from' AND created_at < '$to'";
+	my @kinds = (
+		{
+			words => 'within', condition => $system->{one_range}, values => [ [ tstzrange => "[$from,$to)" ] ],
+			read  => '10 11 12'
+		});
+	push @kinds, {
+		words  => 'from one, before another', condition => "$system->{from} AND $system->{before}",
+		values => [ [ timestamptz => $from ], [ timestamptz => $to ] ], read => '10 11 12'
+	} unless $system->{coarse};
+	# Those of other drifts would be before or after all.
+	push @kinds, {
+		words => 'of any drift, within', condition => $system->{within}, values => $kinds[0]{values},
+		read  => '00 10 11 12 31', set => [ 'enable_indexscan = off', 'enable_indexonlyscan = off' ]
+	} if $system->{coarse};
+	for my $kind (@kinds)
+	{
+		my ($words, $read) = @{$kind}{ 'words', 'read' };
+		my @types    = map { $_->[0] } @{ $kind->{values} };
+		my @literals = map { "$_->[0] '$_->[1]'" } @{ $kind->{values} };
+		my $others   = $days - split ' ', $read;
+		my @set = ('enable_seqscan = off', @{ $kind->{set} || [] });
+
+		# Which epoch a setting says is known only when the query begins.
+		same_by_index(
+			$system, "$words, of partitions: the others are not in the plan",
+			sprintf("SELECT $which FROM $by_day WHERE $kind->{condition}", @literals),
+			$oracle, set => \@set,
+			also => sub { reads(@_, $by_day, $read, $system->{name} eq 'flake' ? $others : 0) });
+		$session->query_safe(sprintf 'PREPARE asked (%s) AS SELECT %s FROM %s WHERE %s',
+			join(', ', @types), $which, $by_day, sprintf($kind->{condition}, map { "\$$_" } 1 .. @types));
+		same_by_index(
+			$system, "$words, of partitions, prepared: the others are left out when it begins",
+			'EXECUTE asked (' . join(', ', @literals) . ')', $oracle, set => [ 'plan_cache_mode = force_generic_plan', @set ],
+			also => sub { reads(@_, $by_day, $read, $others) });
+		$session->query_safe('DEALLOCATE asked');
+
+		# One of two tables of the same partitions has the condition, and of the other none is read in vain.
+		next if $system->{name} eq 'flake';
+		my $condition = sprintf($kind->{condition}, @literals) =~ s/\bid\b/a.id/gr;
+		my $whose = $which =~ s/\bid\b/a.id/gr;
+		my $join = "SELECT $whose FROM $by_day AS a JOIN $beside AS b USING (id) WHERE $condition";
+		my ($plan, $got, $wanted) = answers($join, $oracle, 'enable_partitionwise_join = on', @set);
+		my @wrong = (map({ reads($plan, $_, $read, 0) } $by_day, $beside), joins($plan));
+		push @wrong, "the answer is $got, not $wanted" unless $got eq $wanted;
+		is(join("\n", @wrong), '', "$system->{name}: $words, a join of partitions, each with its own")
+		  || diag(join "\n", $join, summary_of($plan));
+	}
+	# The clock gives a time within two days.
+	my @noon = map { "now() - (now() - timestamptz '$_')" } $from, $to;
+	same_by_index(
+		$system, 'within times that are known when the query begins, of partitions: the others are left out then',
+		"SELECT $which FROM $by_day WHERE " . sprintf($system->{one_range}, "tstzrange($noon[0], $noon[1])"),
+		$oracle, set => ['enable_seqscan = off'], also => sub { reads(@_, $by_day, '10 11 12', $days - 3) });
+	same_by_index(
+		$system, 'newest first, of partitions',
+		"SELECT $which FROM (SELECT id FROM $by_day ORDER BY id DESC LIMIT 10) AS page",
+		"SELECT $which FROM (SELECT id FROM $by_day ORDER BY created_at DESC LIMIT 10) AS page",
+		bounds => 'none', sorted => 1);
+}
+
+# orders ----------------------------------------------------------------------------------------------------
+
+for my $system (@systems)
+{
+	my $table = $system->{table};
+	my ($from, $to) = map { "timestamptz '$_'" } @{ $system->{times} }{ 'from', 'to' };
+	my $within = sprintf $system->{one_range}, "tstzrange($from, $to)";
+	my $last = sprintf "'%s'::$system->{type}", $session->query_safe("SELECT id FROM $table WHERE nr = 40000");
+	my $in_time = "created_at >= $from AND created_at < $to";
+	my %order = (
+		'a page after the last ID' =>
+		  [ "id > $last ORDER BY id LIMIT 50", "created_at > $from ORDER BY created_at LIMIT 50", 'lower' ],
+		'a page before it' =>
+		  [ "id < $last ORDER BY id DESC LIMIT 50", "created_at < $from ORDER BY created_at DESC LIMIT 50", 'upper' ],
+		'a page after it, within a time' => [
+			"id > $last AND $within ORDER BY id LIMIT 50",
+			"created_at > $from AND $in_time ORDER BY created_at LIMIT 50", 'both' ],
+		'newest first' => [ 'true ORDER BY id DESC LIMIT 10', 'true ORDER BY created_at DESC LIMIT 10', 'none' ],
+		'newest first within a time' =>
+		  [ "$within ORDER BY id DESC LIMIT 10", "$in_time ORDER BY created_at DESC LIMIT 10", 'both' ],
+		'oldest first within a time' =>
+		  [ "$within ORDER BY id LIMIT 10", "$in_time ORDER BY created_at LIMIT 10", 'both' ]);
+	for my $words (sort keys %order)
+	{
+		my ($by_id, $by_time, $bounds) = @{ $order{$words} };
+		same_by_index(
+			$system, $words, "SELECT $which FROM (SELECT id FROM $table WHERE $by_id) AS page",
+			"SELECT $which FROM (SELECT id FROM $table WHERE $by_time) AS page", bounds => $bounds, sorted => 1);
+	}
+	for my $case ([ min => '' ], [ max => 'DESC' ])
+	{
+		my ($end, $direction) = @$case;
+		for my $where ([ 'of all', 'true', 'true', 'none' ], [ 'within a time', $within, $in_time, 'both' ])
+		{
+			same_by_index(
+				$system, "$end(id) $where->[0]",
+				"SELECT $which FROM (SELECT $end(id) AS id FROM $table WHERE $where->[1]) AS one",
+				"SELECT $which FROM (SELECT id FROM $table WHERE $where->[2] ORDER BY created_at $direction LIMIT 1) AS one",
+				bounds => $where->[3], sorted => 1);
+		}
+	}
+}
+
+$session->quit;
+$node->stop;
+done_testing();

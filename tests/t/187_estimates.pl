@@ -1,0 +1,202 @@
+# Estimates: on a table of 5 million rows the planner's number of rows for a range of times is within 2 times
+# the real one, whatever the range's length, wherever it lies, and however it is asked for.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('estimates');
+$node->init;
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+timezone = 'UTC'
+autovacuum = off
+jit = off
+fsync = off
+max_wal_size = '4GB'
+END
+$node->start;
+
+# A month of IDs, two a second, of eight bytes of meta; each also as a foreign key would have it, with few values.
+$node->safe_psql('postgres', <<'END');
+CREATE EXTENSION flakeid;
+CREATE VIEW made AS
+	SELECT nr, t, flake_at(t) AS flake, sno_at(t, nr % 8) AS sno, flake128_at(t) AS flake128, guid_at(t) AS guid,
+		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid
+	FROM (SELECT nr, date_trunc('milliseconds', timestamptz '2026-10-21' + nr * interval '535.68 ms') AS t
+		FROM generate_series(0, 5025000) AS nr) AS times;
+CREATE TABLE ids AS SELECT * FROM made WHERE nr < 5000000;
+CREATE INDEX ON ids (flake);
+CREATE INDEX ON ids (sno);
+CREATE INDEX ON ids (flake128);
+CREATE INDEX ON ids (guid);
+CREATE INDEX ON ids (guid_local);
+CREATE INDEX ON ids (uniqueid);
+CREATE INDEX ON ids (t);
+VACUUM ANALYZE ids;
+END
+
+my $session = session($node);
+
+sub estimated
+{
+	my ($query) = @_;
+	my $json = $session->query_safe("EXPLAIN (FORMAT json) $query");
+	return JSON::PP->new->decode($json)->[0]{Plan}{'Plan Rows'};
+}
+
+# How a system is asked: by one range, and by two comparisons where those make one.
+my %asked = (
+	flake      => [ 'flake_within(flake, %s)', 'flake_between(flake, %2$s, %3$s)' ],
+	sno        => [ 'sno <@ %s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
+	flake128   => [ 'flake128 <@ %s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
+	guid       => [ 'guid <@ %s', 'guid_within(guid, %s)' ],
+	guid_local => [ 'guid_local <@ %s', 'guid_local_within(guid_local, %s)' ],
+	uniqueid   => [ 'uniqueid <@ %s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
+
+# How far off, as a factor, with the real rows at least this many.
+sub off
+{
+	my ($estimate, $real) = @_;
+	return $estimate > $real ? $estimate / ($real || 1) : $real / $estimate;
+}
+
+# The worst of these ranges, each given by its ends.
+sub within_2_times
+{
+	my ($what, @ranges) = @_;
+	my %real;
+	for my $system (sort keys %asked)
+	{
+		for my $form (@{ $asked{$system} })
+		{
+			my ($worst, $told) = (0, '');
+			for (@ranges)
+			{
+				my ($from, $to) = @$_;
+				my ($from_sql, $to_sql) = map { "timestamptz '$_'" } $from, $to;
+				my $where    = sprintf $form, "tstzrange($from_sql, $to_sql, '[]')", $from_sql, $to_sql;
+				my $real     = ($real{"$from/$to"} //= $session->query_safe("SELECT count(*) FROM ids WHERE t BETWEEN $from_sql AND $to_sql"));
+				my $estimate = estimated("SELECT * FROM ids WHERE $where");
+				my $off      = off($estimate, $real);
+				($worst, $told) = ($off, "$where: $estimate for $real") if $off > $worst;
+			}
+			cmp_ok($worst, '<=', 2, sprintf "$what: $form", 'range', 't1', 't2') or diag($told);
+		}
+	}
+}
+
+my $ends = sub {
+	my ($from, $length) = @_;
+	return [ split /\|/, $session->query_safe("SELECT timestamptz '$from', timestamptz '$from' + interval '$length'") ];
+};
+my @somewhere = ('2026-10-21 07:00:01', '2026-10-29 12:34:56.789', '2026-11-03 23:59:59', '2026-11-17 03:00:00');
+for my $length ('20 s', '5 min', '1 h', '1 day', '9 days')
+{
+	within_2_times("$length of a month", map { $ends->($_, $length) } @somewhere);
+}
+
+# What lies beyond the histogram's end is in no statistics; the index knows its own end. The last bin then holds
+# more rows than its share, as for PostgreSQL's own types: here half as many again.
+$session->query_safe('INSERT INTO ids SELECT * FROM made WHERE nr >= 5000000');
+my $last = $session->query_safe('SELECT max(t) FROM ids');
+within_2_times('the last hour, written after ANALYZE',
+	[ split /\|/, $session->query_safe("SELECT timestamptz '$last' - interval '1 h', timestamptz '$last'") ]);
+for (qw(sno flake128 guid uniqueid))
+{
+	cmp_ok(estimated("SELECT * FROM ids WHERE $_ > timestamptz '2030-01-01'"), '<=', 1000, "after all IDs there are none: $_");
+}
+$session->query_safe('ANALYZE ids');
+
+# One side.
+for my $system (qw(sno flake128 guid guid_local uniqueid))
+{
+	for my $where ("$system < timestamptz '2026-10-22'", "$system >= timestamptz '2026-11-20'",
+		"timestamptz '2026-11-01' > $system", "$system > timestamptz '2026-10-21'", "$system <= timestamptz '2026-11-10'")
+	{
+		my $real = $session->query_safe('SELECT count(*) FROM ids WHERE ' . $where =~ s/\b$system\b/t/r);
+		cmp_ok(off(estimated("SELECT * FROM ids WHERE $where"), $real), '<=', 1.2, "one side: $where");
+	}
+}
+
+# A cursor within a range: of several bounds on a side the tightest counts, and the range is still one.
+my ($cursor, $real) = split /\|/, $session->query_safe(<<'END');
+SELECT min(sno), count(*) FROM ids WHERE t BETWEEN '2026-11-03 06:00' AND '2026-11-03 08:00'
+END
+my $range = "sno <@ tstzrange('2026-11-01', '2026-11-03 08:00')";
+for ("$range AND sno > '$cursor'", "sno > '$cursor' AND $range", "sno >= '$cursor' AND sno > '$cursor' AND $range",
+	"'$cursor' < sno AND $range AND sno < timestamptz '2026-12-01'")
+{
+	cmp_ok(off(estimated("SELECT * FROM ids WHERE $_"), $real), '<=', 1.2, "a cursor within a range: $_");
+}
+cmp_ok(off(estimated("SELECT * FROM ids WHERE ($range AND sno > '$cursor') OR nr = -1"), $real), '<=', 1.2, '... in a branch of an OR');
+cmp_ok(estimated("SELECT * FROM ids WHERE sno >= timestamptz '2026-11-03' AND sno < timestamptz '2026-11-01'"), '<=', 1, 'ends that leave nothing');
+cmp_ok(estimated("SELECT * FROM ids WHERE sno < NULL::sno"), '<=', 1, 'NULL');
+cmp_ok(estimated("SELECT * FROM ids WHERE sno <@ 'empty'::tstzrange"), '<=', 1, 'no time at all');
+
+# Ends that are not known yet: as PostgreSQL has it for its own types.
+$session->query_safe('SET plan_cache_mode = force_generic_plan');
+for (
+	[ 'two',   'id >= $1 AND id < $2', 2 ],
+	[ 'one',   'id >= $1', 1 ],
+	[ 'upper', 'id < $1', 1 ],
+	[ 'half',  q{id >= timestamptz '2026-11-20' AND id < $1}, 1 ])
+{
+	my ($name, $where, $parameters) = @$_;
+	my %rows;
+	for my $column (qw(sno t))
+	{
+		my $types = join ', ', ('timestamptz') x $parameters;
+		my $values = join ', ', ("'2026-11-01'") x $parameters;
+		$session->query_safe("PREPARE ${name}_$column ($types) AS SELECT * FROM ids WHERE " . $where =~ s/\bid\b/$column/gr);
+		$rows{$column} = estimated("EXECUTE ${name}_$column ($values)");
+	}
+	cmp_ok(off($rows{sno}, $rows{t}), '<=', 1.01, "a generic plan for $name end(s) takes as many rows as for a timestamptz");
+}
+$session->query_safe('RESET plan_cache_mode');
+
+# A column that points elsewhere has few values, and NULLs.
+$session->query_safe(<<'END');
+CREATE TABLE points AS
+	SELECT CASE WHEN nr % 4 > 0 THEN sno_at(timestamptz '2026-10-21' + (nr % 40) * interval '1 day') END AS parent,
+		CASE WHEN nr % 4 > 0 THEN timestamptz '2026-10-21' + (nr % 40) * interval '1 day' END AS t
+	FROM generate_series(1, 100000) AS nr;
+ANALYZE points;
+END
+for ("tstzrange('2026-10-25', '2026-10-28', '[]')", "tstzrange(NULL, '2026-11-05')", "tstzrange('2026-11-20', NULL)")
+{
+	my $real = $session->query_safe("SELECT count(*) FROM points WHERE t <@ $_");
+	cmp_ok(off(estimated("SELECT * FROM points WHERE parent <@ $_"), $real), '<=', 1.5, "few values, and NULLs: $_");
+}
+
+# Without statistics, and of an expression, it is PostgreSQL's own guess.
+$session->query_safe('CREATE TABLE unknown (id sno, t timestamptz); INSERT INTO unknown SELECT sno_next(), now() FROM generate_series(1, 10000)');
+my %bound = (id => "sno_min('2026-11-01')", t => "timestamptz '2026-11-01'");
+for my $form ('col < bound', 'col >= bound AND col < bound', 'coalesce(col, NULL) > bound')
+{
+	my %rows;
+	for my $column (keys %bound)
+	{
+		my $where = $form =~ s/\bcol\b/$column/gr =~ s/\bbound\b/$bound{$column}/gr;
+		$rows{$column} = estimated("SELECT * FROM unknown WHERE $where");
+	}
+	is($rows{id}, $rows{t}, "as many as of a timestamptz without statistics: $form");
+}
+
+# Who may not read the column does not get its statistics either; nor does the estimate fail.
+$session->query_safe(<<'END');
+CREATE VIEW visible WITH (security_barrier) AS SELECT * FROM ids WHERE nr % 2 = 0;
+CREATE ROLE stranger;
+GRANT SELECT ON visible TO stranger;
+SET ROLE stranger;
+END
+cmp_ok(estimated("SELECT * FROM visible WHERE sno >= timestamptz '2026-11-20'"), '>', 0, 'a stranger behind a security barrier gets a plan');
+
+$session->quit;
+$node->stop;
+done_testing();
