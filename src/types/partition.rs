@@ -58,10 +58,8 @@ struct Step {
 impl Step {
     /// `from + n * step` as in SQL.
     fn after(self, from: TimestampWithTimeZone, n: u32) -> TimestampWithTimeZone {
-        let Ok(step) = Interval::new(self.months, self.days, self.micros) else {
-            error!("an interval has become none");
-        };
-        let step = step.into_datum();
+        let mut step = pg_sys::Interval { time: self.micros, day: self.days, month: self.months };
+        let step = Some(pg_sys::Datum::from(&raw mut step));
         // SAFETY: PostgreSQL's own functions, each with its two arguments; of values that are not NULL
         // they make none that is.
         let ends = unsafe {

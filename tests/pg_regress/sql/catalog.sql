@@ -109,7 +109,7 @@ SELECT signature::text COLLATE "C" AS hashes_or_merges, oprcanhash, oprcanmerge
 FROM operator WHERE oprcanhash OR oprcanmerge ORDER BY hashes_or_merges;
 -- Estimators are those of the operator's kind.
 SELECT oprname, oprrest, oprjoin, count(*)
-FROM operator GROUP BY oprname, oprrest, oprjoin ORDER BY oprname COLLATE "C";
+FROM operator GROUP BY oprname, oprrest, oprjoin ORDER BY oprname COLLATE "C", oprrest::text COLLATE "C";
 
 -- operator classes ---------------------------------------------------------------------------------
 
@@ -119,10 +119,12 @@ JOIN pg_am ON pg_am.oid = opcmethod
 ORDER BY amname, opcname COLLATE "C";
 SELECT amname, opfname, amopstrategy, amopopr::regoperator, amoppurpose
 FROM pg_amop JOIN pg_opfamily AS f ON f.oid = amopfamily JOIN pg_am ON pg_am.oid = opfmethod
-WHERE amoplefttype = 'sno'::regtype ORDER BY amname, amopstrategy;
+WHERE amoplefttype = 'sno'::regtype ORDER BY amname, opfname COLLATE "C", amopstrategy;
+-- Without skip support, which is there from 18 on.
 SELECT amname, amprocnum, amproc::regprocedure
 FROM pg_amproc JOIN pg_opfamily AS f ON f.oid = amprocfamily JOIN pg_am ON pg_am.oid = opfmethod
-WHERE amproclefttype = 'sno'::regtype ORDER BY amname, amprocnum;
+WHERE amproclefttype = 'sno'::regtype AND amproc::regprocedure::text !~ 'skipsupport'
+ORDER BY amname, opfname COLLATE "C", amprocnum;
 -- The other types have the same, under their names.
 CREATE TEMP VIEW support AS
 SELECT amoplefttype AS type, format('%s %s %s', amname, amopstrategy, oprname) AS what
@@ -131,7 +133,8 @@ JOIN operator ON operator.oid = amopopr WHERE (amoplefttype, amoprighttype) = (o
 UNION ALL
 SELECT amproclefttype, format('%s %s %s', amname, amprocnum, replace(proname, format('%s_', amproclefttype::regtype), '*_'))
 FROM pg_amproc JOIN pg_opfamily AS f ON f.oid = amprocfamily JOIN pg_am ON pg_am.oid = opfmethod
-JOIN pg_proc ON pg_proc.oid = amproc JOIN member ON classid = 'pg_opfamily'::regclass AND objid = f.oid;
+JOIN pg_proc ON pg_proc.oid = amproc JOIN member ON classid = 'pg_opfamily'::regclass AND objid = f.oid
+WHERE proname !~ '_skipsupport$';
 SELECT type::regtype, count(*), count(*) FILTER (WHERE what NOT IN (SELECT what FROM support WHERE type = 'sno'::regtype)) AS otherwise
 FROM support GROUP BY type ORDER BY type::regtype::text COLLATE "C";
 
