@@ -52,12 +52,12 @@ sub estimated
 
 # How a system is asked: by one range, and by two comparisons where those make one.
 my %asked = (
-	flake      => [ 'flake_within(flake, %s)', 'flake_between(flake, %2$s, %3$s)' ],
-	sno        => [ 'sno <@ %s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
-	flake128   => [ 'flake128 <@ %s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
-	guid       => [ 'guid <@ %s', 'guid_within(guid, %s)' ],
-	guid_local => [ 'guid_local <@ %s', 'guid_local_within(guid_local, %s)' ],
-	uniqueid   => [ 'uniqueid <@ %s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
+	flake      => [ 'flake_within(flake, %1$s)', 'flake_between(flake, %2$s, %3$s)' ],
+	sno        => [ 'sno <@ %1$s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
+	flake128   => [ 'flake128 <@ %1$s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
+	guid       => [ 'guid <@ %1$s', 'guid_within(guid, %1$s)' ],
+	guid_local => [ 'guid_local <@ %1$s', 'guid_local_within(guid_local, %1$s)' ],
+	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
 
 # How far off, as a factor, with the real rows at least this many.
 sub off
