@@ -143,7 +143,8 @@ impl Id {
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         let worker = WORKER.get(reference.word());
-        let (own, its) = (fold(self.word(), WORKER, worker), fold(reference.word(), WORKER, worker));
+        let (own, its) =
+            (fold(self.word(), WORKER, worker), fold(reference.word(), WORKER, worker));
         near(own, its)
     }
 

@@ -29,7 +29,7 @@ const MIDDLE: u64 = 1 << 63;
 ///
 /// A distance of up to 2^57 is its own code. One that is cut by n bits has its top bit at 56, so that
 /// adding n times 2^56 puts it just above all those cut by n - 1. The largest, cut by 71 bits, is below
-/// 73 times 2^56 and so below [`MIDDLE`], for which there is room on either side.
+/// 73 times 2^56 and so below 2^63, for which there is room on either side.
 #[inline]
 pub const fn near(value: u128, reference: u128) -> u64 {
     let distance = value.abs_diff(reference);
