@@ -240,38 +240,6 @@ pub fn ahead<S: Served>() -> Option<Run> {
     Some(Run { generator, block: issued.block })
 }
 
-/// Exports a function as pgrx's `pg_extern` does, but that it first tries `$ahead` outside the guard in
-/// which Rust's panics become PostgreSQL's errors. That guard is a tenth of what an ID costs, and
-/// [`ahead`] needs none.
-macro_rules! exported {
-    ($wrapper:ident $finfo:ident: |$fcinfo:ident| $ahead:expr, $otherwise:expr) => {
-        #[unsafe(no_mangle)]
-        #[doc(hidden)]
-        pub extern "C" fn $finfo() -> &'static ::pgrx::pg_sys::Pg_finfo_record {
-            const V1: ::pgrx::pg_sys::Pg_finfo_record =
-                ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
-            &V1
-        }
-
-        /// # Safety
-        /// Called by PostgreSQL, as its SQL declares it.
-        #[unsafe(no_mangle)]
-        #[doc(hidden)]
-        pub unsafe extern "C-unwind" fn $wrapper(
-            $fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
-        ) -> ::pgrx::pg_sys::Datum {
-            if let Some(datum) = $ahead {
-                return datum;
-            }
-            let otherwise = || $otherwise;
-            // SAFETY: the frame above is this one, which has nothing to drop.
-            unsafe { ::pgrx::pg_sys::panic::pgrx_extern_c_guard(otherwise) }
-        }
-    };
-}
-
-pub(crate) use exported;
-
 /// This process ends.
 pub fn leave<S: Served>() {
     // SAFETY: as in `ready`; where a session is ended while it waits, nothing goes on after this.

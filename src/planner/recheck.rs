@@ -61,11 +61,15 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
 
         let mut statistics = Statistics::default();
         pg_sys::examine_variable(root, id?, (*request).varRelid, &mut statistics.0);
-        // Its values are sorted: in the middle is what most of them have.
-        let drift = statistics.histogram(|bounds| {
-            let first_byte = *bounds[bounds.len() / 2].cast_mut_ptr::<u8>();
-            Drift::of_first_byte(first_byte)
-        });
+        // Its values are sorted: in the middle is what most of them have. Who may not read the column learns
+        // nothing of them.
+        let drift = || {
+            statistics.histogram(|bounds| {
+                let first_byte = *bounds[bounds.len() / 2].cast_mut_ptr::<u8>();
+                Drift::of_first_byte(first_byte)
+            })
+        };
+        let drift = if statistics.0.acl_ok { drift() } else { None };
         Some(drift.unwrap_or(Drift::DEFAULT).share(UnixMicros(from), UnixMicros(to)))
     }
 }

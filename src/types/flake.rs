@@ -1,6 +1,7 @@
 //! flake, kept as bigint: the 64 bits of an ID are read without sign.
 
 use super::datum::{Ready, integer, row};
+use super::export;
 use super::time::{Time, ends};
 use crate::error::{Failure, OrRaise};
 use crate::generate::{self, Backend, Served};
@@ -52,7 +53,7 @@ fn pack(run: generate::Run, i: u32) -> i64 {
     Id::pack(run.block.stamp.tick::<Flake>(), run.generator, counter.into()).0 as i64
 }
 
-generate::exported!(flake_next_wrapper pg_finfo_flake_next_wrapper: |_fcinfo|
+export::quick!(flake_next: |_fcinfo|
     generate::ahead::<Flake>().map(|run| pack(run, 0).into()),
     pg_sys::Datum::from(pack(generate::take::<Flake>(1), 0))
 );

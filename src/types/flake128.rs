@@ -1,6 +1,7 @@
 //! The type flake128: sixteen bytes, passed by reference.
 
 use super::datum::{MacAddr, Ready, copy, integer, row, try_copy};
+use super::export;
 use super::time::{Time, ends};
 use super::value::{self, Value};
 use crate::error::{Failure, Kind, OrRaise};
@@ -132,7 +133,7 @@ fn pack(run: generate::Run, i: u32) -> Flake128 {
     Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
 }
 
-generate::exported!(flake128_next_wrapper pg_finfo_flake128_next_wrapper: |_fcinfo|
+export::quick!(flake128_next: |_fcinfo|
     generate::ahead::<System>().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
     copy(&pack(generate::take::<System>(1), 0).bytes()).into()
 );

@@ -1,6 +1,7 @@
 //! Values as they pass between PostgreSQL and Rust, and a file for each type's functions.
 
 mod datum;
+mod export;
 mod flake;
 mod flake128;
 mod guid;

@@ -1,6 +1,7 @@
 //! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
 
 use super::datum::{Ready, copy, integer, row, try_copy};
+use super::export;
 use super::time::{Time, ends};
 use super::value::{self, Value, read};
 use crate::error::{Kind, OrRaise};
@@ -99,7 +100,7 @@ fn pack(run: generate::Run, meta: u64, i: u32) -> Sno {
     Sno(Id::pack(run.block.stamp, meta, run.generator, sequence.into()))
 }
 
-generate::exported!(sno_next_wrapper pg_finfo_sno_next_wrapper: |fcinfo| {
+export::quick!(sno_next: |fcinfo| {
     // SAFETY: declared STRICT with one integer.
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {

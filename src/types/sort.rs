@@ -4,7 +4,7 @@
 //! A type that is passed by reference is sorted by keys of one machine word ([`flakeid_core::sort_key`]),
 //! and only where two are equal by the values they point to. That a sort has few different keys, as of a
 //! column with the same few IDs in all rows, shows after some thousand rows; it goes on without keys
-//! then, as PostgreSQL's own types do (`uuid_abbrev_abort`), and by their figures.
+//! then, as PostgreSQL's own types do (`uuid_abbrev_abort`).
 
 use super::value::Value;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -123,6 +123,10 @@ unsafe extern "C-unwind" fn abbreviate<V: SortKey>(original: Datum, sort: SortSu
     Datum::from(key)
 }
 
+/// So many different keys are worth it, whatever may come: of fewer than ten million rows they would be
+/// enough to go on.
+const ENOUGH: f64 = 5_000.0;
+
 /// Whether to go on without keys: asked ever more seldom while rows come in.
 unsafe extern "C-unwind" fn gives_up<V: SortKey>(rows: c_int, sort: SortSupport) -> bool {
     // SAFETY: as above.
@@ -133,8 +137,8 @@ unsafe extern "C-unwind" fn gives_up<V: SortKey>(rows: c_int, sort: SortSupport)
     }
     // SAFETY: the state was initialised.
     let different = unsafe { estimateHyperLogLog(different) };
-    if different > 100_000.0 {
-        // Enough of them, whatever may come. Its memory goes with the sort's.
+    if different > ENOUGH {
+        // Its memory goes with the sort's.
         keys.different = None;
         return false;
     }

@@ -75,33 +75,46 @@ pub fn to_bytea<V: Value>(value: V) -> Vec<u8> {
     value.bytes().as_ref().to_vec()
 }
 
+/// The first argument of a function of values, which is STRICT.
+#[inline(always)]
+fn first<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> V {
+    // SAFETY: a value of the type, as its SQL declares, and not NULL.
+    unsafe { V::from_datum((*(*fcinfo).args.as_ptr()).value, false).unwrap_unchecked() }
+}
+
+/// The two arguments of a comparison.
+#[inline(always)]
+pub fn two<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> (V, V) {
+    // SAFETY: as above.
+    let second = unsafe { V::from_datum((*fcinfo).args.as_slice(2)[1].value, false) };
+    // SAFETY: as above.
+    (first(fcinfo), unsafe { second.unwrap_unchecked() })
+}
+
 // PostgreSQL's own hash of bytes; it raises no error.
 unsafe extern "C-unwind" {
     fn hash_bytes(bytes: *const u8, len: std::ffi::c_int) -> u32;
     fn hash_bytes_extended(bytes: *const u8, len: std::ffi::c_int, seed: u64) -> u64;
 }
 
-pub fn hash<V: Value>(value: V) -> i32 {
-    let bytes = value.bytes();
+pub fn hash<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
+    let bytes = first::<V>(fcinfo).bytes();
     let bytes = bytes.as_ref();
     // SAFETY: reads as many bytes as are there.
     unsafe { hash_bytes(bytes.as_ptr(), bytes.len() as std::ffi::c_int) as i32 }
 }
 
-/// Its arguments are a value and a seed. PostgreSQL's `hash_record_extended` leaves open whether the seed
-/// is NULL, which pgrx would ask.
+/// Of a value and a seed. Whether the seed is NULL must not be asked: PostgreSQL's
+/// `hash_record_extended` leaves it open.
 pub fn hash_extended<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    // SAFETY: two arguments, as its SQL declares; in a function that is STRICT none is NULL.
-    let (value, seed) = unsafe {
-        let arguments = (*fcinfo).args.as_slice(2);
-        (V::from_datum(arguments[0].value, false), arguments[1].value.value())
-    };
-    let Some(value) = value else { pgrx::error!("an ID to hash is NULL") };
-    let bytes = value.bytes();
+    let bytes = first::<V>(fcinfo).bytes();
     let bytes = bytes.as_ref();
     let len = bytes.len() as std::ffi::c_int;
-    // SAFETY: as above.
-    unsafe { hash_bytes_extended(bytes.as_ptr(), len, seed as u64) as i64 }
+    // SAFETY: there are two arguments; and as above.
+    unsafe {
+        let seed = (*fcinfo).args.as_slice(2)[1].value.value() as u64;
+        hash_bytes_extended(bytes.as_ptr(), len, seed) as i64
+    }
 }
 
 /// A value passed by reference: the address of its bytes.
@@ -249,40 +262,35 @@ macro_rules! functions {
             $crate::types::value::to_bytea(value)
         }
 
-        #[pg_extern(sql = false)]
-        fn $lt(a: $Type, b: $Type) -> bool {
-            a < b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $le(a: $Type, b: $Type) -> bool {
-            a <= b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $eq(a: $Type, b: $Type) -> bool {
-            a == b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $ge(a: $Type, b: $Type) -> bool {
-            a >= b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $gt(a: $Type, b: $Type) -> bool {
-            a > b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $ne(a: $Type, b: $Type) -> bool {
-            a != b
-        }
-
-        #[pg_extern(sql = false)]
-        fn $cmp(a: $Type, b: $Type) -> i32 {
-            a.cmp(&b) as i32
-        }
+        // Of IDs that are not NULL, as all of these are STRICT: nothing that can fail.
+        $crate::types::export::bare!($lt: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a < b)
+        });
+        $crate::types::export::bare!($le: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a <= b)
+        });
+        $crate::types::export::bare!($eq: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a == b)
+        });
+        $crate::types::export::bare!($ge: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a >= b)
+        });
+        $crate::types::export::bare!($gt: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a > b)
+        });
+        $crate::types::export::bare!($ne: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a != b)
+        });
+        $crate::types::export::bare!($cmp: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            ::pgrx::pg_sys::Datum::from(a.cmp(&b) as i32)
+        });
 
         #[pg_extern(sql = false)]
         fn $sortsupport(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
@@ -299,15 +307,13 @@ macro_rules! functions {
             $crate::types::sort::distance::<$Type>(fcinfo)
         }
 
-        #[pg_extern(sql = false)]
-        fn $hash(value: $Type) -> i32 {
-            $crate::types::value::hash(value)
-        }
+        $crate::types::export::bare!($hash: |fcinfo| {
+            $crate::types::value::hash::<$Type>(fcinfo).into()
+        });
 
-        #[pg_extern(sql = false)]
-        fn $hash_extended(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> i64 {
-            $crate::types::value::hash_extended::<$Type>(fcinfo)
-        }
+        $crate::types::export::bare!($hash_extended: |fcinfo| {
+            $crate::types::value::hash_extended::<$Type>(fcinfo).into()
+        });
 
         #[pg_extern(sql = false)]
         fn $smaller(a: $Type, b: $Type) -> $Type {
