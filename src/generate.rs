@@ -235,7 +235,8 @@ pub fn ahead<S: Served>() -> Option<Run> {
         return None;
     }
     let scale = source.scale;
-    let issued = source.session.ahead::<S>(1, &mut || S::tick(scale, clock::now()))?;
+    let mut clock = || S::tick(scale, clock::now());
+    let issued = source.session.ahead::<S>(&source.cells, 1, &mut clock)?;
     let generator = *source.marks.get(issued.partition)?;
     Some(Run { generator, block: issued.block })
 }

@@ -48,7 +48,9 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let root = (*request).root;
         let condition = nodes((*request).args).next()?;
         // From PostgreSQL 17 on a range is written out as two comparisons.
-        let conditions = match is(condition, NodeTag::T_BoolExpr) {
+        let both = is(condition, NodeTag::T_BoolExpr)
+            && (*condition.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR;
+        let conditions = match both {
             true => nodes((*condition.cast::<pg_sys::BoolExpr>()).args).collect(),
             false => vec![condition],
         };

@@ -8,8 +8,15 @@ use Test::More;
 
 # The tests run in a copy of the repository, next to README.md.
 my $readme = slurp_file('README.md');
-my @blocks = $readme =~ /^```sql\n(.*?)^```$/msg;
+my (@blocks, @plans);
+# What follows a block of SQL, set in by four spaces, is the plan that its last statement prints.
+while ($readme =~ /^```sql\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg)
+{
+	push @blocks, $1;
+	push @plans, $2;
+}
 cmp_ok(scalar @blocks, '>=', 5, 'the README has SQL blocks');
+cmp_ok(scalar(grep { defined } @plans), '>=', 2, '... and plans');
 
 my $node = PostgreSQL::Test::Cluster->new('readme');
 $node->init;
@@ -23,6 +30,8 @@ for my $block (@blocks)
 	my ($stdout, $stderr) = ('', '');
 	my $code = $node->psql('postgres', $block, stdout => \$stdout, stderr => \$stderr, on_error_stop => 1);
 	is($code, 0, "block $number runs") or diag("$block\n$stderr");
+	next unless defined(my $plan = $plans[ $number - 1 ]);
+	like($stdout, qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/, '... and has the plan that is shown');
 }
 
 # What the text says of the statements' answers.

@@ -101,10 +101,10 @@ impl Session {
 
     /// Gives up what was taken ahead from these cells, so that it does not count as issued.
     pub fn drop_rest(&mut self, cells: &[&Cell]) {
-        if self.rest.count > 0 {
-            cells[self.last].counters.dropped(self.rest.count);
-            self.rest = Block::EMPTY;
+        if let Some(cell) = cells.get(self.last).filter(|_| self.rest.count > 0) {
+            cell.counters.dropped(self.rest.count);
         }
+        self.rest = Block::EMPTY;
     }
 
     /// The place of the partition where it begins a tick.
@@ -126,21 +126,18 @@ impl Session {
         if S::SEQUENCE_FIRST {
             return self.ask_in_turn::<S>(cells, rules, gate, scale, clock);
         }
-        if self.rest.count > 0 {
-            if let Some(issued) = self.ahead::<S>(want, clock) {
-                return Ok(issued);
-            }
-            self.drop_rest(cells);
-            self.run = 1;
+        if let Some(issued) = self.ahead::<S>(cells, want, clock) {
+            return Ok(issued);
         }
         self.ask::<S>(cells, want, rules, gate, scale, clock)
     }
 
-    /// Takes up to `want` IDs of the run that was taken ahead, and reads the clock for it; nothing where
-    /// there is no run or its time is over. Takes no time if there is no run, and cannot fail.
+    /// Takes up to `want` IDs of the run that was taken ahead; nothing where there is none, for which no
+    /// clock is read, or its tick is over, with which it is given up. It does not panic.
     #[inline(always)]
     pub fn ahead<S: System>(
         &mut self,
+        cells: &[&Cell],
         want: u32,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
@@ -148,8 +145,12 @@ impl Session {
             return None;
         }
         let (stamp, now) = (self.rest.stamp, clock()?);
-        let over = now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now);
-        (!over).then(|| Issued { partition: self.last, block: self.rest.take(want) })
+        if now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now) {
+            self.drop_rest(cells);
+            self.run = 1;
+            return None;
+        }
+        Some(Issued { partition: self.last, block: self.rest.take(want) })
     }
 
     /// [`Self::next`] from the cells.

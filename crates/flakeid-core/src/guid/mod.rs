@@ -25,6 +25,10 @@
 //! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, characters outside
 //! the alphabet are read as zeros, and a difference whose sequence is negative is garbage.
 
+mod local;
+
+pub use local::Local;
+
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
 use crate::bits::Field;
@@ -395,114 +399,6 @@ impl Id {
         high.copy_from_slice(&((word >> 64) as u32).to_be_bytes());
         low.copy_from_slice(&(word as u64).to_be_bytes());
         Self(bytes)
-    }
-}
-
-/// An ID without the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Local(pub u64);
-
-impl Local {
-    /// The ID of these parts but the node. They must fit their fields.
-    #[inline]
-    pub const fn pack(parts: Parts) -> Self {
-        let Parts { drift, time, sequence, .. } = parts;
-        let word = LOCAL_DRIFT.put(drift.code()) | TIME.put(time.0) | SEQUENCE.put(sequence);
-        Self(word as u64)
-    }
-
-    /// As [`Id::encode`].
-    ///
-    /// # Errors
-    /// As there.
-    pub const fn encode(
-        time: UnixMicros,
-        sequence: i64,
-        drift: Drift,
-        clock: Clock,
-    ) -> Result<Self, Error> {
-        match Parts::at(LOCAL_NAME, time, 0, sequence, drift, clock) {
-            Ok(parts) => Ok(Self::pack(parts)),
-            Err(error) => Err(error),
-        }
-    }
-
-    pub const fn parts(self) -> Parts {
-        let word = self.0 as u128;
-        Parts {
-            drift: Drift(LOCAL_DRIFT.get(word) as u8),
-            time: Tick(TIME.get(word)),
-            node: 0,
-            sequence: SEQUENCE.get(word),
-        }
-    }
-
-    /// When its tick began, by the clock that made it.
-    pub const fn time(self, clock: Clock) -> UnixMicros {
-        self.parts().time(clock)
-    }
-
-    /// The smallest ID of this drift whose time is not before `time`; the largest where there is none.
-    pub const fn min(time: UnixMicros, drift: Drift) -> Self {
-        Self::pack(Parts::min(time, drift))
-    }
-
-    /// The largest ID of this drift whose time is not after `time`; the smallest where there is none.
-    pub const fn max(time: UnixMicros, drift: Drift) -> Self {
-        Self::pack(Parts::max(time, drift))
-    }
-
-    /// The smallest and the largest ID of this drift whose time by this clock is from `from` until
-    /// `to`, both included. Where there is none the first is above the second.
-    pub const fn range(
-        from: UnixMicros,
-        to: UnixMicros,
-        drift: Drift,
-        clock: Clock,
-    ) -> (Self, Self) {
-        let (first, last) = Parts::range(from, to, drift, clock);
-        (Self::pack(first), Self::pack(last))
-    }
-
-    /// As [`Id::diff`].
-    pub const fn diff(self, other: Self) -> Self {
-        Self::pack(self.parts().minus(other.parts()))
-    }
-
-    /// The ID with a node.
-    ///
-    /// # Errors
-    /// [`Error::FieldOutOfRange`].
-    pub const fn global(self, node: i64) -> Result<Id, Error> {
-        match NODE.check(node) {
-            Ok(node) => Ok(Id::pack(Parts { node, ..self.parts() })),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The sixteen ASCII characters of its text.
-    #[inline]
-    pub const fn text(self) -> [u8; TEXT_LEN] {
-        sortable::encode::<4>(self.0 as u128)
-    }
-
-    /// The ID of a text.
-    ///
-    /// # Errors
-    /// As [`sortable::decode`] gives them.
-    pub fn from_text(text: &[u8]) -> Result<Self, Error> {
-        sortable::decode::<4>(text).map(|word| Self(word as u64))
-    }
-
-    pub fn base62(self) -> Text {
-        base62::encode(self.0 as u128, 62)
-    }
-
-    /// # Errors
-    /// As [`base62::decode`] gives them.
-    pub fn from_base62(text: &[u8]) -> Result<Self, Error> {
-        base62::decode(text, 62, Case::Sensitive, LOCAL_DRIFT.end()).map(|word| Self(word as u64))
     }
 }
 
