@@ -18,10 +18,14 @@
 //! 4. Where a cell begins ([`Cell::begin`]) nothing above the floors has been issued before, by
 //!    the argument in [`gate`](crate::gate). Each timeline's floor is what it has had: that of the
 //!    word's own is in the word, that of the other in `reached`.
-//! 5. A sealed word is never replaced, so what [`Cell::seal`] found is the last that was issued. It is
-//!    the greatest there is, and no clock reads its tick: of 64 bits less sequence and toggle, where
-//!    nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back, which is where
-//!    it is looked for.
+//! 5. Whoever issues never replaces a sealed word, so what [`Cell::seal`] found is the last that was
+//!    issued. It is the greatest there is, and no clock reads its tick: of 64 bits less sequence and
+//!    toggle, where nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back,
+//!    which is where it is looked for.
+//! 6. [`Cell::revive`] alone replaces it, by a word at or above the last of each timeline, as a cell
+//!    begins: spent. A swap that was computed before the seal succeeds after it only if it was computed
+//!    from that very word: one that the cell had begun with and never issued from. Then what it issues is
+//!    above that word, and no one else has issued above it meanwhile: the floors would be higher.
 //!
 //! That holds for whoever swaps by what [`step`] gave for the word that was read: [`Cell::issue`], and
 //! [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
@@ -116,6 +120,14 @@ impl Cell {
     /// Makes this cell one that has issued nothing and may issue what is above the floors. For a cell
     /// that nobody issues from yet: who lets others see it must do so by a Release of their own.
     pub fn begin<S: System>(&self, start: Start) {
+        let word = self.set_up::<S>(start);
+        self.counters.begin();
+        self.note_turn::<S>(word, start);
+        self.word.store(word.0, Ordering::Relaxed);
+    }
+
+    /// All that a beginning sets but for the word, which it gives.
+    fn set_up<S: System>(&self, start: Start) -> Word {
         let Start { floors, since, now, .. } = start;
         let floor = |toggle: bool| floors[usize::from(toggle)];
         let stays = now.is_none_or(|now| {
@@ -128,20 +140,46 @@ impl Cell {
         // Who is not ahead of the clock has nothing to wait for.
         let since = if Some(tick) > now { since } else { Tick(u64::MAX) };
         let word = Word::spent::<S>(tick, toggle);
-        self.word.store(word.0, Ordering::Relaxed);
         self.born.store(word.0, Ordering::Relaxed);
         self.since.store(since.0, Ordering::Relaxed);
         for (reached, floor) in self.reached.iter().zip(floors) {
             reached.store(floor.0, Ordering::Relaxed);
         }
-        self.counters.begin();
-        if S::TICK_TOCK && toggle != start.toggle {
+        word
+    }
+
+    /// Counts a beginning in the other timeline than the node's.
+    fn note_turn<S: System>(&self, word: Word, Start { toggle, since, now, .. }: Start) {
+        let stamp = word.stamp::<S>();
+        if S::TICK_TOCK && stamp.toggle::<S>() != toggle {
             self.counters.turned();
             // Where it is past this floor nobody will notice later.
-            if let Some(now) = now.filter(|&now| now > tick) {
-                self.counters.stepped_back(start.since.0.saturating_sub(now.0));
+            if let Some(now) = now.filter(|&now| now > stamp.tick::<S>()) {
+                self.counters.stepped_back(since.0.saturating_sub(now.0));
             }
         }
+    }
+
+    /// Lets a sealed cell issue again what is above the floors, and above all that it had itself. Where it
+    /// is not sealed nothing happens. One at a time: the caller holds the node's lock.
+    pub fn revive<S: System>(&self, start: Start) {
+        if self.word() != Word::SEALED {
+            return;
+        }
+        let mut floors = start.floors;
+        for (floor, last) in floors.iter_mut().zip(self.last::<S>()) {
+            *floor = (*floor).max(last);
+        }
+        let start = Start { floors, ..start };
+        let word = self.set_up::<S>(start);
+        self.note_turn::<S>(word, start);
+        // Release publishes what was set up to whoever reads this word.
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    /// Whether it has been sealed and not revived.
+    pub fn is_sealed(&self) -> bool {
+        self.word() == Word::SEALED
     }
 
     /// The last word, for those who only look.

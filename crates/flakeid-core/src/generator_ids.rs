@@ -14,6 +14,15 @@ pub struct GeneratorIds {
     len: usize,
 }
 
+/// What the setting says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owned {
+    /// These, named or by the host's number.
+    Fixed(GeneratorIds),
+    /// So many, leased from etcd.
+    Leased(usize),
+}
+
 /// Why a setting was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused<'a> {
@@ -41,9 +50,9 @@ pub enum Refused<'a> {
     UnknownSource(&'a str),
 }
 
-impl GeneratorIds {
-    /// Reads `'0-7'`, `'7'`, `'16-31,40'` or `'hostname:8'`; `host` gives the host's name where the
-    /// setting asks for it.
+impl Owned {
+    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`; `host` gives the host's name
+    /// where the setting asks for it.
     ///
     /// # Errors
     /// [`Refused`], for the first fault from the left.
@@ -52,12 +61,18 @@ impl GeneratorIds {
         host: impl FnOnce() -> H,
     ) -> Result<Self, Refused<'a>> {
         if let Some((source, count)) = setting.split_once(':') {
-            if source.trim() != "hostname" {
-                return Err(Refused::UnknownSource(source.trim()));
-            }
-            return Self::of_host(number(count)?, host().as_ref());
+            let count = || match number(count)? {
+                0 => Err(Refused::Empty),
+                count if usize::from(count) > MAX_OWNED => Err(Refused::TooMany),
+                count => Ok(count),
+            };
+            return match source.trim() {
+                "hostname" => GeneratorIds::of_host(count()?, host().as_ref()).map(Self::Fixed),
+                "etcd" => Ok(Self::Leased(count()?.into())),
+                source => Err(Refused::UnknownSource(source)),
+            };
         }
-        let mut ids = Self { ids: [0; MAX_OWNED], len: 0 };
+        let mut ids = GeneratorIds::NONE;
         for item in setting.split(',') {
             let (first, last) = match item.split_once('-') {
                 Some((first, last)) => (number(first)?, number(last)?),
@@ -70,18 +85,25 @@ impl GeneratorIds {
                 ids.insert(id)?;
             }
         }
-        Ok(ids)
+        Ok(Self::Fixed(ids))
+    }
+}
+
+impl GeneratorIds {
+    const NONE: Self = Self { ids: [0; MAX_OWNED], len: 0 };
+
+    /// These, in any order; `None` where there are none, too many, or one twice.
+    pub fn of(numbers: &[u16]) -> Option<Self> {
+        let mut ids = Self::NONE;
+        for &id in numbers {
+            ids.insert(id).ok()?;
+        }
+        (ids.len > 0).then_some(ids)
     }
 
     /// The `count` IDs of the host whose name ends in n, as Kubernetes' StatefulSets name theirs:
     /// from n times `count` on.
     fn of_host<'a>(count: u16, host: &str) -> Result<Self, Refused<'a>> {
-        if count == 0 {
-            return Err(Refused::Empty);
-        }
-        if usize::from(count) > MAX_OWNED {
-            return Err(Refused::TooMany);
-        }
         let first_label = host.split('.').next().unwrap_or(host);
         let digits = first_label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let ordinal = &first_label[digits..];
@@ -94,7 +116,7 @@ impl GeneratorIds {
             .and_then(|n| n.checked_mul(u32::from(count)))
             .filter(|first| first + u32::from(count) - 1 <= MAX_ID)
             .ok_or(Refused::HostNumberTooLarge)?;
-        let mut ids = Self { ids: [0; MAX_OWNED], len: 0 };
+        let mut ids = Self::NONE;
         for i in 0..u32::from(count) {
             ids.insert((first + i) as u16)?;
         }
@@ -141,12 +163,30 @@ pub(crate) fn number(text: &str) -> Result<u16, Refused<'_>> {
 mod tests {
     use super::*;
 
-    fn read(setting: &str) -> Result<GeneratorIds, Refused<'_>> {
-        GeneratorIds::parse(setting, || "flake-3")
+    fn read(setting: &str) -> Result<Owned, Refused<'_>> {
+        Owned::parse(setting, || "flake-3")
     }
 
     fn ids(setting: &str, host: &'static str) -> std::vec::Vec<u16> {
-        GeneratorIds::parse(setting, || host).unwrap().as_slice().to_vec()
+        match Owned::parse(setting, || host).unwrap() {
+            Owned::Fixed(ids) => ids.as_slice().to_vec(),
+            Owned::Leased(count) => panic!("{count} leased"),
+        }
+    }
+
+    #[test]
+    fn leased_ones_are_a_number() {
+        assert_eq!(read("etcd:8"), Ok(Owned::Leased(8)));
+        assert_eq!(read(" etcd : 64 "), Ok(Owned::Leased(64)));
+    }
+
+    #[test]
+    fn a_list_has_each_id_once() {
+        let of = |ids: &[u16]| GeneratorIds::of(ids).map(|ids| ids.as_slice().to_vec());
+        assert_eq!(of(&[7, 3, 5]), Some(std::vec![3, 5, 7]));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[3, 3]), None);
+        assert_eq!(of(&[0; 65]), None);
     }
 
     #[test]
@@ -187,11 +227,15 @@ mod tests {
             ("0-64", Refused::TooMany),
             ("0-65535", Refused::TooMany),
             ("hostname:65", Refused::TooMany),
+            ("etcd:0", Refused::Empty),
+            ("etcd:", Refused::Empty),
+            ("etcd:65", Refused::TooMany),
+            ("etcd:eight", Refused::NotANumber("eight")),
             ("zookeeper:8", Refused::UnknownSource("zookeeper")),
         ] {
             assert_eq!(read(setting), Err(refused), "{setting:?}");
         }
-        let on = |host: &'static str| GeneratorIds::parse("hostname:8", move || host);
+        let on = |host: &'static str| Owned::parse("hostname:8", move || host);
         assert_eq!(on("db"), Err(Refused::HostWithoutNumber));
         assert_eq!(on(""), Err(Refused::HostWithoutNumber));
         assert_eq!(on("db-8192"), Err(Refused::HostNumberTooLarge));

@@ -7,7 +7,8 @@
 //!   does so for the one format where the sequence comes before the generator ID.
 //! * [`gate`] holds the moment up to which IDs may be issued, and what of it survives: why no ID comes
 //!   twice across a restart is argued there. [`counts`] is for those who look on.
-//! * [`generator_ids`] reads the setting that says which generator IDs a node owns.
+//! * [`generator_ids`] reads the setting that says which generator IDs a node owns; [`lease`] says what
+//!   it may do with those that it has for a time only, and why two holders never make the same ID.
 //!
 //! What this crate is not: it reads no clock and no entropy (both are arguments), it allocates
 //! nothing, has no dependencies and no unsafe code.
@@ -32,6 +33,7 @@ pub mod generator;
 pub mod generator_ids;
 pub mod guid;
 pub mod in_turn;
+pub mod lease;
 pub mod session;
 pub mod sno;
 pub mod sort_key;

@@ -1,7 +1,7 @@
 #![cfg(not(loom))]
 //! The settings of a node's generator IDs and of sno's sequence, against a parser that is naive and allocates.
 
-use flakeid_core::generator_ids::GeneratorIds;
+use flakeid_core::generator_ids::Owned;
 use flakeid_core::sno::parse_slice;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -15,18 +15,29 @@ fn number(text: &str) -> Option<u64> {
     if digits && significant.len() <= 5 { number() } else { None }
 }
 
-/// The IDs, ascending; `None` for a setting that is refused.
-fn naive(setting: &str, host: &str) -> Option<Vec<u64>> {
+/// The IDs, ascending, or how many are leased.
+#[derive(Debug, PartialEq)]
+enum Naive {
+    Ids(Vec<u64>),
+    Leased(u64),
+}
+
+/// `None` for a setting that is refused.
+fn naive(setting: &str, host: &str) -> Option<Naive> {
     if let [source, count @ ..] = &setting.split(':').collect::<Vec<_>>()[..]
         && !count.is_empty()
     {
         let count = number(&count.join(":")).filter(|count| (1..=64).contains(count))?;
+        if source.trim() == "etcd" {
+            return Some(Naive::Leased(count));
+        }
         let name: Vec<char> = host.chars().take_while(|&c| c != '.').collect();
         let ends = name.iter().rev().take_while(|c| c.is_ascii_digit()).count();
         let ordinal: String = name[name.len() - ends..].iter().collect();
         let first = number(&ordinal)? * count;
         let ids = (first..first + count).collect();
-        return (source.trim() == "hostname" && first + count <= 65536).then_some(ids);
+        let fits = first + count <= 65536;
+        return (source.trim() == "hostname" && fits).then_some(Naive::Ids(ids));
     }
     let mut ids = Vec::new();
     for item in setting.split(',') {
@@ -38,7 +49,8 @@ fn naive(setting: &str, host: &str) -> Option<Vec<u64>> {
         ids.extend(first..=last);
     }
     let sorted: BTreeSet<u64> = ids.iter().copied().collect();
-    (sorted.len() == ids.len() && ids.len() <= 64).then(|| sorted.into_iter().collect())
+    let fits = sorted.len() == ids.len() && ids.len() <= 64;
+    fits.then(|| Naive::Ids(sorted.into_iter().collect()))
 }
 
 /// Pieces that settings are made of, in any order and mostly in a good one.
@@ -54,8 +66,10 @@ fn settings() -> impl Strategy<Value = String> {
     let list = prop::collection::vec(item, 1..6).prop_map(|items| items.join(","));
     let count =
         prop_oneof![number, prop::sample::select(vec!["1", "8", "64"]).prop_map(str::to_owned)];
-    let host = count.prop_map(|count| format!("hostname:{count}"));
-    let pieces = prop::sample::select(vec!["hostname", ":", "-", ",", "0", "17", "65535", " "]);
+    let host = (prop::sample::select(vec!["hostname", "etcd", " etcd "]), count)
+        .prop_map(|(source, count)| format!("{source}:{count}"));
+    let pieces =
+        prop::sample::select(vec!["hostname", "etcd", ":", "-", ",", "0", "17", "65535", " "]);
     let jumble = prop::collection::vec(pieces, 0..9).prop_map(|pieces| pieces.concat());
     prop_oneof![4 => list, 2 => host, 2 => jumble, 1 => any::<String>()]
 }
@@ -76,9 +90,11 @@ proptest! {
     fn a_setting_gives_the_ids_that_the_naive_parser_gives_or_is_refused_by_both(
         setting in settings(), host in hosts()
     ) {
-        let ids = GeneratorIds::parse(&setting, || &host).ok();
-        let ids = ids.map(|ids| ids.as_slice().iter().map(|&id| u64::from(id)).collect::<Vec<_>>());
-        prop_assert_eq!(ids, naive(&setting, &host));
+        let owned = Owned::parse(&setting, || &host).ok().map(|owned| match owned {
+            Owned::Fixed(ids) => Naive::Ids(ids.as_slice().iter().map(|&id| id.into()).collect()),
+            Owned::Leased(count) => Naive::Leased(count as u64),
+        });
+        prop_assert_eq!(owned, naive(&setting, &host));
     }
 
     #[test]
