@@ -37,6 +37,12 @@ EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 PG_REGRESS = $(dir $(shell $(PG_CONFIG) --pgxs))../../src/test/regress/pg_regress
 REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_regress/sql/*.sql)))
 
+# What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
+# protoc.
+ETCD ?= etcd
+FEATURES = pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
+comma := ,
+
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
 .PHONY: build install uninstall installcheck run test lint bench bench-against clean help check-major
@@ -44,7 +50,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
 $(BUILT): $(SOURCES)
-	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build --release --no-default-features --features pg$(PG_MAJOR)
+	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build --release --no-default-features --features $(FEATURES)
 	@mkdir -p $(STAGE)
 	@cp $(TARGET)/release/libflakeid.so $@
 
@@ -90,7 +96,7 @@ lint: ## rustfmt, clippy, rustdoc
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
-		set -x -- -p flakeid --release --no-default-features --features pg$$major; \
+		set -x -- -p flakeid --release --no-default-features --features pg$$major,etcd; \
 		$(CARGO) clippy --all-targets "$$@" -- -D warnings || exit; \
 		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
 	done

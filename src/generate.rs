@@ -7,13 +7,15 @@
 
 use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
-use crate::horizon::Pass;
+use crate::horizon::{Gates, Pass};
 use crate::identity::Identity;
-use crate::shmem::{Shared, shared};
+use crate::identity::lease::{self, Kept, Marked, State};
+use crate::shmem::{ExclusiveLock, Shared, shared};
 use crate::{clock, guc, horizon, note, systems, wait};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::{Block, Rules, System};
+use flakeid_core::generator::{Block, Rules, Stamp, System};
+use flakeid_core::generator_ids::Owned;
 use flakeid_core::session::{Issued, Session, Stall};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
@@ -45,17 +47,101 @@ pub struct Partition {
 
 /// A system's partitions on this node, by rising mark.
 pub fn partitions<S: Served>() -> Result<Vec<Partition>, Failure> {
-    let max = match S::IDENTITY {
-        Identity::GeneratorIds { max } => max,
+    let ids = match (S::IDENTITY, guc::owned()) {
         // The cell is the same under each name that the node may have in turn.
-        Identity::Node(mark) => return Ok(vec![Partition { key: 0, mark: mark()? }]),
+        (Identity::Node(mark), _) => return Ok(vec![Partition { key: 0, mark: mark()? }]),
+        (_, None) => return Err(Failure::NoGeneratorIds),
+        (_, Some(Owned::Fixed(ids))) => {
+            lease::set_cluster(None);
+            ids.as_slice().to_vec()
+        }
+        (_, Some(Owned::Leased(_))) => {
+            let shared = shared()?;
+            no_standby(S::NEXT)?;
+            let kept = lease::wait(shared, |lock| lease::held(shared, &lock).copied())?;
+            lease::set_cluster(Some(kept.cluster));
+            kept.held().iter().map(|held| held.id).collect()
+        }
     };
-    let owned = guc::generator_ids().ok_or(Failure::NoGeneratorIds)?;
-    let ids = owned.as_slice();
-    if let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max) {
+    numbered::<S>(&ids)
+}
+
+/// The partitions of these generator IDs.
+fn numbered<S: Served>(ids: &[u16]) -> Result<Vec<Partition>, Failure> {
+    if let Identity::GeneratorIds { max } = S::IDENTITY
+        && let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max)
+    {
         return Err(Failure::GeneratorTooLarge { system: S::NAME, id, max });
     }
     Ok(ids.iter().map(|&id| Partition { key: id, mark: id.into() }).collect())
+}
+
+/// The partitions with their cells, and the count of the lease's changes at that moment. A cell that was
+/// sealed when its ID was given up is revived.
+///
+/// # Errors
+/// [`Failure::NotLeased`] and others of [`partitions`].
+fn cells<S: Served>(shared: &'static Shared) -> Result<Cells, Failure> {
+    let owned = guc::owned();
+    match (S::IDENTITY, owned) {
+        (Identity::GeneratorIds { .. }, Some(Owned::Leased(_))) => lease::wait(shared, |lock| {
+            let kept = lease::held(shared, &lock)?;
+            refuse_other_epoch::<S>(kept)?;
+            let ids: Vec<u16> = kept.held().iter().map(|held| held.id).collect();
+            let cells = found::<S>(shared, &lock, numbered::<S>(&ids)?, kept.held())?;
+            lease::set_cluster(Some(kept.cluster));
+            Ok(cells)
+        }),
+        (Identity::GeneratorIds { .. }, _) => {
+            let partitions = partitions::<S>()?;
+            lease::wait(shared, |lock| match lease::state(shared, &lock) {
+                State::Off => found::<S>(shared, &lock, partitions.clone(), &[]),
+                _ => Err(Failure::StillLeased),
+            })
+        }
+        (Identity::Node(_), _) => {
+            let partitions = partitions::<S>()?;
+            found::<S>(shared, &ExclusiveLock::take(shared.lock()), partitions, &[])
+        }
+    }
+}
+
+/// What a session issues from.
+struct Cells {
+    partitions: Vec<Partition>,
+    cells: Vec<&'static Cell>,
+    generation: u32,
+}
+
+/// The cells of these partitions, brought in or revived above what their generator IDs were leased with.
+fn found<S: Served>(
+    shared: &'static Shared,
+    lock: &ExclusiveLock,
+    partitions: Vec<Partition>,
+    leased: &[Marked],
+) -> Result<Cells, Failure> {
+    let cell = |partition: &Partition| {
+        let marked = leased.iter().find(|leased| leased.id == partition.key);
+        let start = || horizon::start::<S>(shared, marked.map_or(UnixNanos(0), |held| held.mark));
+        let system = const { systems::index(S::NAME) };
+        let cell = shared.cell(lock, system, partition.key, |cell| cell.begin::<S>(start()))?;
+        if cell.is_sealed() && !shared.lease.is_stopping() {
+            cell.revive::<S>(start());
+        }
+        Ok(cell)
+    };
+    let cells = partitions.iter().map(cell).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Cells { partitions, cells, generation: shared.lease.generation() })
+}
+
+/// Generator IDs go from server to server: they must all count from one epoch, or a later holder's ticks
+/// would be an earlier one's.
+fn refuse_other_epoch<S: Served>(kept: &Kept) -> Result<(), Failure> {
+    let epoch = S::scale().epoch();
+    match S::NAME == flakeid_core::flake::NAME && epoch != kept.epoch {
+        true => Err(Failure::OtherEpoch { epoch, theirs: kept.epoch }),
+        false => Ok(()),
+    }
 }
 
 /// A run of IDs of one generator.
@@ -81,6 +167,12 @@ struct Source {
     rules: Rules,
     scale: Scale,
     shared: &'static Shared,
+    /// The gates to go by.
+    gates: &'static Gates,
+    /// Whether these are capped by a lease.
+    leased: bool,
+    /// The lease's changes when the list was made.
+    generation: u32,
 }
 
 impl<S: Served> Backend<S> {
@@ -132,12 +224,8 @@ impl Source {
         let version = guc::version();
         let shared = shared()?;
         horizon::open::<S>(shared)?;
-        let partitions = partitions::<S>()?;
-        let begin = |cell: &Cell| cell.begin::<S>(horizon::start::<S>(shared));
-        let cells = partitions
-            .iter()
-            .map(|partition| shared.cell(const { systems::index(S::NAME) }, partition.key, begin))
-            .collect::<Result<Vec<_>, _>>()?;
+        let Cells { partitions, cells, generation } = cells::<S>(shared)?;
+        let leased = is_leased::<S>();
         let number = process_number();
         Ok(Self {
             version,
@@ -150,12 +238,15 @@ impl Source {
             rules: S::rules(),
             scale: S::scale(),
             shared,
+            gates: horizon::gates(shared, leased),
+            leased,
+            generation,
         })
     }
 
     #[inline(always)]
     fn take<S: Served>(&mut self, want: u32) -> Run {
-        let mut gate = &self.shared.gates.near;
+        let mut gate = &self.gates.near;
         loop {
             let scale = self.scale;
             let mut clock = || S::tick(scale, clock::now());
@@ -167,8 +258,8 @@ impl Source {
                 }
                 Err(stall) => {
                     gate = match self.overcome::<S>(stall).or_raise() {
-                        Pass::Near => &self.shared.gates.near,
-                        Pass::Last => &self.shared.gates.last,
+                        Pass::Last => &self.gates.last,
+                        _ => &self.gates.near,
                     };
                     pg_sys::check_for_interrupts!();
                 }
@@ -193,18 +284,46 @@ impl Source {
         waited.map_err(|by| Failure::ClockBehind { system: S::NAME, by, wait: longest })
     }
 
+    /// Waits until the generator IDs' lease lets a stamp through: until it has been renewed, or, where the
+    /// clock has stepped back behind a stamp that it does reach, for the clock.
+    fn wait_for_lease<S: Served>(&self, stamp: Stamp) -> Result<(), Failure> {
+        let (tick, shared) = (stamp.tick::<S>(), self.shared);
+        let now = self.scale.tick(clock::now()).unwrap_or(Tick(0));
+        if now < tick {
+            return self.wait::<S>(tick, now);
+        }
+        shared.lease.ask();
+        lease::wait(shared, |lock| {
+            let kept = lease::held(shared, &lock)?;
+            match self.scale.nanos(tick) < kept.claim.ceiling {
+                true => Ok(()),
+                false => Err(kept.failure()),
+            }
+        })
+    }
+
     /// Does what a stall asks for; afterwards it is worth asking again, at the gate it names.
     #[cold]
-    fn overcome<S: Served>(&self, stall: Stall) -> Result<Pass, Failure> {
+    fn overcome<S: Served>(&mut self, stall: Stall) -> Result<Pass, Failure> {
         match stall {
             Stall::Wait { until, now } => self.wait::<S>(until, now)?,
-            Stall::Gated(stamp) => return horizon::extend::<S>(self.shared, self.scale, stamp),
+            Stall::Gated(stamp) => {
+                match horizon::extend::<S>(self.shared, self.scale, stamp, self.leased) {
+                    Ok(Pass::Leased) => self.wait_for_lease::<S>(stamp)?,
+                    // Others may be held, or will soon be.
+                    Err(Failure::NotLeased { .. }) => self.renew::<S>()?,
+                    passed => return passed,
+                }
+            }
             Stall::SteppedBack { from, now } => {
                 let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
                 let system = const { systems::index(S::NAME) };
                 note::stepped_back(self.shared, system, by, S::TICK_TOCK);
             }
-            Stall::Sealed => return Err(Failure::Stopping { system: S::NAME }),
+            Stall::Sealed => match self.generation == self.shared.lease.generation() {
+                true => return Err(Failure::Stopping { system: S::NAME }),
+                false => self.renew::<S>()?,
+            },
             Stall::Ended => {
                 let last = self.scale.start(self.rules.end);
                 return Err(Failure::Ended { system: S::NAME, last });
@@ -216,6 +335,18 @@ impl Source {
         }
         Ok(Pass::Near)
     }
+
+    /// Makes the list of partitions anew, as generator IDs have come or gone.
+    fn renew<S: Served>(&mut self) -> Result<(), Failure> {
+        self.session.drop_rest(&self.cells);
+        *self = Self::make::<S>(Some(&*self))?;
+        Ok(())
+    }
+}
+
+/// Whether a system's generator IDs are leased.
+fn is_leased<S: Served>() -> bool {
+    matches!(S::IDENTITY, Identity::GeneratorIds { .. }) && guc::leased().is_some()
 }
 
 /// Up to `want` IDs (at least one), all of one generator and tick; raises an error where there are
@@ -270,8 +401,9 @@ fn process_number() -> u32 {
 
 /// The generator ID where this session begins its ticks when it is not in need of room; `None` where
 /// the node's are not known.
-pub fn home() -> Option<u16> {
-    let owned = guc::generator_ids()?;
-    let ids = owned.as_slice();
-    Some(ids[Session::new(process_number(), ids.len()).home()])
+pub fn home(ids: &[u16]) -> Option<u16> {
+    if ids.is_empty() {
+        return None;
+    }
+    ids.get(Session::new(process_number(), ids.len()).home()).copied()
 }

@@ -51,6 +51,7 @@ extension_sql_file!(
 );
 extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["partition_bounds"]);
 extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
+extension_sql_file!("../sql/lease.sql", name = "lease", requires = ["horizon"]);
 
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {

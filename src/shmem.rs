@@ -16,6 +16,7 @@
 //! that ends in good order writes it a last time ([`stop`]).
 
 use crate::error::Failure;
+use crate::identity::lease;
 use crate::{clock, horizon, note, systems};
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
@@ -44,6 +45,9 @@ pub struct Shared {
     pub record: horizon::Record,
     pub notes: note::Notes,
     pub gates: horizon::Gates,
+    /// The same for systems whose generator IDs are leased.
+    pub leased: horizon::Gates,
+    pub lease: lease::Lease,
     cells: [Cells; systems::TABLE.len()],
 }
 
@@ -80,6 +84,8 @@ pub fn request_if_preloaded() {
             return;
         }
         horizon::register();
+        #[cfg(feature = "etcd")]
+        crate::identity::etcd::register();
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
@@ -145,6 +151,8 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         addr_of_mut!((*shared).record).write(horizon::Record::new());
         addr_of_mut!((*shared).notes).write(note::Notes::new());
         addr_of_mut!((*shared).gates).write(horizon::Gates::closed());
+        addr_of_mut!((*shared).leased).write(horizon::Gates::closed());
+        addr_of_mut!((*shared).lease).write(lease::Lease::new());
         for system in 0..systems::TABLE.len() {
             for place in 0..PLACES {
                 addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
@@ -228,21 +236,18 @@ impl Shared {
     }
 
     /// The cell of a generator ID in the system at this place of the table. A cell that is not there
-    /// is set up by `begin`, before anyone sees it.
+    /// is set up by `begin`, before anyone sees it. The lock is held.
     ///
     /// # Errors
     /// [`Failure::NoPlaceLeft`] when too many different IDs have been owned since the start.
     pub fn cell(
         &'static self,
+        _lock: &ExclusiveLock,
         system: usize,
         id: u16,
         begin: impl FnOnce(&Cell),
     ) -> Result<&'static Cell, Failure> {
         let cells = &self.cells[system];
-        if let Some(cell) = cells.find(id) {
-            return Ok(cell);
-        }
-        let _lock = ExclusiveLock::take(self.lock.get());
         match cells.find(id) {
             Some(cell) => Ok(cell),
             None => cells.bring_in(id, begin),

@@ -2,7 +2,9 @@
 //! memory.
 
 use crate::generate::{self, Served};
+use crate::horizon;
 use crate::identity::Identity;
+use crate::shmem::Shared;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
@@ -39,6 +41,8 @@ pub struct Entry {
     pub leave: fn(),
     /// [`Horizon::covering`] of it.
     pub covering: fn(Horizon, Scale, [Tick; 2]) -> Horizon,
+    /// [`Cell::revive`] above a mark.
+    pub revive: fn(&Cell, &Shared, UnixNanos),
 }
 
 /// Gives the last tick of each of a cell's timelines.
@@ -67,7 +71,13 @@ impl Entry {
             lane: Horizon::of::<S>,
             leave: generate::leave::<S>,
             covering: Horizon::covering::<S>,
+            revive: revive::<S>,
         }
+    }
+
+    /// Whether its IDs have generator IDs, each with a cell of its own.
+    pub fn is_numbered(&self) -> bool {
+        matches!(self.identity, Identity::GeneratorIds { .. })
     }
 
     /// Its scale by another epoch.
@@ -76,8 +86,17 @@ impl Entry {
     }
 }
 
+fn revive<S: Served>(cell: &Cell, shared: &Shared, mark: UnixNanos) {
+    cell.revive::<S>(horizon::start::<S>(shared, mark));
+}
+
 fn look<S: System>(cell: &Cell) -> Look {
     let (word, last) = (cell.word(), cell.last::<S>());
+    if cell.is_sealed() {
+        let toggle = last[1] > last[0];
+        let [tick, safe] = [last[usize::from(toggle)], last[usize::from(!toggle)]];
+        return Look { tick, toggle, sequence: 0, safe };
+    }
     let (stamp, sequence) = (word.stamp::<S>(), word.sequence::<S>());
     let toggle = stamp.toggle::<S>();
     Look { tick: stamp.tick::<S>(), toggle, sequence, safe: last[usize::from(!toggle)] }

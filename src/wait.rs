@@ -18,6 +18,9 @@ const SLEEP: Duration = Duration::from_millis(5);
 /// After this the clock is looked at again: it may have been set to where it belongs.
 const LATCH: Duration = Duration::from_millis(100);
 
+/// How often a session looks whether generator IDs have been leased: that takes a few milliseconds.
+const LOOK_AT_LEASE: Duration = Duration::from_millis(10);
+
 /// What a process waits for, as `pg_stat_activity` shows it.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
@@ -25,6 +28,8 @@ pub enum Event {
     Clock,
     /// The state file.
     HorizonWrite,
+    /// Generator IDs to be leased, or their lease to be renewed.
+    Lease,
 }
 
 /// The process waits as long as this lives.
@@ -35,7 +40,7 @@ impl Event {
     #[cfg(feature = "pg18")]
     fn number(self) -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
-        static NUMBERS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+        static NUMBERS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
         let number = NUMBERS[self as usize].load(Ordering::Relaxed);
         if number != 0 {
             return number;
@@ -43,6 +48,7 @@ impl Event {
         let name = match self {
             Self::Clock => c"FlakeidClock",
             Self::HorizonWrite => c"FlakeidHorizonWrite",
+            Self::Lease => c"FlakeidLease",
         };
         // SAFETY: a name that is known already keeps its number.
         let number = unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) };
@@ -96,7 +102,7 @@ pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duratio
             let _waiting = Event::Clock.begin();
             std::thread::sleep(left - LATE);
         } else {
-            wait_on_latch(left.min(LATCH));
+            wait_on_latch(left.min(LATCH), Event::Clock);
         }
         pg_sys::check_for_interrupts!();
     }
@@ -116,12 +122,18 @@ fn exit_without_postmaster() {
     }
 }
 
-fn wait_on_latch(left: Duration) {
+/// Waits a little for the worker that leases generator IDs. Holds nothing; can be cancelled.
+pub fn for_lease() {
+    wait_on_latch(LOOK_AT_LEASE, Event::Lease);
+    pg_sys::check_for_interrupts!();
+}
+
+fn wait_on_latch(left: Duration, event: Event) {
     let millis = left.as_millis() as _;
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
     // SAFETY: MyLatch is this process's own.
     unsafe {
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, millis, Event::Clock.number());
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, millis, event.number());
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 }

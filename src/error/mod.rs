@@ -1,10 +1,12 @@
 //! Every error this extension raises: SQLSTATE, message, detail and hint, in PostgreSQL's style.
 
+mod lease;
 mod wording;
 
 pub use wording::{moment, span, timestamp};
 
 use crate::horizon::file::{self, Trouble};
+use crate::identity::lease::State;
 use flakeid_core::Error;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -67,6 +69,15 @@ pub enum Failure {
     GeneratorTooLarge { system: &'static str, id: u16, max: u64 },
     /// A setting that is no good, so that we don't know who we are.
     Refused(Refusal),
+    /// No generator IDs are held on lease.
+    NotLeased { state: State, lease: Option<String>, lost: Duration, trouble: Option<String> },
+    /// The setting has changed from leased generator IDs to others, or back, and the server not yet.
+    StillLeased,
+    /// Nobody could be started who leases them.
+    #[cfg(feature = "etcd")]
+    NoWorker,
+    /// The servers that share a namespace count from another epoch.
+    OtherEpoch { epoch: UnixNanos, theirs: UnixNanos },
     /// The host's name, and with it the generator IDs, could not be had.
     NoGeneratorIds,
     /// The clock is behind the last ID, by more than we wait.
@@ -270,6 +281,13 @@ impl Failure {
             )
             .detail(reason)
             .hint("Mend it in the server's configuration and reload."),
+            Self::NotLeased { state, lease, lost, trouble } => {
+                lease::not_leased(state, lease, lost, trouble)
+            }
+            Self::StillLeased => lease::still_leased(),
+            #[cfg(feature = "etcd")]
+            Self::NoWorker => lease::no_worker(),
+            Self::OtherEpoch { epoch, theirs } => lease::other_epoch(epoch, theirs),
             Self::NoGeneratorIds => Words::new(
                 Code::ERRCODE_CONFIG_FILE_ERROR,
                 "could not determine this server's generator IDs",

@@ -45,6 +45,7 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
             return Ok(());
         }
         true => {
+            shared.lease.stop();
             let (horizon, since) = exact(shared, |entry| entry.seal);
             shared.gates.set(horizon);
             let (system_identifier, epochs) = (recovery::system_identifier(), record.epochs());

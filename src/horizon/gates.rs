@@ -39,6 +39,12 @@ impl Gates {
         self.last.set(horizon);
     }
 
+    /// Puts both to where another's stand, as far as it may.
+    pub fn cap(&self, others: &Self, caps: impl Fn(Horizon) -> Horizon) {
+        self.near.set(caps(others.near.horizon()));
+        self.last.set(caps(others.last.horizon()));
+    }
+
     /// [`Gate::extend`] by the lead from `from` on.
     ///
     /// # Errors

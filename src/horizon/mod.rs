@@ -64,7 +64,7 @@ mod recovery;
 use crate::clock::{boot, now};
 use crate::error::Failure;
 use crate::generate::{Served, no_standby};
-use crate::identity::Names;
+use crate::identity::{Names, lease};
 use crate::note;
 use crate::shmem::{ExclusiveLock, Shared, shared};
 use crate::systems::{self, TABLE};
@@ -80,12 +80,13 @@ use std::time::Duration;
 pub use end::stop;
 pub use gates::Gates;
 pub use record::Record;
-pub use recovery::register;
+pub use recovery::{register, system_identifier};
 
-/// Where a new cell of the system begins. The state has been [`open`]ed for it.
-pub fn start<S: Served>(shared: &Shared) -> Start {
+/// Where a new cell of the system begins, above the mark that its generator ID was leased with as well
+/// (0 for none). The state has been [`open`]ed for it.
+pub fn start<S: Served>(shared: &Shared, mark: UnixNanos) -> Start {
     let record = &shared.record;
-    let (begun, scale) = (record.begun(), S::scale());
+    let (begun, scale) = (record.begun().raised(mark), S::scale());
     let earliest = record.epoch(const { systems::index(S::NAME) }).unwrap_or(scale.epoch());
     let tick = |moment| scale.tick(moment);
     Start {
@@ -95,6 +96,12 @@ pub fn start<S: Served>(shared: &Shared) -> Start {
             .unwrap_or(flakeid_core::clock::Tick(0)),
         now: tick(now()),
     }
+}
+
+/// The earliest epoch that the system at this place of the table has made IDs by; its present one where it
+/// has made none.
+pub fn earliest(shared: &Shared, system: usize) -> UnixNanos {
+    shared.record.epoch(system).unwrap_or((TABLE[system].scale)().epoch())
 }
 
 /// What this node is called where nobody says. It is as durable as the horizon before the first ID that
@@ -168,6 +175,14 @@ pub enum Pass {
     Near,
     /// By the true gate: another process is moving both.
     Last,
+    /// None lets it through: the generator IDs' lease reaches no further, and must be renewed first; or,
+    /// where the clock has stepped back, it must come nearer.
+    Leased,
+}
+
+/// By which gates a system goes.
+pub fn gates(shared: &Shared, leased: bool) -> &Gates {
+    if leased { &shared.leased } else { &shared.gates }
 }
 
 /// Moves the gates past a stamp that one of them does not admit, by the lead from now on; or leaves
@@ -179,17 +194,42 @@ pub fn extend<S: Served>(
     shared: &'static Shared,
     scale: Scale,
     stamp: Stamp,
+    leased: bool,
 ) -> Result<Pass, Failure> {
-    let (gates, record) = (&shared.gates, &shared.record);
+    let own = gates(shared, leased);
     let passes = |gate: &Gate| gate.admits::<S>(scale, stamp) && gate.goes_by::<S>(stamp);
-    let _lock = match ExclusiveLock::try_take(shared.lock()) {
+    let lock = match ExclusiveLock::try_take(shared.lock()) {
         Some(lock) => lock,
-        None if passes(&gates.last) => return Ok(Pass::Last),
+        None if passes(&own.last) => return Ok(Pass::Last),
         None => ExclusiveLock::take(shared.lock()),
     };
-    if passes(&gates.near) {
+    if passes(&own.near) {
         return Ok(Pass::Near);
     }
+    if leased {
+        // By the clock since boot, whatever has become of the worker.
+        if let Err(failure) = lease::held(shared, &lock) {
+            lease::cap(shared, &lock);
+            return Err(failure);
+        }
+    }
+    if !passes(&shared.gates.near) {
+        extend_node::<S>(shared, scale, stamp)?;
+    }
+    if leased {
+        lease::cap(shared, &lock);
+        return Ok(if passes(&own.near) { Pass::Near } else { Pass::Leased });
+    }
+    Ok(Pass::Near)
+}
+
+/// The node's gates, with the lock held.
+fn extend_node<S: Served>(
+    shared: &'static Shared,
+    scale: Scale,
+    stamp: Stamp,
+) -> Result<(), Failure> {
+    let (gates, record) = (&shared.gates, &shared.record);
     let now = now();
     note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
     let from = now.max(scale.nanos(stamp.tick::<S>()));
@@ -208,7 +248,7 @@ pub fn extend<S: Served>(
     })?;
     record.extended.store(now.0, Ordering::Relaxed);
     note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
-    Ok(Pass::Near)
+    Ok(())
 }
 
 /// Reads the state file, with the lock held. The gate is where this life begins: nothing before it

@@ -1,11 +1,14 @@
 //! Who am I: the generator IDs of this node, from `flakeid.generator_ids` and the host's name; and its
 //! numbers in the systems where a node has one of its own.
 
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod guid_node;
+pub mod lease;
 pub mod worker;
 
 use crate::error::Failure;
-use flakeid_core::generator_ids::{GeneratorIds, MAX_ID, MAX_OWNED, Refused};
+use flakeid_core::generator_ids::{MAX_ID, MAX_OWNED, Owned, Refused};
 use once_cell::sync::OnceCell;
 
 /// By what a system tells the nodes apart.
@@ -30,8 +33,7 @@ impl Names {
     /// [`Failure::NoRandomness`].
     pub fn random() -> Result<Self, Failure> {
         let mut bytes = [0u8; 10];
-        // SAFETY: fills as many bytes as are there; PostgreSQL has set its source up.
-        if !unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+        if !random(&mut bytes) {
             return Err(Failure::NoRandomness);
         }
         let [a, b, c, d, worker @ ..] = bytes;
@@ -40,22 +42,34 @@ impl Names {
     }
 }
 
+/// Fills bytes at random; false where there is nothing to be had.
+fn random(bytes: &mut [u8]) -> bool {
+    // SAFETY: fills as many bytes as are there; PostgreSQL has set its source up.
+    unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) }
+}
+
 // PostgreSQL's own source of randomness; it raises no error.
 unsafe extern "C-unwind" {
     fn pg_strong_random(buffer: *mut std::ffi::c_void, len: usize) -> bool;
 }
 
 /// The host's name, read once a process. A failure to read it is not kept: the next reload asks again.
-fn host_name() -> Option<&'static str> {
+pub fn host_name() -> Option<&'static str> {
     static NAME: OnceCell<String> = OnceCell::new();
     NAME.get_or_try_init(|| hostname::get().map(|name| name.to_string_lossy().into_owned()))
         .ok()
         .map(String::as_str)
 }
 
-/// The generator IDs that a value of the setting stands for on this host, or why it is refused.
-pub fn resolve(setting: &str) -> Result<GeneratorIds, String> {
-    GeneratorIds::parse(setting, || host_name().unwrap_or_default()).map_err(reason)
+/// What a value of the setting stands for on this host, or why it is refused.
+pub fn resolve(setting: &str) -> Result<Owned, String> {
+    let owned = Owned::parse(setting, || host_name().unwrap_or_default()).map_err(reason)?;
+    match owned {
+        Owned::Leased(_) if cfg!(not(feature = "etcd")) => {
+            Err("This flakeid was built without etcd.".into())
+        }
+        owned => Ok(owned),
+    }
 }
 
 /// A refusal as a sentence.
@@ -78,7 +92,7 @@ pub fn reason(refused: Refused<'_>) -> String {
             host_name().unwrap_or_default()
         ),
         Refused::UnknownSource(source) => {
-            format!("\"{source}\" is not a source of generator IDs; \"hostname\" is.")
+            format!("\"{source}\" is not a source of generator IDs; \"hostname\" and \"etcd\" are.")
         }
     }
 }

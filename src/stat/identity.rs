@@ -1,8 +1,9 @@
 //! Who this server is.
 
-use crate::identity::{guid_node, worker};
+use crate::identity::{guid_node, lease, worker};
 use crate::{error, generate, guc, shmem};
 use flakeid_core::flake;
+use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
 use serde::Serialize;
 
@@ -58,15 +59,34 @@ fn colons(address: u64) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
+/// Those that this server has now, by its setting or on lease.
+fn generator_ids() -> Vec<u16> {
+    match (guc::owned(), shmem::shared()) {
+        (Some(Owned::Fixed(ids)), _) => ids.as_slice().to_vec(),
+        (Some(Owned::Leased(_)), Ok(shared)) => {
+            lease::look(shared).held().iter().map(|held| held.id).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn cluster() -> u64 {
+    match (guc::leased(), shmem::shared()) {
+        (Some(_), Ok(shared)) => lease::look(shared).cluster.into(),
+        _ => guc::cluster_id(),
+    }
+}
+
 #[pg_extern(sql = false)]
 fn flakeid_identity() -> pgrx::JsonB {
     let epoch = guc::epoch();
     let (first_sequence, last_sequence) = guc::sno_sequence();
+    let generator_ids = generator_ids();
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION"),
         setting: guc::generator_ids_setting(),
-        generator_ids: guc::generator_ids().map(|ids| ids.as_slice().to_vec()).unwrap_or_default(),
-        home: generate::home(),
+        home: generate::home(&generator_ids),
+        generator_ids,
         shared_memory: shmem::kind(),
         flake: FlakeIdentity {
             epoch: error::timestamp(epoch.micros()),
@@ -75,7 +95,7 @@ fn flakeid_identity() -> pgrx::JsonB {
         sno: SnoIdentity { first_sequence, last_sequence },
         flake128: Flake128Identity { worker: worker::known().map(colons) },
         guid: GuidIdentity { node: guid_node::known() },
-        uniqueid: UniqueIdIdentity { cluster: guc::cluster_id() },
+        uniqueid: UniqueIdIdentity { cluster: cluster() },
     };
     match serde_json::to_value(&identity) {
         Ok(value) => pgrx::JsonB(value),

@@ -1,13 +1,13 @@
 //! What an operator can ask and do: who this server is, what it has done, and that its clock is right.
 
 mod identity;
+mod lease;
 
 use crate::clock::now;
 use crate::error::OrRaise;
-use crate::identity::Identity;
 use crate::systems::{Entry, Look, TABLE};
 use crate::types::timestamptz;
-use crate::{generate, horizon, note, shmem};
+use crate::{generate, guc, horizon, note, shmem};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::sno;
 use pgrx::prelude::*;
@@ -54,11 +54,12 @@ fn pg_stat_get_flakeid() -> TableIterator<
 > {
     // Where nobody has asked for an ID yet, or can, there are no rows.
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let (gate, written, now) = (shared.gates.horizon(), shared.record.last_write(), now());
+    let (written, now) = (shared.record.last_write(), now());
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
     let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
         let (scale, rules) = ((system.scale)(), (system.rules)());
-        let numbered = matches!(system.identity, Identity::GeneratorIds { .. });
+        let numbered = system.is_numbered();
+        let gate = horizon::gates(shared, numbered && guc::leased().is_some()).horizon();
         let mut rows: Vec<_> = shared
             .cells(place)
             .map(|(id, cell)| {

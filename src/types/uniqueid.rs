@@ -5,8 +5,7 @@ use super::time::{Time, ends};
 use super::value::{self, Value};
 use crate::error::{Kind, OrRaise};
 use crate::generate::{self, Backend, Served};
-use crate::guc;
-use crate::identity::Identity;
+use crate::identity::{Identity, lease};
 use flakeid_core::Error;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::generator::Rules;
@@ -106,7 +105,7 @@ fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
         time: run.block.stamp.tick::<System>(),
         sequence: (run.block.sequence + i).into(),
         generator: run.generator,
-        cluster: guc::cluster_id(),
+        cluster: lease::cluster(),
         mode,
     }))
 }
@@ -165,7 +164,7 @@ fn uniqueid_encode(
 fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
     let place = super::place_at::<System>(number).or_raise();
     let (sequence, generator) = (place.sequence.into(), place.generator as i64);
-    let cluster = guc::cluster_id() as i64;
+    let cluster = lease::cluster() as i64;
     UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
 }
 

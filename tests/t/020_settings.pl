@@ -36,7 +36,7 @@ my %bad = (
 		[ '0-64'         => 'A server may own at most 64 generator IDs.' ],
 		[ 'hostname:0'   => 'A number is missing.' ],
 		[ 'hostname:65'  => 'A server may own at most 64 generator IDs.' ],
-		[ 'zookeeper:8'  => '"zookeeper" is not a source of generator IDs; "hostname" is.' ],
+		[ 'zookeeper:8'  => '"zookeeper" is not a source of generator IDs; "hostname" and "etcd" are.' ],
 	],
 	epoch => [
 		[ ''             => '"" is neither "unix", nor milliseconds since 1970' ],

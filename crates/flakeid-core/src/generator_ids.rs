@@ -1,6 +1,7 @@
 //! Which generator IDs a node owns, as `flakeid.generator_ids` says it.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 
 /// The largest generator ID of any system.
 pub const MAX_ID: u32 = u16::MAX as u32;
@@ -74,14 +75,7 @@ impl Owned {
         }
         let mut ids = GeneratorIds::NONE;
         for item in setting.split(',') {
-            let (first, last) = match item.split_once('-') {
-                Some((first, last)) => (number(first)?, number(last)?),
-                None => (number(item)?, number(item)?),
-            };
-            if first > last {
-                return Err(Refused::Reversed(item.trim()));
-            }
-            for id in first..=last {
+            for id in parse_range(item)? {
                 ids.insert(id)?;
             }
         }
@@ -141,10 +135,42 @@ impl GeneratorIds {
     }
 }
 
+/// As a setting says them, in ranges.
+impl fmt::Display for GeneratorIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        for run in self.as_slice().chunk_by(|&a, &b| a + 1 == b) {
+            f.write_str(comma)?;
+            match run {
+                [one] => write!(f, "{one}")?,
+                [first, .., last] => write!(f, "{first}-{last}")?,
+                [] => {}
+            }
+            comma = ",";
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for GeneratorIds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
     }
+}
+
+/// Reads `'0-1023'`, or one number.
+///
+/// # Errors
+/// [`Refused`].
+pub fn parse_range(range: &str) -> Result<RangeInclusive<u16>, Refused<'_>> {
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(range)?, number(range)?),
+    };
+    if first > last {
+        return Err(Refused::Reversed(range.trim()));
+    }
+    Ok(first..=last)
 }
 
 /// A number from 0 to [`MAX_ID`], in digits.
@@ -178,6 +204,14 @@ mod tests {
     fn leased_ones_are_a_number() {
         assert_eq!(read("etcd:8"), Ok(Owned::Leased(8)));
         assert_eq!(read(" etcd : 64 "), Ok(Owned::Leased(64)));
+    }
+
+    #[test]
+    fn they_are_written_as_they_are_read() {
+        for setting in ["0-7", "7", "16-18,40", "0,2,4-5,65535", "0-63"] {
+            let Owned::Fixed(ids) = read(setting).unwrap() else { panic!("{setting}") };
+            assert_eq!(std::format!("{ids}"), setting);
+        }
     }
 
     #[test]

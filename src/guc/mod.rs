@@ -7,10 +7,13 @@
 //! ([`refusal`]); the server, and all that reads IDs, goes on. A reload that sets it right or takes
 //! it out of the file ends that.
 
+#[cfg(feature = "etcd")]
+pub mod etcd;
+
 use crate::error::Refusal;
 use crate::identity::{self, guid_node, worker};
 use flakeid_core::flake::Epoch;
-use flakeid_core::generator_ids::GeneratorIds;
+use flakeid_core::generator_ids::Owned;
 use flakeid_core::{sno, uniqueid};
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
@@ -34,7 +37,7 @@ static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
 struct Process {
     /// Counts changes, so that the hot path sees one by one comparison. Never 0.
     version: Cell<u32>,
-    generator_ids: Cell<Option<GeneratorIds>>,
+    owned: Cell<Option<Owned>>,
     epoch: Cell<Epoch>,
     sno_sequence: Cell<(u32, u32)>,
     guid_node: Cell<Option<u32>>,
@@ -53,7 +56,7 @@ unsafe impl<T> Sync for OneThread<T> {}
 
 static PROCESS: OneThread<Process> = OneThread(Process {
     version: Cell::new(1),
-    generator_ids: Cell::new(None),
+    owned: Cell::new(None),
     epoch: Cell::new(Epoch::UNIX),
     sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
     guid_node: Cell::new(None),
@@ -69,8 +72,16 @@ pub fn version() -> u32 {
 }
 
 /// The generator IDs this node owns. `None` only where the host's name had to be read and could not.
-pub fn generator_ids() -> Option<GeneratorIds> {
-    PROCESS.0.generator_ids.get()
+pub fn owned() -> Option<Owned> {
+    PROCESS.0.owned.get()
+}
+
+/// How many are to be leased; `None` where they are the node's own.
+pub fn leased() -> Option<usize> {
+    match owned() {
+        Some(Owned::Leased(count)) => Some(count),
+        _ => None,
+    }
 }
 
 /// `flakeid.generator_ids` as it is written.
@@ -141,12 +152,12 @@ trait TextSetting {
 struct GeneratorIdsSetting;
 impl TextSetting for GeneratorIdsSetting {
     const NAME: &'static CStr = c"flakeid.generator_ids";
-    type Value = GeneratorIds;
-    fn read(value: &str) -> Result<GeneratorIds, String> {
+    type Value = Owned;
+    fn read(value: &str) -> Result<Owned, String> {
         identity::resolve(value)
     }
-    fn take(value: GeneratorIds) {
-        PROCESS.0.generator_ids.set(Some(value));
+    fn take(value: Owned) {
+        PROCESS.0.owned.set(Some(value));
     }
 }
 
@@ -236,28 +247,33 @@ pub fn define() {
     PROCESS.0.defining.set(true);
     define_text::<GeneratorIdsSetting>(
         c"Generator IDs that this server owns.",
-        c"Ranges and lists (0-7, or 16-31,40), or hostname:N for N of them from N times the number that the host's name ends in. No two servers that make IDs for one set of data may share one.",
+        c"Ranges and lists (0-7, or 16-31,40), hostname:N for N of them from N times the number that the host's name ends in, or etcd:N to lease N. No two servers that make IDs for one set of data may share one.",
         &GENERATOR_IDS,
+        GucFlags::empty(),
     );
     define_text::<EpochSetting>(
         c"Moment from which flake's milliseconds count.",
         c"unix, a date, a moment with its offset, or milliseconds since 1970. Never change it once IDs exist.",
         &EPOCH,
+        GucFlags::empty(),
     );
     define_text::<SnoSequenceSetting>(
         c"Part of sno's sequence that this server may use.",
         c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
         &SNO_SEQUENCE,
+        GucFlags::empty(),
     );
     define_text::<GuidNodeSetting>(
         c"Node of this server's guids.",
         c"A number of 32 bits, or a name, which is hashed. Empty for a random one that is kept with the server's state.",
         &GUID_NODE,
+        GucFlags::empty(),
     );
     define_text::<InterfaceSetting>(
         c"Network interface whose hardware address is the worker of this server's flake128s.",
         c"Its name, or an address itself. Empty for the first real interface; where there is none a random address is kept with the server's state.",
         &INTERFACE,
+        GucFlags::empty(),
     );
     define_number(
         c"flakeid.cluster_id",
@@ -291,6 +307,8 @@ pub fn define() {
         (0, i32::MAX),
         GucFlags::UNIT_S,
     );
+    #[cfg(feature = "etcd")]
+    etcd::define();
     PROCESS.0.defining.set(false);
     // SAFETY: a plain call with a static string.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
@@ -319,6 +337,7 @@ fn define_text<S: TextSetting>(
     short: &'static CStr,
     long: &'static CStr,
     setting: &'static GucSetting<Option<CString>>,
+    flags: GucFlags,
 ) {
     // SAFETY: both hooks are guarded against panics.
     unsafe {
@@ -328,7 +347,7 @@ fn define_text<S: TextSetting>(
             long,
             setting,
             GucContext::Sighup,
-            GucFlags::empty(),
+            flags,
             Some(check::<S>),
             Some(assign::<S>),
             None,

@@ -1,0 +1,222 @@
+//! The settings of leasing generator IDs from etcd. They are read where a worker connects; here they are
+//! checked.
+//!
+//! There is none for the password itself: PostgreSQL writes a setting that changes into its log, with its
+//! value. A file has it, as a file has the key.
+
+use super::{TextSetting, define_number, define_text, text};
+use crate::identity;
+use flakeid_core::generator_ids;
+use pgrx::{GucFlags, GucSetting};
+use std::ffi::{CStr, CString};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+type Setting = GucSetting<Option<CString>>;
+
+static ENDPOINTS: Setting = Setting::new(Some(c"http://127.0.0.1:2379"));
+static NAMESPACE: Setting = Setting::new(Some(c"flakeid/"));
+static POOL: Setting = Setting::new(Some(c"0-1023"));
+static USER: Setting = Setting::new(Some(c""));
+static PASSWORD_FILE: Setting = Setting::new(Some(c""));
+static CA_FILE: Setting = Setting::new(Some(c""));
+static CERT_FILE: Setting = Setting::new(Some(c""));
+static KEY_FILE: Setting = Setting::new(Some(c""));
+static LEASE_TTL: GucSetting<i32> = GucSetting::<i32>::new(30);
+
+/// The longest namespace.
+const LONGEST_NAMESPACE: usize = 128;
+
+/// How etcd is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Each with its scheme.
+    pub endpoints: Vec<String>,
+    pub user: String,
+    pub password_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
+    pub cert_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
+}
+
+pub fn access() -> Access {
+    let file = |setting: &'static Setting| {
+        let path = text(setting.get());
+        // A relative one counts from the data directory, where every process of the server stands.
+        (!path.is_empty()).then(|| PathBuf::from(path))
+    };
+    Access {
+        endpoints: endpoints(&text(ENDPOINTS.get())).unwrap_or_default(),
+        user: text(USER.get()),
+        password_file: file(&PASSWORD_FILE),
+        ca_file: file(&CA_FILE),
+        cert_file: file(&CERT_FILE),
+        key_file: file(&KEY_FILE),
+    }
+}
+
+/// What all keys begin with.
+pub fn namespace() -> String {
+    text(NAMESPACE.get())
+}
+
+/// The generator IDs that may be leased.
+pub fn pool() -> RangeInclusive<u16> {
+    pool_of(&text(POOL.get())).unwrap_or(0..=0)
+}
+
+pub fn lease_ttl() -> Duration {
+    Duration::from_secs(LEASE_TTL.get().max(1) as u64)
+}
+
+fn endpoints(value: &str) -> Result<Vec<String>, String> {
+    value.split(',').map(|endpoint| url(endpoint.trim())).collect()
+}
+
+/// An endpoint as a URL of scheme, host and port alone.
+fn url(endpoint: &str) -> Result<String, String> {
+    let (scheme, place) = match endpoint.split_once("://") {
+        Some((scheme @ ("http" | "https"), place)) => (scheme, place),
+        Some((scheme, _)) => return Err(format!("\"{scheme}\" is not http or https.")),
+        None => ("http", endpoint),
+    };
+    let place = place.strip_suffix('/').unwrap_or(place);
+    if place.is_empty() {
+        return Err("An endpoint is missing.".into());
+    }
+    if place.contains('@') {
+        return Err("An endpoint has no user and no password: \"flakeid.etcd_user\" and \
+                    \"flakeid.etcd_password_file\" are for them."
+            .into());
+    }
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (place, "2379"),
+    };
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
+    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    if host.is_empty() || !host.chars().all(is_host) || !is_port {
+        return Err(format!("\"{endpoint}\" is not an endpoint such as http://10.0.0.1:2379."));
+    }
+    Ok(format!("{scheme}://{host}:{port}"))
+}
+
+fn pool_of(value: &str) -> Result<RangeInclusive<u16>, String> {
+    generator_ids::parse_range(value).map_err(identity::reason)
+}
+
+struct EndpointsSetting;
+impl TextSetting for EndpointsSetting {
+    const NAME: &'static CStr = c"flakeid.etcd_endpoints";
+    type Value = Vec<String>;
+    fn read(value: &str) -> Result<Self::Value, String> {
+        endpoints(value)
+    }
+    fn take(_: Self::Value) {}
+}
+
+struct NamespaceSetting;
+impl TextSetting for NamespaceSetting {
+    const NAME: &'static CStr = c"flakeid.etcd_namespace";
+    type Value = ();
+    fn read(value: &str) -> Result<(), String> {
+        match value.len() {
+            1..=LONGEST_NAMESPACE => Ok(()),
+            _ => Err(format!("A namespace has from 1 to {LONGEST_NAMESPACE} bytes.")),
+        }
+    }
+    fn take((): ()) {}
+}
+
+struct PoolSetting;
+impl TextSetting for PoolSetting {
+    const NAME: &'static CStr = c"flakeid.etcd_pool";
+    type Value = RangeInclusive<u16>;
+    fn read(value: &str) -> Result<Self::Value, String> {
+        pool_of(value)
+    }
+    fn take(_: Self::Value) {}
+}
+
+/// A setting of any text.
+macro_rules! any_text {
+    ($($setting:ident $name:literal)*) => {$(
+        struct $setting;
+        impl TextSetting for $setting {
+            const NAME: &'static CStr = $name;
+            type Value = ();
+            fn read(_: &str) -> Result<(), String> {
+                Ok(())
+            }
+            fn take((): ()) {}
+        }
+    )*};
+}
+any_text! {
+    UserSetting c"flakeid.etcd_user"
+    PasswordFileSetting c"flakeid.etcd_password_file"
+    CaFileSetting c"flakeid.etcd_ca_file"
+    CertFileSetting c"flakeid.etcd_cert_file"
+    KeyFileSetting c"flakeid.etcd_key_file"
+}
+
+pub fn define() {
+    let (open, hidden) = (GucFlags::empty(), GucFlags::SUPERUSER_ONLY);
+    define_text::<EndpointsSetting>(
+        c"Members of the etcd that generator IDs are leased from.",
+        c"URLs, separated by commas. Only used where \"flakeid.generator_ids\" is etcd:N.",
+        &ENDPOINTS,
+        open,
+    );
+    define_text::<NamespaceSetting>(
+        c"What all keys in etcd begin with.",
+        c"All servers that make IDs for one set of data have the same.",
+        &NAMESPACE,
+        open,
+    );
+    define_text::<PoolSetting>(
+        c"Generator IDs that this server may lease.",
+        c"First and last, as in 0-1023. Keep those out of it that other servers own without a lease.",
+        &POOL,
+        open,
+    );
+    define_number(
+        c"flakeid.etcd_lease_ttl",
+        c"How long generator IDs are leased for at a time.",
+        c"The lease is renewed three times as often. A server that cannot renew it stops making IDs before it ends; a server that crashed leaves its generator IDs for others after this time.",
+        &LEASE_TTL,
+        (3, 3600),
+        GucFlags::UNIT_S,
+    );
+    define_text::<UserSetting>(
+        c"User for etcd.",
+        c"Empty for none. The password is in \"flakeid.etcd_password_file\".",
+        &USER,
+        hidden,
+    );
+    define_text::<PasswordFileSetting>(
+        c"File with the password for etcd.",
+        c"Its first line. Nobody but the server's user may read it.",
+        &PASSWORD_FILE,
+        hidden,
+    );
+    define_text::<CaFileSetting>(
+        c"File with the certificates that etcd's is checked by.",
+        c"In PEM. Needed for https.",
+        &CA_FILE,
+        open,
+    );
+    define_text::<CertFileSetting>(
+        c"File with this server's certificate for etcd.",
+        c"In PEM. Empty where etcd asks for none.",
+        &CERT_FILE,
+        open,
+    );
+    define_text::<KeyFileSetting>(
+        c"File with the key of this server's certificate for etcd.",
+        c"In PEM. Nobody but the server's user may read it.",
+        &KEY_FILE,
+        hidden,
+    );
+}

@@ -1,0 +1,294 @@
+//! Calls to etcd from a process that must not hang.
+//!
+//! * One connection for each endpoint, and we go round them ourselves: the client's own balancer sends
+//!   every call to one of two at random, so one member that accepts and never answers swallows a part of
+//!   all calls for ever.
+//! * Every call has a deadline of its own. It runs in slices, between which this process looks after its
+//!   latch, its signals and the deadline of what it holds; so neither a shutdown nor the loss of a lease
+//!   waits for etcd.
+//! * The runtime has this one thread, and signals are blocked while it runs: a host's name is resolved in
+//!   another thread, where PostgreSQL's signal handlers must not find themselves.
+//! * A call whose answer is not seen may have been done. It is made again at the next endpoint; so what is
+//!   called must be good for being done twice.
+
+use crate::clock::boot;
+use crate::guc::etcd::Access;
+use etcd_client::{Certificate, Client, ConnectOptions, Error, Identity, TlsOptions};
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// How long the runtime runs before somebody looks up.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub enum Trouble {
+    /// This process was told to end, or to do something else.
+    Interrupted,
+    /// None of the endpoints answered as it should: what the last one said.
+    Etcd(String),
+}
+
+/// How long calls may go on, and who looks up between slices.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience {
+    /// As long as this says that it may.
+    While(fn() -> bool),
+    /// Until then by the clock since boot, whatever happens.
+    Until(Duration),
+}
+
+pub struct Etcd {
+    runtime: ManuallyDrop<Runtime>,
+    access: Access,
+    members: Vec<Member>,
+    /// The one that answered last.
+    at: usize,
+    /// The longest that a call takes at one endpoint.
+    pub longest: Duration,
+    pub patience: Patience,
+}
+
+struct Member {
+    endpoint: String,
+    client: Option<Client>,
+}
+
+impl Etcd {
+    /// # Errors
+    /// Where the operating system gives no runtime.
+    pub fn new(access: Access, longest: Duration, patience: Patience) -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(1)
+            .thread_keep_alive(Duration::from_secs(1))
+            .build()?;
+        let members = members(&access);
+        Ok(Self { runtime: ManuallyDrop::new(runtime), access, members, at: 0, longest, patience })
+    }
+
+    /// Goes by these settings from now on. What has not changed keeps its connections.
+    pub fn set(&mut self, access: Access, longest: Duration) {
+        self.longest = longest;
+        if self.access != access {
+            self.members = members(&access);
+            self.access = access;
+            self.at = 0;
+        }
+    }
+
+    /// The endpoint that answered last.
+    pub fn endpoint(&self) -> &str {
+        self.members.get(self.at).map_or("", |member| &member.endpoint)
+    }
+
+    /// Calls one endpoint after the other until one answers.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn call<T>(
+        &mut self,
+        what: impl AsyncFn(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Trouble> {
+        self.call_for(self.longest, what)
+    }
+
+    /// The same where an answer takes this long at most.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn call_for<T>(
+        &mut self,
+        longest: Duration,
+        what: impl AsyncFn(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Trouble> {
+        let mut trouble = String::from("no endpoint is set");
+        for _ in 0..self.members.len() {
+            let Member { endpoint, client } = &mut self.members[self.at];
+            trouble = match options(&self.access, endpoint, longest) {
+                Err(trouble) => trouble,
+                Ok(options) => {
+                    let whole = async {
+                        if client.is_none() {
+                            *client = Some(Client::connect([&*endpoint], Some(options)).await?);
+                        }
+                        match client {
+                            Some(client) => what(client).await,
+                            None => Err(Error::Internal("no client".into())),
+                        }
+                    };
+                    match drive(&self.runtime, longest, self.patience, whole) {
+                        Ok(Ok(answer)) => return Ok(answer),
+                        Ok(Err(error)) => say(&error),
+                        Err(Stopped::Late) => "it did not answer in time".into(),
+                        Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
+                    }
+                }
+            };
+            trouble = format!("{endpoint}: {trouble}");
+            *client = None;
+            self.at = (self.at + 1) % self.members.len();
+        }
+        Err(Trouble::Etcd(trouble))
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        // Without waiting: a name that is being resolved may take for ever.
+        // SAFETY: taken once, at the end.
+        unsafe { ManuallyDrop::take(&mut self.runtime) }.shutdown_background();
+    }
+}
+
+fn members(access: &Access) -> Vec<Member> {
+    let member = |endpoint: &String| Member { endpoint: endpoint.clone(), client: None };
+    access.endpoints.iter().map(member).collect()
+}
+
+/// All signals are blocked while this lives, in this thread and in those that it starts.
+struct SignalsBlocked(libc::sigset_t);
+
+impl SignalsBlocked {
+    fn all() -> Self {
+        // SAFETY: both sets are plain data which the calls fill in.
+        unsafe {
+            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the set that was in force before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}
+
+enum Stopped {
+    Late,
+    Interrupted,
+}
+
+/// Runs a future to its end, or until it takes too long.
+fn drive<T>(
+    runtime: &Runtime,
+    longest: Duration,
+    patience: Patience,
+    future: impl Future<Output = T>,
+) -> Result<T, Stopped> {
+    let mut end = boot() + longest;
+    if let Patience::Until(latest) = patience {
+        end = end.min(latest);
+    }
+    let mut future = std::pin::pin!(future);
+    loop {
+        let slice = end.saturating_sub(boot()).min(SLICE);
+        let done = {
+            let _blocked = SignalsBlocked::all();
+            runtime.block_on(async { tokio::time::timeout(slice, future.as_mut()).await })
+        };
+        if let Ok(done) = done {
+            return Ok(done);
+        }
+        if let Patience::While(may_go_on) = patience
+            && !may_go_on()
+        {
+            return Err(Stopped::Interrupted);
+        }
+        if boot() >= end {
+            return Err(Stopped::Late);
+        }
+    }
+}
+
+/// What an endpoint is connected with. Files are read each time: they may have been changed.
+fn options(access: &Access, endpoint: &str, longest: Duration) -> Result<ConnectOptions, String> {
+    let mut options = ConnectOptions::new()
+        .with_connect_timeout(longest)
+        .with_keep_alive_while_idle(false)
+        .with_require_leader(true);
+    if !access.user.is_empty() {
+        let file = access.password_file.as_deref();
+        let file = file.ok_or("\"flakeid.etcd_password_file\" is not set")?;
+        let password = String::from_utf8(private(file)?)
+            .map_err(|_| format!("\"{}\" is not UTF-8", file.display()))?;
+        let password = password.lines().next().unwrap_or_default();
+        options = options.with_user(&*access.user, password).with_auto_token_refresh(true);
+    }
+    if endpoint.starts_with("https://") {
+        let ca = access.ca_file.as_deref();
+        let ca = ca.ok_or("https needs \"flakeid.etcd_ca_file\"")?;
+        let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(ca)?));
+        match (&access.cert_file, &access.key_file) {
+            (Some(certificate), Some(key)) => {
+                tls = tls.identity(Identity::from_pem(read(certificate)?, private(key)?));
+            }
+            (None, None) => {}
+            _ => {
+                return Err(
+                    "\"flakeid.etcd_cert_file\" and \"flakeid.etcd_key_file\" must both be set"
+                        .into(),
+                );
+            }
+        }
+        options = options.with_tls(tls);
+    }
+    Ok(options)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        format!("could not read \"{}\": {reason}", path.display())
+    })
+}
+
+/// A file with a secret: as PostgreSQL has it for keys, nobody but its owner may read it; or root owns it
+/// and a group that the server is in may.
+fn private(path: &Path) -> Result<Vec<u8>, String> {
+    let content = read(path)?;
+    let meta = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    let open_to_others = if meta.uid() == 0 { 0o027 } else { 0o077 };
+    match meta.mode() & open_to_others {
+        0 => Ok(content),
+        _ => Err(format!(
+            "\"{}\" can be read by others: its mode must be 0600, or 0640 if root \
+                          owns it",
+            path.display()
+        )),
+    }
+}
+
+/// What went wrong, without the layers that it went through. It holds no secret: neither etcd nor the
+/// client repeats a password.
+fn say(error: &Error) -> String {
+    match error {
+        Error::GRpcStatus(status) => {
+            let said = status.message().trim_start_matches("etcdserver: ");
+            match std::error::Error::source(status) {
+                Some(source) => format!("{said} ({})", innermost(source)),
+                None => said.into(),
+            }
+        }
+        Error::TransportError(error) => innermost(error),
+        other => other.to_string(),
+    }
+}
+
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}

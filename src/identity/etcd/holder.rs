@@ -1,0 +1,447 @@
+//! What the worker does, one turn after the other. What it holds is in shared memory ([`Kept`]); here is only
+//! what it has in hand.
+
+use super::client::{Etcd, Patience, Trouble};
+use super::registry::{Document, Holding, Listing, MOST, Registry, Renewal, written};
+use super::{ENDED, anywhere, may_go_on, may_wait, new_lease, renewed, whoami};
+use crate::clock::{boot, now};
+use crate::generate::Served;
+use crate::guc;
+use crate::guc::etcd as settings;
+use crate::identity::lease::{Kept, Marked, State, hold};
+use crate::note;
+use crate::shmem::Shared;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::flake::Flake;
+use flakeid_core::lease::{Claim, Sent, Term, choose};
+use flakeid_core::uniqueid;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long after trouble it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a claim is tried that others are faster at, or a renewal whose answers do not agree, before
+/// others have their turn.
+const TRIES: usize = 5;
+
+/// Nothing more can be done in this turn.
+enum Halt {
+    /// For this reason, which people should know.
+    Because(String),
+    Interrupted,
+}
+
+impl From<Trouble> for Halt {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Interrupted => Self::Interrupted,
+            Trouble::Etcd(said) => Self::Because(said),
+        }
+    }
+}
+
+pub struct Holder {
+    shared: &'static Shared,
+    etcd: Etcd,
+    registry: Registry,
+    /// What leases are asked for, where what is granted may be longer.
+    ttl: Duration,
+    /// Where to begin in the pool.
+    start: u16,
+    /// No call before this, by the clock since boot.
+    not_before: Duration,
+    /// The next try to lease what is missing of what is wanted.
+    more_at: Duration,
+    /// A session wants a renewal now.
+    asked: bool,
+    /// Leases that may still be there and are not wanted.
+    leftover: Vec<i64>,
+    /// The last trouble that the log was told, and whether it was told that the pool is empty.
+    told: String,
+    told_waiting: bool,
+}
+
+impl Holder {
+    /// # Errors
+    /// As [`Etcd::new`].
+    pub fn new(shared: &'static Shared) -> std::io::Result<Self> {
+        let ttl = settings::lease_ttl();
+        let etcd = Etcd::new(settings::access(), longest(ttl), Patience::While(may_go_on))?;
+        Ok(Self {
+            shared,
+            etcd,
+            registry: Registry { namespace: settings::namespace() },
+            ttl,
+            start: 0,
+            not_before: Duration::ZERO,
+            more_at: Duration::ZERO,
+            asked: false,
+            leftover: Vec::new(),
+            told: String::new(),
+            told_waiting: false,
+        })
+    }
+
+    /// The settings may have changed. Those of the lease itself are looked at with the next turn.
+    pub fn reloaded(&mut self) {
+        self.etcd.set(settings::access(), longest(settings::lease_ttl()));
+        self.not_before = Duration::ZERO;
+        self.more_at = Duration::ZERO;
+    }
+
+    /// Does what is due. Gives how long nothing is.
+    pub fn turn(&mut self, wanted: usize) -> Duration {
+        self.asked |= self.shared.lease.was_asked();
+        if hold::begin(self.shared, wanted).is_none() {
+            return Duration::from_millis(10);
+        }
+        let now = boot();
+        if now < self.not_before {
+            return self.not_before - now;
+        }
+        match self.act(wanted) {
+            Ok(pause) => {
+                self.told.clear();
+                pause
+            }
+            Err(Halt::Interrupted) => Duration::ZERO,
+            Err(Halt::Because(reason)) => {
+                hold::trouble(self.shared, &reason);
+                if self.told != reason {
+                    note::lease::cannot(&reason);
+                    self.told = reason;
+                }
+                self.not_before = boot() + AGAIN;
+                AGAIN
+            }
+        }
+    }
+
+    fn act(&mut self, wanted: usize) -> Result<Duration, Halt> {
+        if let Some(refusal) = guc::refusal() {
+            return Err(Halt::Because(format!(
+                "\"{}\" is invalid: {}",
+                refusal.setting, refusal.reason
+            )));
+        }
+        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        if kept.state == State::Held {
+            self.keep(&kept, wanted)?;
+        }
+        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        let missing = wanted.saturating_sub(kept.held().len());
+        if missing > 0 && (kept.state != State::Held || boot() >= self.more_at) {
+            self.claim(&kept, missing)?;
+        }
+        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        Ok(match kept.state {
+            State::Held => (kept.sent + Term(kept.ttl).renewal()).saturating_sub(boot()),
+            _ => Duration::ZERO,
+        })
+    }
+
+    /// Gives back what is not wanted any more, and renews what is held when that is due.
+    fn keep(&mut self, kept: &Kept, wanted: usize) -> Result<(), Halt> {
+        let pool = settings::pool();
+        let changed = kept.namespace.get() != settings::namespace()
+            || self.ttl != settings::lease_ttl()
+            || kept.epoch != Flake::scale().epoch();
+        if changed {
+            self.give_back(None, boot() + kept.ttl);
+            return Ok(());
+        }
+        let (inside, outside): (Vec<u16>, Vec<u16>) =
+            kept.held().iter().map(|held| held.id).partition(|id| pool.contains(id));
+        let surplus: Vec<u16> = inside.into_iter().skip(wanted).chain(outside).collect();
+        if !surplus.is_empty() {
+            self.give_back(Some(&surplus), boot() + kept.ttl);
+            return Ok(());
+        }
+        if self.asked || boot() >= kept.sent + Term(kept.ttl).renewal() {
+            self.asked = false;
+            self.renew(kept)?;
+        }
+        Ok(())
+    }
+
+    fn document(&self, kept: UnixNanos, lease: i64) -> Document {
+        Document { since: written(kept), lease: format!("{lease:x}"), ..whoami() }
+    }
+
+    fn renew(&mut self, kept: &Kept) -> Result<(), Halt> {
+        let document = self.document(kept.since, kept.lease);
+        let (mut held, mut claim) = (kept.held().to_vec(), kept.claim);
+        for _ in 0..TRIES {
+            let (cluster, lease, registry) = (kept.cluster, kept.lease, &self.registry);
+            let holding = Holding { cluster, lease, held: &held, document: &document };
+            let renewal =
+                self.etcd.call(async |client| registry.renew(client, &holding, claim).await)?;
+            match renewal {
+                Renewal::Done(sent, next) => {
+                    claim = next;
+                    let ok = hold::renew(self.shared, lease, claim, sent.boot, sent.now);
+                    if ok == Some(true) {
+                        hold::endpoint(self.shared, self.etcd.endpoint());
+                        renewed();
+                    }
+                    return Ok(());
+                }
+                Renewal::Only(ours) if !ours.is_empty() => {
+                    let lost: Vec<u16> =
+                        held.iter().map(|held| held.id).filter(|id| !ours.contains(id)).collect();
+                    self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
+                    held.retain(|held| ours.contains(&held.id));
+                    self.more_at = Duration::ZERO;
+                }
+                Renewal::Only(_) => {
+                    self.lose(kept, None, "All claims were taken away in etcd.");
+                    self.leftover.push(lease);
+                    return Ok(());
+                }
+                Renewal::Gone => {
+                    self.lose(kept, None, "It has expired or was revoked.");
+                    return Ok(());
+                }
+                Renewal::Unsure => {}
+            }
+        }
+        Err(Halt::Because("etcd is changing its leader".into()))
+    }
+
+    /// What etcd says is not ours any more. Marks that are still as we wrote them become exact.
+    fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str) {
+        let Some(gone) = hold::give_up(self.shared, ids, true) else { return };
+        if gone.is_empty() {
+            return;
+        }
+        note::lease::lost(&kept.only(&gone), why);
+        for marked in gone {
+            let before = kept.held().iter().find(|held| held.id == marked.id);
+            let was = before.map_or(kept.claim.ceiling, |held| held.mark.max(kept.claim.ceiling));
+            let (registry, cluster) = (&self.registry, kept.cluster);
+            let done =
+                self.etcd.call(async |client| registry.settle(client, cluster, marked, was).await);
+            if done.is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Leases what is missing, or says that there is none, and then waits for one.
+    fn claim(&mut self, kept: &Kept, missing: usize) -> Result<(), Halt> {
+        let holds = kept.state == State::Held;
+        if !holds {
+            self.registry = Registry { namespace: settings::namespace() };
+            self.ttl = settings::lease_ttl();
+        }
+        let mut lease = None;
+        for _ in 0..TRIES {
+            let listing = self.list()?;
+            let cluster = self.check(&listing)?;
+            if holds && cluster != kept.cluster {
+                self.give_back(None, boot() + kept.ttl);
+                return Ok(());
+            }
+            let Some(chosen) = self.choose(&listing, missing.min(MOST)) else {
+                self.give_back_unused(lease);
+                self.more_at = boot() + self.ttl / 3;
+                return if holds { Ok(()) } else { self.wait(&listing) };
+            };
+            // What is added to a lease goes by it.
+            let (id, ttl, sent, claim) = match (holds, lease) {
+                (true, _) => {
+                    let sent = Sent { now: kept.renewed, boot: kept.sent };
+                    (kept.lease, kept.ttl, sent, kept.claim)
+                }
+                (false, Some(granted)) => granted,
+                (false, None) => *lease.insert(self.grant()?),
+            };
+            let document = self.document(if holds { kept.since } else { sent.now }, id);
+            let registry = &self.registry;
+            let holding = Holding { cluster, lease: id, held: &chosen, document: &document };
+            let claimed = self.etcd.call(async |client| {
+                registry.claim(client, &holding, &listing, claim.ceiling).await
+            });
+            match claimed {
+                Ok(true) => {
+                    let granted = hold::Granted {
+                        lease: id,
+                        namespace: &self.registry.namespace,
+                        ttl,
+                        cluster,
+                        epoch: Flake::scale().epoch(),
+                        claim,
+                        sent: sent.boot,
+                        sent_at: sent.now,
+                    };
+                    if hold::take(self.shared, granted, &chosen) == Some(true) {
+                        hold::endpoint(self.shared, self.etcd.endpoint());
+                        note::lease::leased(&chosen);
+                        self.told_waiting = false;
+                        self.start = 0;
+                    } else if !holds {
+                        self.leftover.push(id);
+                    }
+                    return Ok(());
+                }
+                // Others were faster: begin elsewhere than they do.
+                Ok(false) => self.start = anywhere(),
+                Err(trouble) => {
+                    if !holds {
+                        self.leftover.push(id);
+                    }
+                    return Err(trouble.into());
+                }
+            }
+        }
+        self.give_back_unused(lease);
+        Ok(())
+    }
+
+    /// All that a claim depends on, with what must be there.
+    fn list(&mut self) -> Result<Listing, Halt> {
+        for lease in std::mem::take(&mut self.leftover) {
+            let registry = &self.registry;
+            if let Err(trouble) =
+                self.etcd.call(async |client| registry.revoke(client, lease).await)
+            {
+                self.leftover.push(lease);
+                return Err(trouble.into());
+            }
+        }
+        let registry = &self.registry;
+        let listing = self.etcd.call(async |client| registry.list(client).await)?;
+        let epoch = written(Flake::scale().epoch());
+        let mut missing = Vec::new();
+        if listing.cluster.value.is_none() {
+            missing.push(("cluster-id", "0"));
+        }
+        if listing.epoch.value.is_none() {
+            missing.push(("epoch", &*epoch));
+        }
+        if missing.is_empty() {
+            return Ok(listing);
+        }
+        for (name, value) in missing {
+            self.etcd.call(async |client| registry.create(client, name, value).await)?;
+        }
+        Ok(self.etcd.call(async |client| registry.list(client).await)?)
+    }
+
+    /// The cluster of a listing, if this server can lease by it.
+    fn check(&self, listing: &Listing) -> Result<u16, Halt> {
+        let namespace = &self.registry.namespace;
+        let value = listing.cluster.value.as_deref().unwrap_or_default();
+        // The Java library takes several, each a pool of its own; the first is ours.
+        let first = value.split(',').next().unwrap_or_default().trim();
+        let cluster = first.parse().ok().filter(|&id| u64::from(id) <= uniqueid::CLUSTER.max());
+        let cluster = cluster.ok_or_else(|| {
+            Halt::Because(format!(
+                "etcd's key \"{namespace}cluster-id\" is \"{value}\", not a number from 0 to {}",
+                uniqueid::CLUSTER.max()
+            ))
+        })?;
+        let theirs = listing.epoch.value.as_deref().unwrap_or_default();
+        let ours = Flake::scale().epoch();
+        if super::registry::read(theirs) != Some(ours) {
+            return Err(Halt::Because(format!(
+                "etcd's key \"{namespace}epoch\" is \"{theirs}\", where \"flakeid.epoch\" is {}",
+                written(ours)
+            )));
+        }
+        Ok(cluster)
+    }
+
+    fn choose(&self, listing: &Listing, want: usize) -> Option<Vec<Marked>> {
+        let now = now();
+        let mark = |id: u16| listing.marks.get(&id).map_or(UnixNanos(0), |&(mark, _)| mark);
+        let is_free = |id: u16| !listing.taken.contains(&id) && !listing.unreadable.contains(&id);
+        let chosen = choose(settings::pool(), self.start, want, is_free, |id| mark(id) <= now)?;
+        Some(chosen.as_slice().iter().map(|&id| Marked { id, mark: mark(id) }).collect())
+    }
+
+    fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {
+        let lease =
+            new_lease().ok_or_else(|| Halt::Because("no random numbers are to be had".into()))?;
+        let (registry, ttl) = (&self.registry, self.ttl);
+        let sent = Sent { now: now(), boot: boot() };
+        let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await);
+        match granted {
+            Ok(ttl) => Ok((lease, ttl, sent, Claim::asked(sent, Term(ttl)))),
+            Err(trouble) => {
+                self.leftover.push(lease);
+                Err(trouble.into())
+            }
+        }
+    }
+
+    fn give_back_unused(&mut self, granted: Option<(i64, Duration, Sent, Claim)>) {
+        self.leftover.extend(granted.map(|(lease, ..)| lease));
+    }
+
+    /// Until a claim is taken away, or for a while.
+    fn wait(&mut self, listing: &Listing) -> Result<(), Halt> {
+        hold::wait(self.shared, true);
+        if !self.told_waiting {
+            self.told_waiting = true;
+            note::lease::waits(&settings::pool());
+        }
+        let (registry, revision) = (&self.registry, listing.revision);
+        let longest = (self.ttl / 3).max(AGAIN);
+        self.etcd.patience = Patience::While(may_wait);
+        let freed = self.etcd.call_for(longest + AGAIN, async |client| {
+            registry.freed(client, revision, longest).await
+        });
+        self.etcd.patience = Patience::While(may_go_on);
+        Ok(freed?)
+    }
+
+    /// Gives up these generator IDs, or all: sealed, with their exact marks, and free for others at once if
+    /// etcd answers until then.
+    pub fn give_back(&mut self, ids: Option<&[u16]>, until: Duration) {
+        let Some(kept) = hold::look(self.shared) else { return };
+        let Some(gone) = hold::give_up(self.shared, ids, false).filter(|gone| !gone.is_empty())
+        else {
+            return;
+        };
+        let ending = ENDED.load(Ordering::Relaxed);
+        self.etcd.patience = Patience::Until(until);
+        let all = gone.len() == kept.held().len();
+        let done = self.release(&kept, &gone, all);
+        self.etcd.patience = Patience::While(may_go_on);
+        match done {
+            Ok(()) => note::lease::released(&gone),
+            Err(_) if ending => note::lease::not_released(&gone),
+            Err(_) => {
+                note::lease::not_released(&gone);
+                self.leftover.extend(all.then_some(kept.lease));
+            }
+        }
+    }
+
+    fn release(&mut self, kept: &Kept, gone: &[Marked], all: bool) -> Result<(), Trouble> {
+        let registry = Registry { namespace: kept.namespace.get().into() };
+        let document = self.document(kept.since, kept.lease);
+        let (cluster, lease) = (kept.cluster, kept.lease);
+        let mut parts: Vec<&[Marked]> = vec![gone];
+        while let Some(held) = parts.pop() {
+            let holding = Holding { cluster, lease, held, document: &document };
+            let released =
+                self.etcd.call(async |client| registry.release(client, &holding).await)?;
+            // One of them is not ours any more: each by itself.
+            if !released && held.len() > 1 {
+                parts.extend(held.chunks(1));
+            }
+        }
+        if all {
+            self.etcd.call(async |client| registry.revoke(client, lease).await)?;
+        }
+        Ok(())
+    }
+}
+
+/// How long a call takes at one endpoint: a tenth of the lease, so that several can be asked in time.
+fn longest(ttl: Duration) -> Duration {
+    (ttl / 10).clamp(Duration::from_millis(500), Duration::from_secs(2))
+}

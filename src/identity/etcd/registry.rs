@@ -1,0 +1,389 @@
+//! What is in etcd, and how it changes.
+//!
+//! | key below the namespace | lease | value |
+//! |---|---|---|
+//! | `cluster-id` | none | uniqueid's cluster, as the Java library keeps it: `0` |
+//! | `pool/<cluster>:<id>` | the holder's | a claim, under the name that library gives it; a [`Document`] |
+//! | `until/<id>` | none | the mark: `2026-11-21T12:34:56.123456789Z` |
+//! | `epoch` | none | what flake counts from, which all servers here have in common |
+//!
+//! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
+//!
+//! # Each change is one transaction
+//! * A claim is made if no key of its pool is there, the marks are those that were listed, and cluster and
+//!   epoch too. With it the marks become the ceiling: before any ID is made.
+//! * A renewal moves the marks if all claims are still bound to this lease. A keep-alive alone proves
+//!   nothing: a leader that has been replaced and does not know it yet answers "ok", and the lease runs out
+//!   nevertheless ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the renewal counts
+//!   only where the transaction that follows, over the same connection, was committed in the term that
+//!   the keep-alive was answered in: a majority was in that term then, so no later leader was there.
+//! * A release writes the exact marks and takes the claims away if they are still this lease's.
+
+use crate::clock::{boot, now};
+use crate::identity::lease::Marked;
+use etcd_client::{
+    Client, Compare, CompareOp, Error, EventType, GetOptions, LeaseGrantOptions, PutOptions, Txn,
+    TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
+};
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::lease::{Claim, Sent, Term};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The most generator IDs that one transaction claims: etcd takes 128 operations.
+pub const MOST: usize = 32;
+
+/// A claim as people read it, with etcdctl.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// The system identifier, in quotes as it is too large for some readers' numbers.
+    pub server: String,
+    pub host: String,
+    pub port: u16,
+    /// The data directory's name.
+    pub data: String,
+    pub since: String,
+    pub until: String,
+    pub lease: String,
+    pub version: &'static str,
+}
+
+/// A value, and when it was last changed; 0 for one that is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Versioned {
+    pub value: Option<String>,
+    pub revision: i64,
+}
+
+/// All that a claim depends on, as of one moment.
+#[derive(Debug)]
+pub struct Listing {
+    pub cluster: Versioned,
+    pub epoch: Versioned,
+    /// Who claims what; an ID is taken whichever cluster it is claimed for.
+    pub taken: BTreeSet<u16>,
+    pub marks: BTreeMap<u16, (UnixNanos, i64)>,
+    /// Marks that are none: their IDs are left alone.
+    pub unreadable: BTreeSet<u16>,
+    pub revision: i64,
+}
+
+/// What a renewal came to.
+#[derive(Debug)]
+pub enum Renewal {
+    /// The lease, from this request on; the marks are at its ceiling.
+    Done(Sent, Claim),
+    /// These claims alone are still this lease's. Nothing was renewed.
+    Only(Vec<u16>),
+    /// There is no such lease any more.
+    Gone,
+    /// It may or may not have been; ask again.
+    Unsure,
+}
+
+/// One server's view of a namespace.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    pub namespace: String,
+}
+
+/// What a holder writes with its claims.
+#[derive(Clone, Debug)]
+pub struct Holding<'a> {
+    pub cluster: u16,
+    pub lease: i64,
+    pub held: &'a [Marked],
+    pub document: &'a Document,
+}
+
+/// A moment as it is written: with all nine digits, in UTC.
+pub fn written(moment: UnixNanos) -> String {
+    match jiff::Timestamp::from_nanosecond(moment.0.into()) {
+        Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
+        Err(_) => jiff::Timestamp::MAX.to_string(),
+    }
+}
+
+pub fn read(moment: &str) -> Option<UnixNanos> {
+    let moment: jiff::Timestamp = moment.trim().parse().ok()?;
+    u64::try_from(moment.as_nanosecond()).ok().map(UnixNanos)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
+fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
+    let key = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
+    key.rsplit(':').next()?.parse().ok()
+}
+
+/// The answers to a transaction's questions, in their order.
+fn gets(response: &TxnResponse) -> Vec<etcd_client::GetResponse> {
+    let get = |response| match response {
+        TxnOpResponse::Get(get) => Some(get),
+        _ => None,
+    };
+    response.op_responses().into_iter().filter_map(get).collect()
+}
+
+impl Registry {
+    fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.namespace)
+    }
+
+    fn pool(&self, cluster: u16, id: u16) -> String {
+        self.key(&format!("pool/{cluster}:{id}"))
+    }
+
+    fn until(&self, id: u16) -> String {
+        self.key(&format!("until/{id}"))
+    }
+
+    /// # Errors
+    /// As etcd has them; so it is with all that follow.
+    pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
+        let all = || GetOptions::new().with_prefix();
+        let (pool, registry, until) =
+            (self.key("pool/"), self.key("registry/"), self.key("until/"));
+        let txn = Txn::new().and_then([
+            TxnOp::get(self.key("cluster-id"), None),
+            TxnOp::get(self.key("epoch"), None),
+            TxnOp::get(&*pool, Some(all().with_keys_only())),
+            TxnOp::get(&*registry, Some(all().with_keys_only())),
+            TxnOp::get(&*until, Some(all())),
+        ]);
+        let response = client.txn(txn).await?;
+        let [cluster, epoch, claimed, registered, marked] = &gets(&response)[..] else {
+            return Err(Error::Internal("etcd left out a part of its answer".into()));
+        };
+        let versioned = |get: &etcd_client::GetResponse| match get.kvs().first() {
+            Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
+            None => Versioned::default(),
+        };
+        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<u16> {
+            get.kvs().iter().filter_map(|kv| id_of(kv.key(), prefix)).collect()
+        };
+        let mut taken: BTreeSet<u16> = ids(claimed, &pool).into_iter().collect();
+        taken.extend(ids(registered, &registry));
+        let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+        for kv in marked.kvs() {
+            let Some(id) = id_of(kv.key(), &until) else { continue };
+            match read(&text(kv.value())) {
+                Some(mark) => drop(marks.insert(id, (mark, kv.mod_revision()))),
+                None => drop(unreadable.insert(id)),
+            }
+        }
+        Ok(Listing {
+            cluster: versioned(cluster),
+            epoch: versioned(epoch),
+            taken,
+            marks,
+            unreadable,
+            revision: response.header().map_or(0, |header| header.revision()),
+        })
+    }
+
+    /// Writes a value where there is none yet.
+    pub async fn create(&self, client: &mut Client, name: &str, value: &str) -> Result<(), Error> {
+        let key = self.key(name);
+        let txn = Txn::new()
+            .when([Compare::create_revision(&*key, CompareOp::Equal, 0)])
+            .and_then([TxnOp::put(&*key, value, None)]);
+        client.txn(txn).await.map(drop)
+    }
+
+    /// A new lease with an ID of our choosing, so that asking twice makes one. Gives how long it lasts.
+    pub async fn grant(
+        &self,
+        client: &mut Client,
+        lease: i64,
+        ttl: Duration,
+    ) -> Result<Duration, Error> {
+        let options = LeaseGrantOptions::new().with_id(lease);
+        match client.lease_grant(ttl.as_secs() as i64, Some(options)).await {
+            Ok(granted) => Ok(Duration::from_secs(granted.ttl().max(0) as u64)),
+            Err(Error::GRpcStatus(status)) if status.message().contains("lease already exists") => {
+                Ok(ttl)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// There is no such lease afterwards, and none of its claims.
+    pub async fn revoke(&self, client: &mut Client, lease: i64) -> Result<(), Error> {
+        match client.lease_revoke(lease).await {
+            Err(Error::GRpcStatus(status)) if status.message().contains("lease not found") => {
+                Ok(())
+            }
+            done => done.map(drop),
+        }
+    }
+
+    /// What a holder writes for one generator ID: its claim, and the mark, which is the ceiling or what
+    /// it was claimed with if that is later.
+    fn puts(&self, holding: &Holding<'_>, marked: Marked, ceiling: UnixNanos) -> [TxnOp; 2] {
+        let until = written(ceiling.max(marked.mark));
+        let document = Document { until: until.clone(), ..holding.document.clone() };
+        let document = serde_json::to_string(&document).unwrap_or_default();
+        let options = PutOptions::new().with_lease(holding.lease);
+        [
+            TxnOp::put(self.pool(holding.cluster, marked.id), document, Some(options)),
+            TxnOp::put(self.until(marked.id), until, None),
+        ]
+    }
+
+    /// Questions whose claims these are.
+    fn claims(&self, holding: &Holding<'_>) -> Vec<TxnOp> {
+        let get = |marked: &Marked| {
+            let options = GetOptions::new().with_keys_only();
+            TxnOp::get(self.pool(holding.cluster, marked.id), Some(options))
+        };
+        holding.held.iter().map(get).collect()
+    }
+
+    /// Which of these claims are the lease's, by the answers to the questions.
+    fn ours(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<u16> {
+        let is_ours = |get: &etcd_client::GetResponse| {
+            get.kvs().first().is_some_and(|kv| kv.lease() == holding.lease)
+        };
+        let answers = gets(response);
+        let ours = holding.held.iter().zip(&answers).filter(|(_, get)| is_ours(get));
+        ours.map(|(marked, _)| marked.id).collect()
+    }
+
+    /// Claims all of these, or none: false.
+    pub async fn claim(
+        &self,
+        client: &mut Client,
+        holding: &Holding<'_>,
+        listing: &Listing,
+        ceiling: UnixNanos,
+    ) -> Result<bool, Error> {
+        let equal = CompareOp::Equal;
+        let mut conditions = vec![
+            Compare::mod_revision(self.key("cluster-id"), equal, listing.cluster.revision),
+            Compare::mod_revision(self.key("epoch"), equal, listing.epoch.revision),
+        ];
+        for &Marked { id, .. } in holding.held {
+            let seen = listing.marks.get(&id).map_or(0, |&(_, revision)| revision);
+            conditions.push(Compare::create_revision(self.pool(holding.cluster, id), equal, 0));
+            conditions.push(Compare::mod_revision(self.until(id), equal, seen));
+        }
+        let puts: Vec<TxnOp> =
+            holding.held.iter().flat_map(|&marked| self.puts(holding, marked, ceiling)).collect();
+        let txn = Txn::new().when(conditions).and_then(puts).or_else(self.claims(holding));
+        let response = client.txn(txn).await?;
+        // Not met, as it was done by a call whose answer we have not seen.
+        Ok(response.succeeded() || self.ours(holding, &response).len() == holding.held.len())
+    }
+
+    /// Renews a lease and moves its marks.
+    pub async fn renew(
+        &self,
+        client: &mut Client,
+        holding: &Holding<'_>,
+        before: Claim,
+    ) -> Result<Renewal, Error> {
+        let (mut keeper, mut answers) = match client.lease_keep_alive(holding.lease).await {
+            Err(Error::LeaseKeepAliveError(_)) => return Ok(Renewal::Gone),
+            done => done?,
+        };
+        // The client keeps the header of the first answer for itself, so this one counts.
+        let sent = Sent { now: now(), boot: boot() };
+        keeper.keep_alive().await?;
+        let Some(answer) = answers.message().await? else { return Ok(Renewal::Unsure) };
+        if answer.ttl() <= 0 {
+            return Ok(Renewal::Gone);
+        }
+        let claim = before.renewed(sent, Term(Duration::from_secs(answer.ttl() as u64)));
+        let ours = |marked: &Marked| {
+            let key = self.pool(holding.cluster, marked.id);
+            Compare::lease(key, CompareOp::Equal, holding.lease)
+        };
+        let puts: Vec<TxnOp> = holding
+            .held
+            .iter()
+            .flat_map(|&marked| self.puts(holding, marked, claim.ceiling))
+            .collect();
+        let txn = Txn::new()
+            .when(holding.held.iter().map(ours).collect::<Vec<_>>())
+            .and_then(puts)
+            .or_else(self.claims(holding));
+        let response = client.txn(txn).await?;
+        if !response.succeeded() {
+            return Ok(Renewal::Only(self.ours(holding, &response)));
+        }
+        let term =
+            |header: Option<&etcd_client::ResponseHeader>| header.map(|header| header.raft_term());
+        match term(answer.header()) == term(response.header()) {
+            true => Ok(Renewal::Done(sent, claim)),
+            false => Ok(Renewal::Unsure),
+        }
+    }
+
+    /// Writes the exact marks of these and takes the claims away; false where one of them is not the
+    /// lease's (any more).
+    pub async fn release(&self, client: &mut Client, holding: &Holding<'_>) -> Result<bool, Error> {
+        let ours = |marked: &Marked| {
+            let key = self.pool(holding.cluster, marked.id);
+            Compare::lease(key, CompareOp::Equal, holding.lease)
+        };
+        let ops = |marked: &Marked| {
+            [
+                TxnOp::put(self.until(marked.id), written(marked.mark), None),
+                TxnOp::delete(self.pool(holding.cluster, marked.id), None),
+            ]
+        };
+        let txn = Txn::new()
+            .when(holding.held.iter().map(ours).collect::<Vec<_>>())
+            .and_then(holding.held.iter().flat_map(ops).collect::<Vec<_>>());
+        Ok(client.txn(txn).await?.succeeded())
+    }
+
+    /// Makes the mark of an ID exact whose claim was taken away from us, if nobody has claimed it since.
+    pub async fn settle(
+        &self,
+        client: &mut Client,
+        cluster: u16,
+        marked: Marked,
+        was: UnixNanos,
+    ) -> Result<(), Error> {
+        let until = self.until(marked.id);
+        let txn = Txn::new()
+            .when([
+                Compare::create_revision(self.pool(cluster, marked.id), CompareOp::Equal, 0),
+                Compare::value(&*until, CompareOp::Equal, written(was)),
+            ])
+            .and_then([TxnOp::put(&*until, written(marked.mark), None)]);
+        client.txn(txn).await.map(drop)
+    }
+
+    /// Returns when a claim has been taken away since the listing, or after a while.
+    pub async fn freed(
+        &self,
+        client: &mut Client,
+        revision: i64,
+        longest: Duration,
+    ) -> Result<(), Error> {
+        let freed = tokio::time::timeout(longest, self.watch(client, revision)).await;
+        freed.unwrap_or(Ok(()))
+    }
+
+    async fn watch(&self, client: &mut Client, revision: i64) -> Result<(), Error> {
+        let options = WatchOptions::new()
+            .with_prefix()
+            .with_start_revision(revision + 1)
+            .with_filters([WatchFilterType::NoPut]);
+        let mut stream = client.watch(self.key("pool/"), Some(options)).await?;
+        while let Some(message) = stream.message().await? {
+            let is_delete = |event: &etcd_client::Event| event.event_type() == EventType::Delete;
+            if message.canceled() || message.events().iter().any(is_delete) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
