@@ -98,6 +98,7 @@ lint: ## rustfmt, clippy, rustdoc
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
 		set -x -- -p flakeid --release --no-default-features --features pg$$major,etcd; \
 		$(CARGO) clippy --all-targets "$$@" -- -D warnings || exit; \
+		$(CARGO) clippy --all-targets -p flakeid --release --no-default-features --features pg$$major -- -D warnings || exit; \
 		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
 	done
 

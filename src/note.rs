@@ -1,16 +1,12 @@
 //! Lines in the server's log for what someone should look at. Each kind comes at most once in a while
 //! from the whole server, and then says how many were left out.
 
-use crate::clock::{boot, now};
+use crate::clock::boot;
 use crate::error::{Failure, span};
 use crate::identity::Identity;
-#[cfg(feature = "etcd")]
-use crate::identity::lease::{Kept, Marked};
 use crate::shmem::Shared;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
-#[cfg(feature = "etcd")]
-use flakeid_core::generator_ids::GeneratorIds;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -85,7 +81,8 @@ impl Note {
     }
 }
 
-fn log(message: String, detail: String) {
+/// A line that comes whenever it is asked for.
+pub fn log(message: String, detail: String) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     match detail.is_empty() {
         true => ereport!(LOG, code, message),
@@ -173,83 +170,6 @@ pub fn not_exact(failure: Failure) {
         format!("flakeid could not write its last horizon: {message}"),
         format!("The server may have to wait for its first ID when it starts again. {detail}"),
     );
-}
-
-fn ids(marked: &[Marked]) -> String {
-    let ids: Vec<u16> = marked.iter().map(|marked| marked.id).collect();
-    GeneratorIds::of(&ids).map_or_else(String::new, |ids| ids.to_string())
-}
-
-fn warn(message: String, detail: String) {
-    ereport!(WARNING, PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message, detail);
-}
-
-/// What the worker that leases generator IDs has to say. It sees to it itself that it does not repeat itself.
-#[cfg(feature = "etcd")]
-pub mod lease {
-    use super::*;
-    use std::ops::RangeInclusive;
-
-    pub fn leased(new: &[Marked]) {
-        let ahead = new.iter().map(|marked| marked.mark.0).max().unwrap_or(0);
-        let ahead = Duration::from_nanos(ahead.saturating_sub(now().0));
-        let detail = match ahead.is_zero() {
-            true => String::new(),
-            false => format!(
-                "Whoever had one of them last may have made IDs up to {} ahead of this server's clock; it \
-                 makes none with it until then.",
-                span(ahead)
-            ),
-        };
-        log(format!("flakeid leased generator IDs {} from etcd", ids(new)), detail);
-    }
-
-    pub fn released(gone: &[Marked]) {
-        log(format!("flakeid released generator IDs {}", ids(gone)), String::new());
-    }
-
-    /// etcd did not answer in time.
-    pub fn not_released(gone: &[Marked]) {
-        log(
-            format!("flakeid could not release generator IDs {}", ids(gone)),
-            "Others can have them when their lease has run out.".into(),
-        );
-    }
-
-    /// There is no free one.
-    pub fn waits(pool: &RangeInclusive<u16>) {
-        log(
-            "flakeid waits for generator IDs: those of etcd's pool are all leased".into(),
-            format!(
-                "The pool is from {} to {}. No IDs are made until one comes free.",
-                pool.start(),
-                pool.end()
-            ),
-        );
-    }
-
-    pub fn not_renewed(since: Duration, left: &str, trouble: &str) {
-        let trouble = if trouble.is_empty() { "none" } else { trouble };
-        warn(
-            format!("flakeid has not renewed its lease of generator IDs for {}", span(since)),
-            format!("IDs are made for another {left}. The last trouble with etcd: {trouble}."),
-        );
-    }
-
-    pub fn renewed_again() {
-        log("flakeid renews its lease of generator IDs again".into(), String::new());
-    }
-
-    pub fn lost(kept: &Kept, why: &str) {
-        warn(
-            format!("flakeid lost its lease of generator IDs {}", ids(kept.held())),
-            format!("{why} The lease was {}.", kept.lease_text().unwrap_or_default()),
-        );
-    }
-
-    pub fn cannot(reason: &str) {
-        log(format!("flakeid cannot lease generator IDs: {reason}"), String::new());
-    }
 }
 
 /// A superuser has vouched for the clock.

@@ -80,7 +80,9 @@ use std::time::Duration;
 pub use end::stop;
 pub use gates::Gates;
 pub use record::Record;
-pub use recovery::{register, system_identifier};
+pub use recovery::register;
+#[cfg(feature = "etcd")]
+pub use recovery::system_identifier;
 
 /// Where a new cell of the system begins, above the mark that its generator ID was leased with as well
 /// (0 for none). The state has been [`open`]ed for it.

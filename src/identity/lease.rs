@@ -19,6 +19,9 @@
 //! the old setting cannot go on with IDs which may now be another server's. Where it changes to numbers,
 //! the worker gives all up and says [`State::Off`]; sessions wait for that, and revive what was sealed.
 
+// Without etcd nobody leases any.
+#![cfg_attr(not(feature = "etcd"), allow(dead_code))]
+
 use crate::clock::{Stopwatch, boot, now};
 use crate::error::Failure;
 use crate::horizon;
@@ -376,25 +379,13 @@ fn seal(shared: &Shared, only: Option<Marked>) -> UnixNanos {
 }
 
 /// What the worker does to what is kept. Each takes the lock for itself.
-#[cfg_attr(not(feature = "etcd"), allow(dead_code))]
 pub mod hold {
     use super::*;
 
-    /// The node's lock; not waited for where the disk has it. `None` where that takes long.
-    fn lock(shared: &Shared) -> Option<ExclusiveLock> {
-        for _ in 0..100 {
-            if let Some(lock) = ExclusiveLock::try_take(shared.lock()) {
-                return Some(lock);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        None
-    }
-
-    /// Changes what is kept, or says that the lock was not to be had.
-    fn with<T>(shared: &Shared, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
-        let mut lock = lock(shared)?;
-        Some(change(shared.lease.change(&mut lock)))
+    /// Changes what is kept.
+    fn with<T>(shared: &Shared, change: impl FnOnce(&mut Kept) -> T) -> T {
+        let mut lock = ExclusiveLock::take(shared.lock());
+        change(shared.lease.change(&mut lock))
     }
 
     /// This process is the worker from now on; false where there is one.
@@ -419,8 +410,8 @@ pub mod hold {
     }
 
     /// Whether generator IDs are leased from now on, and how many are wanted.
-    pub fn begin(shared: &Shared, wanted: usize) -> Option<()> {
-        let mut lock = lock(shared)?;
+    pub fn begin(shared: &Shared, wanted: usize) {
+        let mut lock = ExclusiveLock::take(shared.lock());
         let kept = shared.lease.change(&mut lock);
         kept.wanted = wanted;
         if kept.state == State::Off {
@@ -429,7 +420,6 @@ pub mod hold {
             seal(shared, None);
             cap(shared, &lock);
         }
-        Some(())
     }
 
     /// Generator IDs are not leased any more.
@@ -443,14 +433,14 @@ pub mod hold {
 
     /// The last trouble, for the view and for sessions.
     pub fn trouble(shared: &Shared, trouble: &str) {
-        let _ = with(shared, |kept| {
+        with(shared, |kept| {
             (kept.trouble, kept.troubled) = (trouble.into(), now());
         });
     }
 
     /// There is no free one, or there may be again.
     pub fn wait(shared: &Shared, none_free: bool) {
-        let _ = with(shared, |kept| match (kept.state, none_free) {
+        with(shared, |kept| match (kept.state, none_free) {
             (State::Starting | State::Lost, true) => kept.state = State::Waiting,
             (State::Waiting, false) => kept.state = State::Starting,
             _ => {}
@@ -458,7 +448,7 @@ pub mod hold {
     }
 
     pub fn endpoint(shared: &Shared, endpoint: &str) {
-        let _ = with(shared, |kept| {
+        with(shared, |kept| {
             if kept.endpoint.get() != endpoint {
                 kept.endpoint = endpoint.into();
             }
@@ -480,10 +470,10 @@ pub mod hold {
 
     /// These IDs are held from now on, beside others of the same lease. False where the deadline has passed
     /// meanwhile.
-    pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> Option<bool> {
-        let mut lock = lock(shared)?;
+    pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bool {
+        let mut lock = ExclusiveLock::take(shared.lock());
         if granted.claim.is_over(boot()) {
-            return Some(false);
+            return false;
         }
         // They may have been this node's before.
         for &marked in new {
@@ -515,7 +505,7 @@ pub mod hold {
         kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);
         shared.lease.generation.fetch_add(1, Ordering::Release);
         cap(shared, &lock);
-        Some(true)
+        true
     }
 
     /// The lease was renewed by a request that was sent then. False where it was over before that was
@@ -526,21 +516,21 @@ pub mod hold {
         claim: Claim,
         sent: Duration,
         sent_at: UnixNanos,
-    ) -> Option<bool> {
-        let mut lock = lock(shared)?;
+    ) -> bool {
+        let mut lock = ExclusiveLock::take(shared.lock());
         let kept = shared.lease.change(&mut lock);
         let boot = boot();
         if kept.lease != lease || !kept.is_good(boot) || claim.is_over(boot) {
-            return Some(false);
+            return false;
         }
         (kept.claim, kept.sent, kept.renewed) = (claim, sent, sent_at);
         cap(shared, &lock);
-        Some(true)
+        true
     }
 
     /// Seals these and gives them up, or all: each with its exact mark. The last to go ends the lease.
-    pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Option<Vec<Marked>> {
-        let mut lock = lock(shared)?;
+    pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> {
+        let mut lock = ExclusiveLock::take(shared.lock());
         let kept = shared.lease.change(&mut lock);
         let mut gone = Vec::new();
         for marked in kept.held().to_vec() {
@@ -550,7 +540,7 @@ pub mod hold {
             }
         }
         if gone.is_empty() {
-            return Some(gone);
+            return gone;
         }
         if lost {
             kept.losses += 1;
@@ -564,12 +554,7 @@ pub mod hold {
         for marked in &mut gone {
             marked.mark = seal(shared, Some(*marked));
         }
-        Some(gone)
-    }
-
-    /// What is kept now.
-    pub fn look(shared: &Shared) -> Option<Kept> {
-        with(shared, |kept| *kept)
+        gone
     }
 }
 

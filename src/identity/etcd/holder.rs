@@ -3,15 +3,14 @@
 
 use super::client::{Etcd, Patience, Trouble};
 use super::registry::{Document, Holding, Listing, MOST, Registry, Renewal, written};
-use super::{ENDED, anywhere, may_go_on, may_wait, new_lease, renewed, whoami};
+use super::{ENDED, anywhere, may_go_on, may_wait, new_lease, note, renewed, whoami};
 use crate::clock::{boot, now};
 use crate::generate::Served;
 use crate::guc;
 use crate::guc::etcd as settings;
-use crate::identity::lease::{Kept, Marked, State, hold};
-use crate::note;
+use crate::identity::lease::{self, Kept, Marked, State, hold};
 use crate::shmem::Shared;
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term, choose};
 use flakeid_core::uniqueid;
@@ -55,6 +54,8 @@ pub struct Holder {
     more_at: Duration,
     /// A session wants a renewal now.
     asked: bool,
+    /// The last lease that was held and is not any more.
+    revoked: i64,
     /// Leases that may still be there and are not wanted.
     leftover: Vec<i64>,
     /// The last trouble that the log was told, and whether it was told that the pool is empty.
@@ -77,6 +78,7 @@ impl Holder {
             not_before: Duration::ZERO,
             more_at: Duration::ZERO,
             asked: false,
+            revoked: 0,
             leftover: Vec::new(),
             told: String::new(),
             told_waiting: false,
@@ -93,9 +95,7 @@ impl Holder {
     /// Does what is due. Gives how long nothing is.
     pub fn turn(&mut self, wanted: usize) -> Duration {
         self.asked |= self.shared.lease.was_asked();
-        if hold::begin(self.shared, wanted).is_none() {
-            return Duration::from_millis(10);
-        }
+        hold::begin(self.shared, wanted);
         let now = boot();
         if now < self.not_before {
             return self.not_before - now;
@@ -109,7 +109,7 @@ impl Holder {
             Err(Halt::Because(reason)) => {
                 hold::trouble(self.shared, &reason);
                 if self.told != reason {
-                    note::lease::cannot(&reason);
+                    note::cannot(&reason);
                     self.told = reason;
                 }
                 self.not_before = boot() + AGAIN;
@@ -125,16 +125,16 @@ impl Holder {
                 refusal.setting, refusal.reason
             )));
         }
-        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        let kept = lease::look(self.shared);
         if kept.state == State::Held {
             self.keep(&kept, wanted)?;
         }
-        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        let kept = lease::look(self.shared);
         let missing = wanted.saturating_sub(kept.held().len());
         if missing > 0 && (kept.state != State::Held || boot() >= self.more_at) {
             self.claim(&kept, missing)?;
         }
-        let Some(kept) = hold::look(self.shared) else { return Ok(Duration::from_millis(10)) };
+        let kept = lease::look(self.shared);
         Ok(match kept.state {
             State::Held => (kept.sent + Term(kept.ttl).renewal()).saturating_sub(boot()),
             _ => Duration::ZERO,
@@ -180,8 +180,7 @@ impl Holder {
             match renewal {
                 Renewal::Done(sent, next) => {
                     claim = next;
-                    let ok = hold::renew(self.shared, lease, claim, sent.boot, sent.now);
-                    if ok == Some(true) {
+                    if hold::renew(self.shared, lease, claim, sent.boot, sent.now) {
                         hold::endpoint(self.shared, self.etcd.endpoint());
                         renewed();
                     }
@@ -196,7 +195,6 @@ impl Holder {
                 }
                 Renewal::Only(_) => {
                     self.lose(kept, None, "All claims were taken away in etcd.");
-                    self.leftover.push(lease);
                     return Ok(());
                 }
                 Renewal::Gone => {
@@ -211,11 +209,11 @@ impl Holder {
 
     /// What etcd says is not ours any more. Marks that are still as we wrote them become exact.
     fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str) {
-        let Some(gone) = hold::give_up(self.shared, ids, true) else { return };
+        let gone = hold::give_up(self.shared, ids, true);
         if gone.is_empty() {
             return;
         }
-        note::lease::lost(&kept.only(&gone), why);
+        note::lost(&kept.only(&gone), why);
         for marked in gone {
             let before = kept.held().iter().find(|held| held.id == marked.id);
             let was = before.map_or(kept.claim.ceiling, |held| held.mark.max(kept.claim.ceiling));
@@ -234,6 +232,11 @@ impl Holder {
         if !holds {
             self.registry = Registry { namespace: settings::namespace() };
             self.ttl = settings::lease_ttl();
+            // One that was lost may live on in etcd for a while.
+            if kept.lease != self.revoked {
+                self.revoked = kept.lease;
+                self.leftover.push(kept.lease);
+            }
         }
         let mut lease = None;
         for _ in 0..TRIES {
@@ -275,9 +278,9 @@ impl Holder {
                         sent: sent.boot,
                         sent_at: sent.now,
                     };
-                    if hold::take(self.shared, granted, &chosen) == Some(true) {
+                    if hold::take(self.shared, granted, &chosen) {
                         hold::endpoint(self.shared, self.etcd.endpoint());
-                        note::lease::leased(&chosen);
+                        note::leased(&chosen);
                         self.told_waiting = false;
                         self.start = 0;
                     } else if !holds {
@@ -312,7 +315,7 @@ impl Holder {
         }
         let registry = &self.registry;
         let listing = self.etcd.call(async |client| registry.list(client).await)?;
-        let epoch = written(Flake::scale().epoch());
+        let epoch = crate::error::timestamp(Flake::scale().start(Tick(0))).to_string();
         let mut missing = Vec::new();
         if listing.cluster.value.is_none() {
             missing.push(("cluster-id", "0"));
@@ -347,7 +350,7 @@ impl Holder {
         if super::registry::read(theirs) != Some(ours) {
             return Err(Halt::Because(format!(
                 "etcd's key \"{namespace}epoch\" is \"{theirs}\", where \"flakeid.epoch\" is {}",
-                written(ours)
+                crate::error::timestamp(Flake::scale().start(Tick(0)))
             )));
         }
         Ok(cluster)
@@ -385,7 +388,7 @@ impl Holder {
         hold::wait(self.shared, true);
         if !self.told_waiting {
             self.told_waiting = true;
-            note::lease::waits(&settings::pool());
+            note::waits(&settings::pool());
         }
         let (registry, revision) = (&self.registry, listing.revision);
         let longest = (self.ttl / 3).max(AGAIN);
@@ -400,21 +403,21 @@ impl Holder {
     /// Gives up these generator IDs, or all: sealed, with their exact marks, and free for others at once if
     /// etcd answers until then.
     pub fn give_back(&mut self, ids: Option<&[u16]>, until: Duration) {
-        let Some(kept) = hold::look(self.shared) else { return };
-        let Some(gone) = hold::give_up(self.shared, ids, false).filter(|gone| !gone.is_empty())
-        else {
+        let kept = lease::look(self.shared);
+        let gone = hold::give_up(self.shared, ids, false);
+        if gone.is_empty() {
             return;
-        };
+        }
         let ending = ENDED.load(Ordering::Relaxed);
         self.etcd.patience = Patience::Until(until);
         let all = gone.len() == kept.held().len();
         let done = self.release(&kept, &gone, all);
         self.etcd.patience = Patience::While(may_go_on);
         match done {
-            Ok(()) => note::lease::released(&gone),
-            Err(_) if ending => note::lease::not_released(&gone),
+            Ok(()) => note::released(&gone),
+            Err(_) if ending => note::not_released(&gone),
             Err(_) => {
-                note::lease::not_released(&gone);
+                note::not_released(&gone);
                 self.leftover.extend(all.then_some(kept.lease));
             }
         }

@@ -24,13 +24,14 @@
 
 mod client;
 mod holder;
+mod note;
 mod registry;
 
 use crate::clock::boot;
 use crate::error::{Failure, span};
-use crate::identity::lease::{State, hold};
+use crate::guc;
+use crate::identity::lease::{self, State, hold};
 use crate::shmem::{Shared, shared};
-use crate::{guc, note};
 use holder::Holder;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -154,24 +155,25 @@ fn may_wait() -> bool {
 
 /// Gives up what is over, and warns at half the time.
 fn watch_deadline(shared: &'static Shared) {
-    let Some(kept) = hold::look(shared).filter(|kept| kept.state == State::Held) else { return };
+    let kept = lease::look(shared);
+    if kept.state != State::Held {
+        return;
+    }
     let boot = boot();
     if kept.claim.is_over(boot) {
-        if let Some(gone) = hold::give_up(shared, None, true)
-            && !gone.is_empty()
-        {
-            note::lease::lost(&kept, "It could not be renewed in time.");
+        if !hold::give_up(shared, None, true).is_empty() {
+            note::lost(&kept, "It could not be renewed in time.");
         }
     } else if boot >= kept.sent + kept.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
         let left = span(kept.claim.deadline.saturating_sub(boot));
-        note::lease::not_renewed(boot.saturating_sub(kept.sent), &left, kept.trouble.get());
+        note::not_renewed(boot.saturating_sub(kept.sent), &left, kept.trouble.get());
     }
 }
 
 /// The lease was renewed.
 fn renewed() {
     if WARNED.swap(false, Ordering::Relaxed) {
-        note::lease::renewed_again();
+        note::renewed_again();
     }
 }
 
