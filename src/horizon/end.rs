@@ -4,6 +4,7 @@ use super::file::{self, State};
 use super::{known, own, recovery, write};
 use crate::clock::now;
 use crate::error::Failure;
+use crate::identity::lease;
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::{Entry, Last, TABLE};
 use crate::{guc, note};
@@ -48,6 +49,7 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
             shared.lease.stop();
             let (horizon, since) = exact(shared, |entry| entry.seal);
             shared.gates.set(horizon);
+            shared.leased.set(Horizon::NONE);
             let (system_identifier, epochs) = (recovery::system_identifier(), record.epochs());
             let (names, written) = (record.names(), now());
             State { system_identifier, horizon, names, epochs, since, written, stopped: true }
@@ -87,7 +89,7 @@ unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
 
 /// The last to leave makes the horizon exact.
 fn leave_to_the_next(shared: &Shared) {
-    let _lock = ExclusiveLock::take(shared.lock());
+    let lock = ExclusiveLock::take(shared.lock());
     let record = &shared.record;
     let others = record.users.fetch_sub(1, Ordering::Relaxed) > 1;
     if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
@@ -96,6 +98,7 @@ fn leave_to_the_next(shared: &Shared) {
     let (horizon, since) = exact(shared, |entry| entry.last);
     // The gate first: if the file cannot be written, or may have been, the gate is at or before it.
     shared.gates.set(horizon);
+    lease::cap(shared, &lock);
     record.extended.store(since.0, Ordering::Relaxed);
     if let Err(trouble) = write(record, horizon, record.names(), record.epochs(), since) {
         note::not_exact(trouble.into());

@@ -298,6 +298,7 @@ fn take_over(shared: &Shared, state: &State) {
         record.worker.store(worker, Ordering::Relaxed);
     }
     shared.gates.set(state.horizon);
+    shared.leased.set(Horizon::NONE);
     // Release pairs with the Acquire in `loaded`.
     record.loaded.store(true, Ordering::Release);
 }

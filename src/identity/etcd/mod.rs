@@ -63,7 +63,7 @@ fn builder() -> BackgroundWorkerBuilder {
         .set_function("flakeid_etcd_main")
         .set_start_time(BgWorkerStartTime::RecoveryFinished)
         .set_restart_time(Some(RESTART))
-        .enable_shmem_access(None)
+        .enable_spi_access()
 }
 
 /// Registers the worker while libraries are preloaded, if it is wanted.
@@ -85,6 +85,8 @@ pub fn register_now() -> Result<(), Failure> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // To no database: so that it shows in pg_stat_activity.
+    BackgroundWorker::connect_worker_to_spi(None, None);
     let Ok(shared) = shared() else { return };
     if !hold::enter(shared) {
         return;
@@ -103,9 +105,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
         }
         if ENDED.load(Ordering::Relaxed) {
             holder.give_back(None, boot() + AT_THE_END);
-            drop(holder);
-            // SAFETY: as a worker ends that is to come back.
-            unsafe { pg_sys::proc_exit(1) };
+            break;
         }
         let Some(wanted) = guc::leased() else {
             holder.give_back(None, boot() + AT_THE_END);
@@ -117,6 +117,9 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
             look_up(pause);
         }
     }
+    drop(holder);
+    // SAFETY: as a worker ends that is to come back.
+    unsafe { pg_sys::proc_exit(1) };
 }
 
 /// This process ends.

@@ -1,0 +1,187 @@
+//! What the worker does to what is kept. Each takes the node's lock for itself.
+
+use super::kept::{Kept, Marked, State};
+use super::{cap, seal};
+use crate::clock::{boot, now};
+use crate::shmem::{ExclusiveLock, Shared};
+use crate::systems::TABLE;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::generator_ids::MAX_OWNED;
+use flakeid_core::lease::Claim;
+use pgrx::pg_sys;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Changes what is kept.
+fn with<T>(shared: &Shared, change: impl FnOnce(&mut Kept) -> T) -> T {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    change(shared.lease.change(&mut lock))
+}
+
+/// This process is the worker from now on; false where there is one.
+pub fn enter(shared: &Shared) -> bool {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    let kept = shared.lease.change(&mut lock);
+    if kept.worker != 0 {
+        return false;
+    }
+    // SAFETY: variables of this process, set when it joined the server.
+    let (pid, latch) = unsafe { (pg_sys::MyProcPid, pg_sys::MyLatch) };
+    kept.worker = pid;
+    shared.lease.latch.store(latch, Ordering::Release);
+    true
+}
+
+pub fn leave(shared: &Shared) {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    shared.lease.latch.store(std::ptr::null_mut(), Ordering::Release);
+    shared.lease.registered.store(0, Ordering::Relaxed);
+    shared.lease.change(&mut lock).worker = 0;
+}
+
+/// Whether generator IDs are leased from now on, and how many are wanted.
+pub fn begin(shared: &Shared, wanted: usize) {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    let kept = shared.lease.change(&mut lock);
+    kept.wanted = wanted;
+    if kept.state == State::Off {
+        kept.state = State::Starting;
+        shared.lease.generation.fetch_add(1, Ordering::Release);
+        seal(shared, None);
+        cap(shared, &lock);
+    }
+}
+
+/// Generator IDs are not leased any more.
+pub fn end(shared: &Shared) {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    let kept = shared.lease.change(&mut lock);
+    *kept = Kept { worker: kept.worker, losses: kept.losses, ..Kept::NONE };
+    shared.lease.generation.fetch_add(1, Ordering::Release);
+    cap(shared, &lock);
+}
+
+/// The last trouble, for the view and for sessions.
+pub fn trouble(shared: &Shared, trouble: &str) {
+    with(shared, |kept| {
+        (kept.trouble, kept.troubled) = (trouble.into(), now());
+    });
+}
+
+/// There is no free one, or there may be again.
+pub fn wait(shared: &Shared, none_free: bool) {
+    with(shared, |kept| match (kept.state, none_free) {
+        (State::Starting | State::Lost, true) => kept.state = State::Waiting,
+        (State::Waiting, false) => kept.state = State::Starting,
+        _ => {}
+    });
+}
+
+pub fn endpoint(shared: &Shared, endpoint: &str) {
+    with(shared, |kept| {
+        if kept.endpoint.get() != endpoint {
+            kept.endpoint = endpoint.into();
+        }
+    });
+}
+
+/// What the registry has granted beside the IDs.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted<'a> {
+    pub lease: i64,
+    pub namespace: &'a str,
+    pub ttl: Duration,
+    pub cluster: u16,
+    pub epoch: UnixNanos,
+    pub claim: Claim,
+    pub sent: Duration,
+    pub sent_at: UnixNanos,
+}
+
+/// These IDs are held from now on, beside others of the same lease. False where the deadline has passed
+/// meanwhile.
+pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bool {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    if granted.claim.is_over(boot()) {
+        return false;
+    }
+    // They may have been this node's before.
+    for &marked in new {
+        let _ = seal(shared, Some(marked));
+        for (system, entry) in TABLE.iter().enumerate().filter(|(_, entry)| entry.is_numbered()) {
+            for (_, cell) in shared.cells(system).filter(|&(id, _)| id == marked.id) {
+                (entry.revive)(cell, shared, marked.mark);
+            }
+        }
+    }
+    let kept = shared.lease.change(&mut lock);
+    if kept.state != State::Held || kept.lease != granted.lease {
+        kept.count = 0;
+        kept.since = granted.sent_at;
+        kept.claim = granted.claim;
+        (kept.sent, kept.renewed) = (granted.sent, granted.sent_at);
+    }
+    for &marked in new.iter().take(MAX_OWNED - kept.count) {
+        kept.insert(marked);
+    }
+    kept.state = State::Held;
+    kept.lease = granted.lease;
+    kept.namespace = granted.namespace.into();
+    kept.ttl = granted.ttl;
+    (kept.cluster, kept.epoch) = (granted.cluster, granted.epoch);
+    // A lease is not renewed by another claim on it; and one gate is there for all.
+    kept.claim.ceiling = kept.claim.ceiling.min(granted.claim.ceiling);
+    kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);
+    shared.lease.generation.fetch_add(1, Ordering::Release);
+    cap(shared, &lock);
+    true
+}
+
+/// The lease was renewed by a request that was sent then. False where it was over before that was
+/// known: then it is lost.
+pub fn renew(
+    shared: &Shared,
+    lease: i64,
+    claim: Claim,
+    sent: Duration,
+    sent_at: UnixNanos,
+) -> bool {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    let kept = shared.lease.change(&mut lock);
+    let boot = boot();
+    if kept.lease != lease || !kept.is_good(boot) || claim.is_over(boot) {
+        return false;
+    }
+    (kept.claim, kept.sent, kept.renewed) = (claim, sent, sent_at);
+    cap(shared, &lock);
+    true
+}
+
+/// Seals these and gives them up, or all: each with its exact mark. The last to go ends the lease.
+pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> {
+    let mut lock = ExclusiveLock::take(shared.lock());
+    let kept = shared.lease.change(&mut lock);
+    let mut gone = Vec::new();
+    for marked in kept.held().to_vec() {
+        if ids.is_none_or(|ids| ids.contains(&marked.id)) {
+            kept.remove(marked.id);
+            gone.push(marked);
+        }
+    }
+    if gone.is_empty() {
+        return gone;
+    }
+    if lost {
+        kept.losses += 1;
+    }
+    if kept.count == 0 {
+        kept.state = if lost { State::Lost } else { State::Starting };
+        kept.lost = if lost { now() } else { kept.lost };
+    }
+    shared.lease.generation.fetch_add(1, Ordering::Release);
+    cap(shared, &lock);
+    for marked in &mut gone {
+        marked.mark = seal(shared, Some(*marked));
+    }
+    gone
+}
