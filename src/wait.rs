@@ -88,11 +88,13 @@ pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duratio
     let patience = longest + Duration::from_nanos(2 * scale.unit());
     let watch = Stopwatch::start();
     loop {
+        // Before the clock is read: this process may stand still for a while in between.
+        let late = watch.elapsed() > patience;
         let left = Duration::from_nanos(target.saturating_sub(now().0));
         if left.is_zero() {
             return Ok(());
         }
-        if left > patience || watch.elapsed() > patience {
+        if left > patience || late {
             return Err(left);
         }
         if left <= LOOK {

@@ -27,7 +27,13 @@ pub(super) fn not_leased(
             "IDs are made as soon as one comes free. \"flakeid.etcd_pool\" says which may be leased, \
              \"flakeid.generator_ids\" how many each server wants.",
         ),
-        _ => ("no generator IDs are leased from etcd yet".into(), LOOK),
+        State::Held => (
+            "the clock is ahead of what etcd has the lease of this server's generator IDs for"
+                .into(),
+            "Check the server's clock, and that etcd answers: IDs are made again as soon as the lease is \
+             renewed by this clock.",
+        ),
+        State::Off | State::Starting => ("no generator IDs are leased from etcd yet".into(), LOOK),
     };
     let words = Words::new(STATE, message).hint(hint);
     let lease = lease.map(|lease| format!("The last lease was {lease}."));

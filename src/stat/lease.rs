@@ -42,10 +42,11 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
 > {
     let kept = shmem::shared().ok().map(lease::look).filter(|kept| kept.state != State::Off);
     TableIterator::new(kept.into_iter().map(|kept| {
-        let held = kept.state == State::Held;
-        let left = kept.claim.deadline.saturating_sub(boot()).as_secs_f64();
+        let (boot, state) = (boot(), kept.state_at(boot()));
+        let held = state == State::Held;
+        let left = kept.claim.deadline.saturating_sub(boot).as_secs_f64();
         (
-            kept.state.name(),
+            state.name(),
             kept.wanted as i32,
             kept.held().iter().map(|held| held.id.into()).collect(),
             held.then(|| kept.cluster.into()),

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How long after trouble it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// How long after others were faster every time.
+const SOON: Duration = Duration::from_millis(100);
+
 /// How often a claim is tried that others are faster at, or a renewal whose answers do not agree, before
 /// others have their turn.
 const TRIES: usize = 5;
@@ -135,10 +138,12 @@ impl Holder {
             self.claim(&kept, missing)?;
         }
         let kept = lease::look(self.shared);
-        Ok(match kept.state {
-            State::Held => (kept.sent + Term(kept.ttl).renewal()).saturating_sub(boot()),
-            _ => Duration::ZERO,
-        })
+        if kept.state != State::Held {
+            return Ok(Duration::ZERO);
+        }
+        let renewal = kept.sent + Term(kept.ttl).renewal();
+        let next = if kept.held().len() < wanted { renewal.min(self.more_at) } else { renewal };
+        Ok(next.saturating_sub(boot()))
     }
 
     /// Gives back what is not wanted any more, and renews what is held when that is due.
@@ -148,14 +153,14 @@ impl Holder {
             || self.ttl != settings::lease_ttl()
             || kept.epoch != Flake::scale().epoch();
         if changed {
-            self.give_back(None, boot() + kept.ttl);
+            self.give_back(None, None);
             return Ok(());
         }
         let (inside, outside): (Vec<u16>, Vec<u16>) =
             kept.held().iter().map(|held| held.id).partition(|id| pool.contains(id));
         let surplus: Vec<u16> = inside.into_iter().skip(wanted).chain(outside).collect();
         if !surplus.is_empty() {
-            self.give_back(Some(&surplus), boot() + kept.ttl);
+            self.give_back(Some(&surplus), None);
             return Ok(());
         }
         if self.asked || boot() >= kept.sent + Term(kept.ttl).renewal() {
@@ -243,9 +248,10 @@ impl Holder {
             let listing = self.list()?;
             let cluster = self.check(&listing)?;
             if holds && cluster != kept.cluster {
-                self.give_back(None, boot() + kept.ttl);
+                self.give_back(None, None);
                 return Ok(());
             }
+            self.let_go_of_strays(kept, &listing)?;
             let Some(chosen) = self.choose(&listing, missing.min(MOST)) else {
                 self.give_back_unused(lease);
                 self.more_at = boot() + self.ttl / 3;
@@ -299,21 +305,35 @@ impl Holder {
             }
         }
         self.give_back_unused(lease);
+        self.more_at = boot() + SOON;
+        Ok(())
+    }
+
+    /// Claims that were made for this lease by a call whose answer was never seen: they are not used, and
+    /// would be kept as long as the lease is.
+    fn let_go_of_strays(&mut self, kept: &Kept, listing: &Listing) -> Result<(), Halt> {
+        if kept.state != State::Held {
+            return Ok(());
+        }
+        let is_held = |id: &u16| kept.held().iter().any(|held| held.id == *id);
+        let stray = |&(id, lease): &(u16, i64)| lease == kept.lease && !is_held(&id);
+        for &(id, lease) in listing.claims.iter().filter(|claim| stray(claim)) {
+            let Some(&(mark, _)) = listing.marks.get(&id) else { continue };
+            let (registry, document) = (&self.registry, self.document(kept.since, lease));
+            let held = &[Marked { id, mark }];
+            let holding = Holding { cluster: kept.cluster, lease, held, document: &document };
+            self.etcd.call(async |client| registry.release(client, &holding).await)?;
+        }
         Ok(())
     }
 
     /// All that a claim depends on, with what must be there.
     fn list(&mut self) -> Result<Listing, Halt> {
-        for lease in std::mem::take(&mut self.leftover) {
-            let registry = &self.registry;
-            if let Err(trouble) =
-                self.etcd.call(async |client| registry.revoke(client, lease).await)
-            {
-                self.leftover.push(lease);
-                return Err(trouble.into());
-            }
-        }
         let registry = &self.registry;
+        while let Some(&lease) = self.leftover.last() {
+            self.etcd.call(async |client| registry.revoke(client, lease).await)?;
+            self.leftover.pop();
+        }
         let listing = self.etcd.call(async |client| registry.list(client).await)?;
         let epoch = crate::error::timestamp(Flake::scale().start(Tick(0))).to_string();
         let mut missing = Vec::new();
@@ -401,15 +421,17 @@ impl Holder {
     }
 
     /// Gives up these generator IDs, or all: sealed, with their exact marks, and free for others at once if
-    /// etcd answers until then.
-    pub fn give_back(&mut self, ids: Option<&[u16]>, until: Duration) {
+    /// etcd answers, until then where this process ends.
+    pub fn give_back(&mut self, ids: Option<&[u16]>, until: Option<Duration>) {
         let kept = lease::look(self.shared);
         let gone = hold::give_up(self.shared, ids, false);
         if gone.is_empty() {
             return;
         }
         let ending = ENDED.load(Ordering::Relaxed);
-        self.etcd.patience = Patience::Until(until);
+        if let Some(until) = until {
+            self.etcd.patience = Patience::Until(until);
+        }
         let all = gone.len() == kept.held().len();
         let done = self.release(&kept, &gone, all);
         self.etcd.patience = Patience::While(may_go_on);

@@ -104,11 +104,11 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
             holder.reloaded();
         }
         if ENDED.load(Ordering::Relaxed) {
-            holder.give_back(None, boot() + AT_THE_END);
+            holder.give_back(None, Some(boot() + AT_THE_END));
             break;
         }
         let Some(wanted) = guc::leased() else {
-            holder.give_back(None, boot() + AT_THE_END);
+            holder.give_back(None, Some(boot() + AT_THE_END));
             hold::end(shared);
             return;
         };

@@ -22,8 +22,8 @@
 use crate::clock::{boot, now};
 use crate::identity::lease::Marked;
 use etcd_client::{
-    Client, Compare, CompareOp, Error, EventType, GetOptions, LeaseGrantOptions, PutOptions, Txn,
-    TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
+    Client, Compare, CompareOp, Error, EventType, GetOptions, KeyValue, LeaseGrantOptions,
+    PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
 };
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::lease::{Claim, Sent, Term};
@@ -61,7 +61,9 @@ pub struct Versioned {
 pub struct Listing {
     pub cluster: Versioned,
     pub epoch: Versioned,
-    /// Who claims what; an ID is taken whichever cluster it is claimed for.
+    /// What is claimed, with the lease that it is claimed by.
+    pub claims: Vec<(u16, i64)>,
+    /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
     pub taken: BTreeSet<u16>,
     pub marks: BTreeMap<u16, (UnixNanos, i64)>,
     /// Marks that are none: their IDs are left alone.
@@ -163,11 +165,12 @@ impl Registry {
             Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
             None => Versioned::default(),
         };
-        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<u16> {
-            get.kvs().iter().filter_map(|kv| id_of(kv.key(), prefix)).collect()
+        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<(u16, i64)> {
+            let claim = |kv: &KeyValue| id_of(kv.key(), prefix).map(|id| (id, kv.lease()));
+            get.kvs().iter().filter_map(claim).collect()
         };
-        let mut taken: BTreeSet<u16> = ids(claimed, &pool).into_iter().collect();
-        taken.extend(ids(registered, &registry));
+        let claims = ids(claimed, &pool);
+        let taken = ids(registered, &registry).iter().chain(&claims).map(|&(id, _)| id).collect();
         let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         for kv in marked.kvs() {
             let Some(id) = id_of(kv.key(), &until) else { continue };
@@ -179,6 +182,7 @@ impl Registry {
         Ok(Listing {
             cluster: versioned(cluster),
             epoch: versioned(epoch),
+            claims,
             taken,
             marks,
             unreadable,

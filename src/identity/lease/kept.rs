@@ -128,6 +128,15 @@ impl Kept {
         self.state == State::Held && !self.claim.is_over(boot)
     }
 
+    /// Where things stand now: a deadline that has passed is seen before the worker has seen to it, or
+    /// where it can't.
+    pub fn state_at(&self, boot: Duration) -> State {
+        match self.state {
+            State::Held if self.claim.is_over(boot) => State::Lost,
+            state => state,
+        }
+    }
+
     /// As `etcdctl` writes it.
     pub fn lease_text(&self) -> Option<String> {
         (self.lease != 0).then(|| format!("{:x}", self.lease))
@@ -137,7 +146,7 @@ impl Kept {
     pub fn failure(&self) -> Failure {
         let last = self.trouble.get();
         Failure::NotLeased {
-            state: if self.state == State::Held { State::Lost } else { self.state },
+            state: self.state_at(boot()),
             lease: self.lease_text(),
             // A backend may see that it is over before the worker does.
             lost: match self.state {
