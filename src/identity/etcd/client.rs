@@ -227,10 +227,16 @@ fn options(access: &Access, endpoint: &str, longest: Duration) -> Result<Connect
     if endpoint.starts_with("https://") {
         let ca = access.ca_file.as_deref();
         let ca = ca.ok_or("https needs \"flakeid.etcd_ca_file\"")?;
-        let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(ca)?));
+        let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(pem(
+            ca,
+            read(ca)?,
+            "CERTIFICATE",
+        )?));
         match (&access.cert_file, &access.key_file) {
             (Some(certificate), Some(key)) => {
-                tls = tls.identity(Identity::from_pem(read(certificate)?, private(key)?));
+                let certificate = pem(certificate, read(certificate)?, "CERTIFICATE")?;
+                let key = pem(key, private(key)?, "PRIVATE KEY")?;
+                tls = tls.identity(Identity::from_pem(certificate, key));
             }
             (None, None) => {}
             _ => {
@@ -251,6 +257,16 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
         let reason = reason.split(" (os error").next().unwrap_or_default();
         format!("could not read \"{}\": {reason}", path.display())
     })
+}
+
+/// What a file holds, if that is what it should: the TLS library says no more than that something failed.
+fn pem(path: &Path, content: Vec<u8>, label: &str) -> Result<Vec<u8>, String> {
+    let end = format!("{label}-----");
+    let begins = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&end);
+    match String::from_utf8_lossy(&content).lines().any(begins) {
+        true => Ok(content),
+        false => Err(format!("\"{}\" holds no {}", path.display(), label.to_lowercase())),
+    }
 }
 
 /// A file with a secret: as PostgreSQL has it for keys, nobody but its owner may read it; or root owns it
@@ -275,9 +291,9 @@ fn say(error: &Error) -> String {
     match error {
         Error::GRpcStatus(status) => {
             let said = status.message().trim_start_matches("etcdserver: ");
-            match std::error::Error::source(status) {
-                Some(source) => format!("{said} ({})", innermost(source)),
-                None => said.into(),
+            match std::error::Error::source(status).map(innermost) {
+                Some(source) if !said.contains(&source) => format!("{said} ({source})"),
+                _ => said.into(),
             }
         }
         Error::TransportError(error) => innermost(error),
