@@ -6,7 +6,8 @@
 //!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
 //! * [`horizon`] sees to it that no ID comes twice when memory is lost: the argument is in its header.
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
-//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to.
+//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to,
+//!   and leases them from etcd where that is wanted; the argument is in [`flakeid_core::lease`].
 //! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
 //! * [`planner`] is told how many rows a range of IDs or a time holds.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.

@@ -33,7 +33,9 @@ pub(super) fn not_leased(
             "Check the server's clock, and that etcd answers: IDs are made again as soon as the lease is \
              renewed by this clock.",
         ),
-        State::Off | State::Starting => ("no generator IDs are leased from etcd yet".into(), LOOK),
+        // A statement goes by the settings that it began with.
+        State::Off => return still_leased(),
+        State::Starting => ("no generator IDs are leased from etcd yet".into(), LOOK),
     };
     let words = Words::new(STATE, message).hint(hint);
     let lease = lease.map(|lease| format!("The last lease was {lease}."));

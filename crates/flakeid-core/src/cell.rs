@@ -22,10 +22,10 @@
 //!    issued. It is the greatest there is, and no clock reads its tick: of 64 bits less sequence and
 //!    toggle, where nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back,
 //!    which is where it is looked for.
-//! 6. [`Cell::revive`] alone replaces it, by a word at or above the last of each timeline, as a cell
-//!    begins: spent. A swap that was computed before the seal succeeds after it only if it was computed
-//!    from that very word: one that the cell had begun with and never issued from. Then what it issues is
-//!    above that word, and no one else has issued above it meanwhile: the floors would be higher.
+//! 6. [`Cell::revive`] alone replaces it, by a word that the cell has never had: of a tick above the last
+//!    of its timeline. So a swap that was computed before the seal never succeeds after it. (A word at
+//!    the last tick would not do: one that the cell had begun with comes again, and whoever stood still
+//!    with it since would issue by a gate of then, above a mark that has become exact meanwhile.)
 //!
 //! That holds for whoever swaps by what [`step`] gave for the word that was read: [`Cell::issue`], and
 //! [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
@@ -160,15 +160,15 @@ impl Cell {
         }
     }
 
-    /// Lets a sealed cell issue again what is above the floors, and above all that it had itself. Where it
-    /// is not sealed nothing happens. One at a time: the caller holds the node's lock.
+    /// Lets a sealed cell issue again what is above the floors, and more than a tick above all that it had
+    /// itself. Where it is not sealed nothing happens. One at a time: the caller holds the node's lock.
     pub fn revive<S: System>(&self, start: Start) {
         if self.word() != Word::SEALED {
             return;
         }
         let mut floors = start.floors;
         for (floor, last) in floors.iter_mut().zip(self.last::<S>()) {
-            *floor = (*floor).max(last);
+            *floor = (*floor).max(Tick(last.0 + 1));
         }
         let start = Start { floors, ..start };
         let word = self.set_up::<S>(start);

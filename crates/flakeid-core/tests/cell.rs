@@ -384,3 +384,117 @@ fn a_cell_that_begins_at_what_a_seal_gave_goes_on_above_it() {
     let next = begun::<TickTock>(floors, true, 50, 51);
     assert!(is_issued::<TickTock>(ask::<TickTock>(&next, &node_in(true), 1, || 52), (52, true)));
 }
+
+fn revive<S: System>(cell: &Cell, floors: [u64; 2], toggle: bool, since: u64, now: u64) {
+    let (floors, now) = (floors.map(Tick), Some(Tick(now)));
+    cell.revive::<S>(Start { floors, toggle, since: Tick(since), now });
+}
+
+/// One that has had tick 100 in its first timeline and 50 in its second, and is sealed.
+fn sealed() -> Cell {
+    let cell = begun::<TickTock>([5; 2], false, 5, 10);
+    for now in [100, 50, 50] {
+        let _ = take::<TickTock>(&cell, now);
+    }
+    assert_eq!(cell.seal::<TickTock>(), [100, 50].map(Tick));
+    cell
+}
+
+#[test]
+fn only_a_sealed_cell_is_revived() {
+    let cell = begun::<Plain>([5; 2], false, 5, 10);
+    assert!(is_issued::<Plain>(take::<Plain>(&cell, 100), (100, false)));
+    let word = cell.word();
+    revive::<Plain>(&cell, [200; 2], false, 200, 201);
+    assert_eq!((cell.word(), cell.is_sealed()), (word, false));
+    let _ = cell.seal::<Plain>();
+    assert!(cell.is_sealed());
+    revive::<Plain>(&cell, [200; 2], false, 200, 201);
+    assert!(!cell.is_sealed());
+    assert!(is_issued::<Plain>(take::<Plain>(&cell, 201), (201, false)));
+    assert_eq!(cell.counters.get().issued, 2);
+}
+
+#[test]
+fn a_revived_cell_goes_on_above_its_own_last_and_above_the_floors() {
+    for floor in [0, 99, 100, 101, 150] {
+        let cell = begun::<Plain>([5; 2], false, 5, 10);
+        let _ = take::<Plain>(&cell, 100);
+        let _ = cell.seal::<Plain>();
+        let last = floor.max(100);
+        revive::<Plain>(&cell, [floor; 2], false, 5, last);
+        assert!(matches!(take::<Plain>(&cell, last), Outcome::Wait { .. }));
+        assert!(is_issued::<Plain>(take::<Plain>(&cell, last + 2), (last + 2, false)));
+    }
+    for floors in [[0, 0], [150, 0], [0, 150], [110, 60], [100, 50], [60, 110]] {
+        for toggle in [false, true] {
+            let cell = sealed();
+            let now = floors[usize::from(toggle)].max([100, 50][usize::from(toggle)]) + 2;
+            revive::<TickTock>(&cell, floors, toggle, 5, now);
+            let issued = ask::<TickTock>(&cell, &node_in(toggle), 1, || now);
+            assert!(is_issued::<TickTock>(issued, (now, toggle)), "{floors:?} {toggle}");
+        }
+    }
+}
+
+#[test]
+fn a_revived_tick_tock_turns_only_above_what_the_other_timeline_has_had() {
+    for (other, last) in [(0, 50), (50, 50), (70, 70)] {
+        let cell = sealed();
+        revive::<TickTock>(&cell, [0, other], false, 5, 120);
+        assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 120), (120, false)));
+        assert_eq!(take::<TickTock>(&cell, last), stepped_back(120, last));
+        // What is left of the tick that is held, and nothing after it.
+        let held = ask::<TickTock>(&cell, &Gate::open(), 40, || last);
+        assert!(is_issued::<TickTock>(held, (120, false)));
+        assert!(matches!(take::<TickTock>(&cell, last), Outcome::Wait { .. }));
+        assert!(is_issued::<TickTock>(take::<TickTock>(&cell, last + 2), (last + 2, true)));
+        assert_eq!(cell.seal::<TickTock>(), [120, last + 2].map(Tick));
+    }
+}
+
+#[test]
+fn a_cell_revived_ahead_of_the_clock_waits_and_turns_only_for_a_step_back() {
+    let cell = sealed();
+    revive::<TickTock>(&cell, [300, 60], false, 200, 210);
+    assert_eq!(take::<TickTock>(&cell, 210), wait(301, 210));
+    assert_eq!(take::<TickTock>(&cell, 199), wait(301, 199));
+    assert_eq!(take::<TickTock>(&cell, 190), stepped_back(300, 190));
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 190), (190, true)));
+    // It was behind from the beginning.
+    let cell = sealed();
+    revive::<TickTock>(&cell, [300, 60], false, 200, 190);
+    let issued = ask::<TickTock>(&cell, &node_in(true), 1, || 190);
+    assert!(is_issued::<TickTock>(issued, (190, true)));
+}
+
+#[test]
+fn a_revived_cell_is_sealed_again_and_gives_the_last_of_each_timeline() {
+    let cell = sealed();
+    for (round, toggle) in [(1, false), (2, true), (3, false)] {
+        let now = 1000 * round;
+        revive::<TickTock>(&cell, [0; 2], toggle, 5, now);
+        let issued = ask::<TickTock>(&cell, &node_in(toggle), 1, || now);
+        assert!(is_issued::<TickTock>(issued, (now, toggle)));
+        let last = cell.seal::<TickTock>().map(|tick| tick.0);
+        assert_eq!(last[usize::from(toggle)], now);
+        let other = [50, 1000, 2000][round as usize - 1];
+        assert!((other..other + 2).contains(&last[usize::from(!toggle)]), "{last:?}");
+        let after = [0, now, 9000].map(|now| take::<TickTock>(&cell, now));
+        assert_eq!(after, [Outcome::Sealed; 3]);
+    }
+}
+
+#[test]
+fn a_cell_that_was_never_used_is_revived_at_the_same_floors() {
+    let cell = begun::<TickTock>([30, 20], false, 25, 28);
+    for _ in 0..3 {
+        let last = cell.seal::<TickTock>();
+        assert!(last[0] >= Tick(30) && last[1] >= Tick(20));
+        assert_eq!(take::<TickTock>(&cell, 40), Outcome::Sealed);
+        revive::<TickTock>(&cell, [30, 20], false, 25, 28);
+        assert!(matches!(take::<TickTock>(&cell, 28), Outcome::Wait { .. }));
+    }
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 40), (40, false)));
+    assert_eq!(cell.counters.get(), Counts { issued: 1, ..Counts::default() });
+}

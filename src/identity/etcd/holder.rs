@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How long after trouble it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// How long after a call was given up it may still be done, at the most.
+const LATEST: Duration = Duration::from_secs(60);
+
 /// How long after others were faster every time.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -59,6 +62,8 @@ pub struct Holder {
     asked: bool,
     /// The last lease that was held and is not any more.
     revoked: i64,
+    /// Until then there may be claims of the lease that are not used.
+    strays_until: Duration,
     /// Leases that may still be there and are not wanted.
     leftover: Vec<i64>,
     /// The last trouble that the log was told, and whether it was told that the pool is empty.
@@ -82,6 +87,7 @@ impl Holder {
             more_at: Duration::ZERO,
             asked: false,
             revoked: 0,
+            strays_until: Duration::ZERO,
             leftover: Vec::new(),
             told: String::new(),
             told_waiting: false,
@@ -166,6 +172,9 @@ impl Holder {
         if self.asked || boot() >= kept.sent + Term(kept.ttl).renewal() {
             self.asked = false;
             self.renew(kept)?;
+            if boot() < self.strays_until {
+                self.let_go_of_strays(&lease::look(self.shared))?;
+            }
         }
         Ok(())
     }
@@ -176,27 +185,30 @@ impl Holder {
 
     fn renew(&mut self, kept: &Kept) -> Result<(), Halt> {
         let document = self.document(kept.since, kept.lease);
-        let (mut held, mut claim) = (kept.held().to_vec(), kept.claim);
+        let (mut held, claim) = (kept.held().to_vec(), kept.claim);
         for _ in 0..TRIES {
             let (cluster, lease, registry) = (kept.cluster, kept.lease, &self.registry);
             let holding = Holding { cluster, lease, held: &held, document: &document };
             let renewal =
                 self.etcd.call(async |client| registry.renew(client, &holding, claim).await)?;
             match renewal {
-                Renewal::Done(sent, next) => {
-                    claim = next;
-                    if hold::renew(self.shared, lease, claim, sent.boot, sent.now) {
+                Renewal::Done(sent, claim, revisions) => {
+                    if hold::renew(self.shared, lease, claim, sent, &revisions) {
                         hold::endpoint(self.shared, self.etcd.endpoint());
                         renewed();
                     }
                     return Ok(());
                 }
                 Renewal::Only(ours) if !ours.is_empty() => {
+                    let is_ours = |held: &Marked| ours.iter().any(|(id, _)| *id == held.id);
                     let lost: Vec<u16> =
-                        held.iter().map(|held| held.id).filter(|id| !ours.contains(id)).collect();
-                    self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
-                    held.retain(|held| ours.contains(&held.id));
-                    self.more_at = Duration::ZERO;
+                        held.iter().filter(|held| !is_ours(held)).map(|held| held.id).collect();
+                    if !lost.is_empty() {
+                        self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
+                        self.more_at = Duration::ZERO;
+                    }
+                    held.retain(is_ours);
+                    held = held.into_iter().map(|held| held.as_of(&ours)).collect();
                 }
                 Renewal::Only(_) => {
                     self.lose(kept, None, "All claims were taken away in etcd.");
@@ -220,11 +232,9 @@ impl Holder {
         }
         note::lost(&kept.only(&gone), why);
         for marked in gone {
-            let before = kept.held().iter().find(|held| held.id == marked.id);
-            let was = before.map_or(kept.claim.ceiling, |held| held.mark.max(kept.claim.ceiling));
             let (registry, cluster) = (&self.registry, kept.cluster);
             let done =
-                self.etcd.call(async |client| registry.settle(client, cluster, marked, was).await);
+                self.etcd.call(async |client| registry.settle(client, cluster, marked).await);
             if done.is_err() {
                 break;
             }
@@ -251,7 +261,6 @@ impl Holder {
                 self.give_back(None, None);
                 return Ok(());
             }
-            self.let_go_of_strays(kept, &listing)?;
             let Some(chosen) = self.choose(&listing, missing.min(MOST)) else {
                 self.give_back_unused(lease);
                 self.more_at = boot() + self.ttl / 3;
@@ -273,7 +282,9 @@ impl Holder {
                 registry.claim(client, &holding, &listing, claim.ceiling).await
             });
             match claimed {
-                Ok(true) => {
+                Ok(Some(revisions)) => {
+                    let chosen: Vec<_> =
+                        chosen.into_iter().map(|marked| marked.as_of(&revisions)).collect();
                     let granted = hold::Granted {
                         lease: id,
                         namespace: &self.registry.namespace,
@@ -295,10 +306,11 @@ impl Holder {
                     return Ok(());
                 }
                 // Others were faster: begin elsewhere than they do.
-                Ok(false) => self.start = anywhere(),
+                Ok(None) => self.start = anywhere(),
                 Err(trouble) => {
-                    if !holds {
-                        self.leftover.push(id);
+                    match holds {
+                        true => self.strays_until = boot() + LATEST,
+                        false => self.leftover.push(id),
                     }
                     return Err(trouble.into());
                 }
@@ -309,18 +321,16 @@ impl Holder {
         Ok(())
     }
 
-    /// Claims that were made for this lease by a call whose answer was never seen: they are not used, and
-    /// would be kept as long as the lease is.
-    fn let_go_of_strays(&mut self, kept: &Kept, listing: &Listing) -> Result<(), Halt> {
-        if kept.state != State::Held {
-            return Ok(());
-        }
-        let is_held = |id: &u16| kept.held().iter().any(|held| held.id == *id);
-        let stray = |&(id, lease): &(u16, i64)| lease == kept.lease && !is_held(&id);
-        for &(id, lease) in listing.claims.iter().filter(|claim| stray(claim)) {
-            let Some(&(mark, _)) = listing.marks.get(&id) else { continue };
+    /// Claims of this lease that are not used: a call that made them, or did not take them away, had no
+    /// answer. They would be kept as long as the lease is.
+    fn let_go_of_strays(&mut self, kept: &Kept) -> Result<(), Halt> {
+        let listing = self.list()?;
+        let is_held = |id: u16| kept.held().iter().any(|held| held.id == id);
+        for &(lease, (id, revision)) in &listing.claims {
+            let mark = listing.marks.get(&id).filter(|_| lease == kept.lease && !is_held(id));
+            let Some(&(mark, _)) = mark else { continue };
             let (registry, document) = (&self.registry, self.document(kept.since, lease));
-            let held = &[Marked { id, mark }];
+            let held = &[Marked { id, mark, revision }];
             let holding = Holding { cluster: kept.cluster, lease, held, document: &document };
             self.etcd.call(async |client| registry.release(client, &holding).await)?;
         }
@@ -381,7 +391,8 @@ impl Holder {
         let mark = |id: u16| listing.marks.get(&id).map_or(UnixNanos(0), |&(mark, _)| mark);
         let is_free = |id: u16| !listing.taken.contains(&id) && !listing.unreadable.contains(&id);
         let chosen = choose(settings::pool(), self.start, want, is_free, |id| mark(id) <= now)?;
-        Some(chosen.as_slice().iter().map(|&id| Marked { id, mark: mark(id) }).collect())
+        let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
+        Some(chosen.as_slice().iter().map(marked).collect())
     }
 
     fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {
@@ -440,7 +451,10 @@ impl Holder {
             Err(_) if ending => note::not_released(&gone),
             Err(_) => {
                 note::not_released(&gone);
-                self.leftover.extend(all.then_some(kept.lease));
+                match all {
+                    true => self.leftover.push(kept.lease),
+                    false => self.strays_until = boot() + LATEST,
+                }
             }
         }
     }
@@ -449,14 +463,14 @@ impl Holder {
         let registry = Registry { namespace: kept.namespace.get().into() };
         let document = self.document(kept.since, kept.lease);
         let (cluster, lease) = (kept.cluster, kept.lease);
-        let mut parts: Vec<&[Marked]> = vec![gone];
-        while let Some(held) = parts.pop() {
-            let holding = Holding { cluster, lease, held, document: &document };
-            let released =
-                self.etcd.call(async |client| registry.release(client, &holding).await)?;
-            // One of them is not ours any more: each by itself.
-            if !released && held.len() > 1 {
-                parts.extend(held.chunks(1));
+        let mut rest = gone.to_vec();
+        for _ in 0..TRIES {
+            let holding = Holding { cluster, lease, held: &rest, document: &document };
+            let ours = self.etcd.call(async |client| registry.release(client, &holding).await)?;
+            rest.retain(|gone| ours.iter().any(|(id, _)| *id == gone.id));
+            rest = rest.into_iter().map(|gone| gone.as_of(&ours)).collect();
+            if rest.is_empty() {
+                break;
             }
         }
         if all {

@@ -12,15 +12,16 @@
 //! # Each change is one transaction
 //! * A claim is made if no key of its pool is there, the marks are those that were listed, and cluster and
 //!   epoch too. With it the marks become the ceiling: before any ID is made.
-//! * A renewal moves the marks if all claims are still bound to this lease. A keep-alive alone proves
+//! * A renewal moves the marks if all claims are still as this lease wrote them last. That they are bound to
+//!   it is not enough: a call that was given up may be done later, and must not lower a mark. A keep-alive alone proves
 //!   nothing: a leader that has been replaced and does not know it yet answers "ok", and the lease runs out
 //!   nevertheless ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the renewal counts
 //!   only where the transaction that follows, over the same connection, was committed in the term that
 //!   the keep-alive was answered in: a majority was in that term then, so no later leader was there.
-//! * A release writes the exact marks and takes the claims away if they are still this lease's.
+//! * A release writes the exact marks and takes the claims away, on the same condition.
 
 use crate::clock::{boot, now};
-use crate::identity::lease::Marked;
+use crate::identity::lease::{Marked, Revision};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, KeyValue, LeaseGrantOptions,
     PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
@@ -61,8 +62,8 @@ pub struct Versioned {
 pub struct Listing {
     pub cluster: Versioned,
     pub epoch: Versioned,
-    /// What is claimed, with the lease that it is claimed by.
-    pub claims: Vec<(u16, i64)>,
+    /// What is claimed: the lease that it is claimed by, and the revision.
+    pub claims: Vec<(i64, Revision)>,
     /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
     pub taken: BTreeSet<u16>,
     pub marks: BTreeMap<u16, (UnixNanos, i64)>,
@@ -74,10 +75,10 @@ pub struct Listing {
 /// What a renewal came to.
 #[derive(Debug)]
 pub enum Renewal {
-    /// The lease, from this request on; the marks are at its ceiling.
-    Done(Sent, Claim),
-    /// These claims alone are still this lease's. Nothing was renewed.
-    Only(Vec<u16>),
+    /// The lease, from this request on; the marks are at its ceiling, as of these revisions.
+    Done(Sent, Claim, Vec<Revision>),
+    /// These claims alone are still this lease's, as of these revisions. Nothing was renewed.
+    Only(Vec<Revision>),
     /// There is no such lease any more.
     Gone,
     /// It may or may not have been; ask again.
@@ -165,12 +166,15 @@ impl Registry {
             Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
             None => Versioned::default(),
         };
-        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<(u16, i64)> {
-            let claim = |kv: &KeyValue| id_of(kv.key(), prefix).map(|id| (id, kv.lease()));
+        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<(i64, Revision)> {
+            let claim = |kv: &KeyValue| {
+                id_of(kv.key(), prefix).map(|id| (kv.lease(), (id, kv.mod_revision())))
+            };
             get.kvs().iter().filter_map(claim).collect()
         };
         let claims = ids(claimed, &pool);
-        let taken = ids(registered, &registry).iter().chain(&claims).map(|&(id, _)| id).collect();
+        let taken = ids(registered, &registry);
+        let taken = taken.iter().chain(&claims).map(|&(_, (id, _))| id).collect();
         let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         for kv in marked.kvs() {
             let Some(id) = id_of(kv.key(), &until) else { continue };
@@ -249,23 +253,38 @@ impl Registry {
     }
 
     /// Which of these claims are the lease's, by the answers to the questions.
-    fn ours(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<u16> {
-        let is_ours = |get: &etcd_client::GetResponse| {
-            get.kvs().first().is_some_and(|kv| kv.lease() == holding.lease)
-        };
+    fn ours(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<Revision> {
         let answers = gets(response);
-        let ours = holding.held.iter().zip(&answers).filter(|(_, get)| is_ours(get));
-        ours.map(|(marked, _)| marked.id).collect()
+        let ours = holding.held.iter().zip(&answers).filter_map(|(marked, get)| {
+            let ours = get.kvs().first().filter(|kv| kv.lease() == holding.lease);
+            ours.map(|kv| (marked.id, kv.mod_revision()))
+        });
+        ours.collect()
     }
 
-    /// Claims all of these, or none: false.
+    /// All of these as of the revision that a transaction has made.
+    fn written(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<Revision> {
+        let revision = response.header().map_or(0, |header| header.revision());
+        holding.held.iter().map(|marked| (marked.id, revision)).collect()
+    }
+
+    /// Conditions that these claims are as the lease wrote them last.
+    fn unchanged(&self, holding: &Holding<'_>) -> Vec<Compare> {
+        let unchanged = |marked: &Marked| {
+            let key = self.pool(holding.cluster, marked.id);
+            Compare::mod_revision(key, CompareOp::Equal, marked.revision)
+        };
+        holding.held.iter().map(unchanged).collect()
+    }
+
+    /// Claims all of these, or none.
     pub async fn claim(
         &self,
         client: &mut Client,
         holding: &Holding<'_>,
         listing: &Listing,
         ceiling: UnixNanos,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Vec<Revision>>, Error> {
         let equal = CompareOp::Equal;
         let mut conditions = vec![
             Compare::mod_revision(self.key("cluster-id"), equal, listing.cluster.revision),
@@ -280,8 +299,12 @@ impl Registry {
             holding.held.iter().flat_map(|&marked| self.puts(holding, marked, ceiling)).collect();
         let txn = Txn::new().when(conditions).and_then(puts).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
-        // Not met, as it was done by a call whose answer we have not seen.
-        Ok(response.succeeded() || self.ours(holding, &response).len() == holding.held.len())
+        if response.succeeded() {
+            return Ok(Some(self.written(holding, &response)));
+        }
+        // Or the conditions are not met as it was done by a call whose answer we have not seen.
+        let ours = self.ours(holding, &response);
+        Ok((ours.len() == holding.held.len()).then_some(ours))
     }
 
     /// Renews a lease and moves its marks.
@@ -303,19 +326,13 @@ impl Registry {
             return Ok(Renewal::Gone);
         }
         let claim = before.renewed(sent, Term(Duration::from_secs(answer.ttl() as u64)));
-        let ours = |marked: &Marked| {
-            let key = self.pool(holding.cluster, marked.id);
-            Compare::lease(key, CompareOp::Equal, holding.lease)
-        };
         let puts: Vec<TxnOp> = holding
             .held
             .iter()
             .flat_map(|&marked| self.puts(holding, marked, claim.ceiling))
             .collect();
-        let txn = Txn::new()
-            .when(holding.held.iter().map(ours).collect::<Vec<_>>())
-            .and_then(puts)
-            .or_else(self.claims(holding));
+        let txn =
+            Txn::new().when(self.unchanged(holding)).and_then(puts).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
         if !response.succeeded() {
             return Ok(Renewal::Only(self.ours(holding, &response)));
@@ -323,18 +340,18 @@ impl Registry {
         let term =
             |header: Option<&etcd_client::ResponseHeader>| header.map(|header| header.raft_term());
         match term(answer.header()) == term(response.header()) {
-            true => Ok(Renewal::Done(sent, claim)),
+            true => Ok(Renewal::Done(sent, claim, self.written(holding, &response))),
             false => Ok(Renewal::Unsure),
         }
     }
 
-    /// Writes the exact marks of these and takes the claims away; false where one of them is not the
-    /// lease's (any more).
-    pub async fn release(&self, client: &mut Client, holding: &Holding<'_>) -> Result<bool, Error> {
-        let ours = |marked: &Marked| {
-            let key = self.pool(holding.cluster, marked.id);
-            Compare::lease(key, CompareOp::Equal, holding.lease)
-        };
+    /// Writes the exact marks of these and takes the claims away. Where one of them is not as it was,
+    /// nothing; then it gives those that are still the lease's.
+    pub async fn release(
+        &self,
+        client: &mut Client,
+        holding: &Holding<'_>,
+    ) -> Result<Vec<Revision>, Error> {
         let ops = |marked: &Marked| {
             [
                 TxnOp::put(self.until(marked.id), written(marked.mark), None),
@@ -342,9 +359,11 @@ impl Registry {
             ]
         };
         let txn = Txn::new()
-            .when(holding.held.iter().map(ours).collect::<Vec<_>>())
-            .and_then(holding.held.iter().flat_map(ops).collect::<Vec<_>>());
-        Ok(client.txn(txn).await?.succeeded())
+            .when(self.unchanged(holding))
+            .and_then(holding.held.iter().flat_map(ops).collect::<Vec<_>>())
+            .or_else(self.claims(holding));
+        let response = client.txn(txn).await?;
+        Ok(if response.succeeded() { Vec::new() } else { self.ours(holding, &response) })
     }
 
     /// Makes the mark of an ID exact whose claim was taken away from us, if nobody has claimed it since.
@@ -353,13 +372,12 @@ impl Registry {
         client: &mut Client,
         cluster: u16,
         marked: Marked,
-        was: UnixNanos,
     ) -> Result<(), Error> {
         let until = self.until(marked.id);
         let txn = Txn::new()
             .when([
                 Compare::create_revision(self.pool(cluster, marked.id), CompareOp::Equal, 0),
-                Compare::value(&*until, CompareOp::Equal, written(was)),
+                Compare::mod_revision(&*until, CompareOp::Equal, marked.revision),
             ])
             .and_then([TxnOp::put(&*until, written(marked.mark), None)]);
         client.txn(txn).await.map(drop)

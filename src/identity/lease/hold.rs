@@ -1,13 +1,13 @@
 //! What the worker does to what is kept. Each takes the node's lock for itself.
 
-use super::kept::{Kept, Marked, State};
+use super::kept::{Kept, Marked, Revision, State};
 use super::{cap, seal};
 use crate::clock::{boot, now};
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::MAX_OWNED;
-use flakeid_core::lease::Claim;
+use flakeid_core::lease::{Claim, Sent};
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -143,8 +143,8 @@ pub fn renew(
     shared: &Shared,
     lease: i64,
     claim: Claim,
-    sent: Duration,
-    sent_at: UnixNanos,
+    sent: Sent,
+    revisions: &[Revision],
 ) -> bool {
     let mut lock = ExclusiveLock::take(shared.lock());
     let kept = shared.lease.change(&mut lock);
@@ -152,7 +152,8 @@ pub fn renew(
     if kept.lease != lease || !kept.is_good(boot) || claim.is_over(boot) {
         return false;
     }
-    (kept.claim, kept.sent, kept.renewed) = (claim, sent, sent_at);
+    (kept.claim, kept.sent, kept.renewed) = (claim, sent.boot, sent.now);
+    kept.written(revisions);
     cap(shared, &lock);
     true
 }

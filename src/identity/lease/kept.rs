@@ -63,6 +63,20 @@ pub struct Marked {
     pub id: u16,
     /// Every ID that was made under it before has a tick that begins before this.
     pub mark: UnixNanos,
+    /// The revision of etcd in which the claim was last written, and the mark with it.
+    pub revision: i64,
+}
+
+/// A generator ID, and the revision in which its claim was last written.
+pub type Revision = (u16, i64);
+
+impl Marked {
+    /// The same as of another revision, if there is one for it.
+    #[must_use]
+    pub fn as_of(self, revisions: &[Revision]) -> Self {
+        let new = revisions.iter().find(|(id, _)| *id == self.id);
+        Self { revision: new.map_or(self.revision, |&(_, revision)| revision), ..self }
+    }
 }
 
 /// What is kept in shared memory. Clocks are in nanoseconds since 1970; 0 is never.
@@ -100,7 +114,7 @@ impl Kept {
     pub(super) const NONE: Self = Self {
         state: State::Off,
         wanted: 0,
-        held: [Marked { id: 0, mark: UnixNanos(0) }; MAX_OWNED],
+        held: [Marked { id: 0, mark: UnixNanos(0), revision: 0 }; MAX_OWNED],
         count: 0,
         cluster: 0,
         epoch: UnixNanos(0),
@@ -162,6 +176,13 @@ impl Kept {
         let mut kept = Self { count: 0, ..*self };
         ids.iter().for_each(|&marked| kept.insert(marked));
         kept
+    }
+
+    /// Claims were written in these revisions.
+    pub(super) fn written(&mut self, revisions: &[Revision]) {
+        for held in &mut self.held[..self.count] {
+            *held = held.as_of(revisions);
+        }
     }
 
     pub(super) fn insert(&mut self, marked: Marked) {

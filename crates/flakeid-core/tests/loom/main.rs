@@ -14,6 +14,7 @@ mod broken;
 mod cell;
 mod gate;
 mod in_turn;
+mod lease;
 #[path = "../ledger/mod.rs"]
 mod ledger;
 mod sessions;

@@ -48,6 +48,14 @@ pub enum Fault {
     WaitedInVain,
     /// Issued by a cell that was sealed.
     AfterSeal,
+    /// Of a tick in which another holder of the generator ID has given some.
+    Shared,
+    /// Of a tick that begins at or after the mark of its generator ID.
+    Uncovered,
+    /// Admitted after the deadline, by a clock that nobody had set.
+    PastDeadline,
+    /// All has long been well, and there is none.
+    NotServed,
 }
 
 /// A tick and the numbers that were given in it.

@@ -1,7 +1,8 @@
 #![cfg(not(loom))]
 //! Fleets of up to a thousand nodes, whatever happens to their clocks, their memory and their
 //! machines. What runs is the shipped step, cell, session, gate and horizon; [`node`] stands for the
-//! extension around them, and [`checks`] holds every ID against the promises.
+//! extension around them, and [`checks`] holds every ID against the promises. The fleets of [`leases`]
+//! have their generator IDs from a registry, and their own test with the same settings.
 //!
 //! ```sh
 //! FLAKEID_SIMULATION_IDS=1000000000 cargo test -p flakeid-core --release --test simulation \
@@ -41,11 +42,32 @@
 //!   mends that;
 //! * where two processors' clocks differ, and so the time of a transaction is before that of its IDs.
 //!
+//! # What is promised of generator IDs on lease
+//! [`leases`] has fleets whose nodes claim their generator IDs of a registry and lose them again: flake,
+//! sno and uniqueid, as these have such IDs. The registry loses requests and answers or brings them
+//! seconds late, isn't reached by one node or by any, and ends leases that it has just said it renewed. A
+//! process stands still between its look at the gate and its swap, alone or with its node, for up to four
+//! leases. Nodes join and die, and the pool may be too small. Then:
+//! * no ID comes twice, of whatever nodes held its generator ID one after the other: no two lives of nodes
+//!   give IDs of one tick of it;
+//! * the mark in the registry is ahead of every ID when that is given, and of all there ever was when
+//!   somebody claims;
+//! * where nobody has set the clock and nothing has stood still, no ID is let through by a gate after the
+//!   deadline of the claim, but for what two clocks' rates differ by (the numbers that a session took
+//!   ahead were let through before);
+//! * a session's IDs rise, through all changes of the list;
+//! * once nothing goes wrong any more the pool is held as far as it is wanted, and every session of a node
+//!   that holds some gets an ID.
+//!
+//! Not promised: that an ID is above what another holder of the generator ID has given by then. Who stands
+//! still between look and swap and goes on when a successor has begun gives one from below the mark.
+//!
 //! [`Horizon::raised`]: flakeid_core::gate::Horizon::raised
 
 mod checks;
 mod clock;
 mod fleet;
+mod leases;
 mod node;
 mod promises;
 mod random;
@@ -140,4 +162,79 @@ fn a_standby_that_does_not_look_at_what_it_replayed_is_found() {
 #[test]
 fn a_horizon_that_is_thought_younger_than_it_is_is_found() {
     assert_eq!(first_fault(Flaw::YoungHorizon), Some(Fault::WrongWait));
+}
+
+#[test]
+fn fleets_that_lease_keep_every_promise_whatever_happens() {
+    let first = setting("FLAKEID_SIMULATION_SEED", 1);
+    let goal = setting("FLAKEID_SIMULATION_IDS", 20_000_000);
+    println!("FLAKEID_SIMULATION_SEED={first} FLAKEID_SIMULATION_IDS={goal}");
+    let (started, mut ids, mut shown) = (Instant::now(), 0, 0);
+    let mut seen = leases::Event::ALL.map(|event| (event, 0));
+    for seed in first.. {
+        match leases::Fleet::new(seed, leases::Flaw::None).run() {
+            Ok((given, events)) => {
+                ids += given;
+                seen.iter_mut().zip(events).for_each(|((_, sum), times)| *sum += times);
+            }
+            Err(fault) => panic!("{fault:?}; FLAKEID_SIMULATION_SEED={seed} brings it back"),
+        }
+        if ids / 100_000_000 > shown {
+            shown = ids / 100_000_000;
+            println!("{ids} IDs in {:.0?}; the next seed is {}", started.elapsed(), seed + 1);
+        }
+        if ids >= goal {
+            println!("{ids} IDs of {} fleets in {:.1?}", seed + 1 - first, started.elapsed());
+            println!("{seen:?}");
+            break;
+        }
+    }
+    if goal >= 10_000_000 {
+        assert!(seen.iter().all(|&(_, times)| times > 0), "not all has happened: {seen:?}");
+    }
+}
+
+/// The first fault of a fleet that leases and whose nodes have this flaw.
+fn first_fault_on_lease(flaw: leases::Flaw) -> Option<Fault> {
+    (1..=100).find_map(|seed| leases::Fleet::new(seed, flaw).run().err())
+}
+
+#[test]
+fn a_mark_that_is_only_a_record_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::Record), Some(Fault::Shared));
+}
+
+#[test]
+fn a_successor_that_ignores_the_mark_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::IgnoresMark), Some(Fault::Shared));
+}
+
+#[test]
+fn a_claim_with_a_mark_that_has_changed_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::OldMark), Some(Fault::Uncovered));
+}
+
+#[test]
+fn a_mark_written_by_one_who_has_lost_the_claim_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::Unchecked), Some(Fault::Shared));
+}
+
+#[test]
+fn a_gate_that_the_claim_does_not_cap_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::Uncapped), Some(Fault::Shared));
+}
+
+#[test]
+fn a_release_that_does_not_seal_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::NotSealed), Some(Fault::Uncovered));
+}
+
+#[test]
+fn a_release_that_comes_late_and_is_not_checked_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::LateRelease), Some(Fault::Uncovered));
+}
+
+#[test]
+fn a_renewal_that_comes_late_and_is_not_checked_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::LateRenewal), Some(Fault::Uncovered));
 }

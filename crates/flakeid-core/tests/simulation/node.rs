@@ -38,7 +38,7 @@ pub struct State {
 
 impl State {
     /// Where there is no file: after all that the clock shows.
-    fn fresh(now: UnixNanos) -> Self {
+    pub fn fresh(now: UnixNanos) -> Self {
         Self { horizon: Horizon::NONE.raised(now), written: now, lead: 0 }
     }
 

@@ -1,0 +1,110 @@
+//! What happens in a fleet that leases, and what may be wrong with its nodes.
+
+use std::cell::Cell;
+
+/// What is wrong, to see that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    None,
+    /// The mark is what the cells had last when it was written.
+    Record,
+    /// Who claims an ID begins where it would have begun without a mark.
+    IgnoresMark,
+    /// A claim holds though the mark has changed since it was read.
+    OldMark,
+    /// The mark is written though the claim may be another's by now.
+    Unchecked,
+    /// The gate stands where the node's does, wherever the claim's ceiling is.
+    Uncapped,
+    /// Who releases an ID looks at its cells and doesn't seal them.
+    NotSealed,
+    /// A release goes by whose the ID is and not by its mark: it may come late, when the node has claimed
+    /// the ID again for the same lease.
+    LateRelease,
+    /// So does a renewal, and puts its ceiling in place of a higher one.
+    LateRenewal,
+}
+
+/// What a run must have been through to be worth something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Claim,
+    LostRace,
+    /// All IDs are others'.
+    WaitForPool,
+    /// Nobody knows whether a claim was granted; and it was.
+    AmbiguousClaim,
+    AmbiguousGranted,
+    Renewal,
+    LossByDeadline,
+    LossByKey,
+    /// A lease ended though its holder had been told that it was renewed.
+    EarlyEnd,
+    Election,
+    Outage,
+    Partition,
+    Release,
+    /// An ID goes from one node to another; whose clock is behind the mark.
+    HandedOn,
+    HandedOnAhead,
+    /// A cell goes on that was sealed.
+    Revival,
+    Crash,
+    Stop,
+    Death,
+    Birth,
+    Extension,
+    StepBack,
+    Turn,
+    /// One process stood still between its look at the gate and the swap; or the whole node; longer than
+    /// a lease.
+    PauseOfProcess,
+    PauseOfNode,
+    /// An ID went out after the claim under which the gate was looked at had been lost.
+    GivenAfterLoss,
+    /// A session was turned away as the lease reached no further.
+    TurnedAway,
+}
+
+impl Event {
+    pub const ALL: [Self; 27] = [
+        Self::Claim,
+        Self::LostRace,
+        Self::WaitForPool,
+        Self::AmbiguousClaim,
+        Self::AmbiguousGranted,
+        Self::Renewal,
+        Self::LossByDeadline,
+        Self::LossByKey,
+        Self::EarlyEnd,
+        Self::Election,
+        Self::Outage,
+        Self::Partition,
+        Self::Release,
+        Self::HandedOn,
+        Self::HandedOnAhead,
+        Self::Revival,
+        Self::Crash,
+        Self::Stop,
+        Self::Death,
+        Self::Birth,
+        Self::Extension,
+        Self::StepBack,
+        Self::Turn,
+        Self::PauseOfProcess,
+        Self::PauseOfNode,
+        Self::GivenAfterLoss,
+        Self::TurnedAway,
+    ];
+}
+
+/// How often each was.
+#[derive(Default)]
+pub struct Events(pub [Cell<u64>; Event::ALL.len()]);
+
+impl Events {
+    pub fn saw(&self, event: Event) {
+        let seen = &self.0[event as usize];
+        seen.set(seen.get() + 1);
+    }
+}

@@ -1,0 +1,282 @@
+//! A fleet of nodes that lease, the registry, and the time in which it all happens.
+
+use super::etcd::{Etcd, Reply, Request};
+use super::events::{Event, Events, Flaw};
+use super::node::{Life, NUMBERED, Node};
+use super::session::MOST;
+use crate::checks::{Checks, Fault};
+use crate::clock::{SECOND, YEAR};
+use crate::random::Random;
+use crate::world::{SYSTEMS, Served, World};
+use flakeid_core::clock::{Scale, Tick};
+use flakeid_core::flake::Flake;
+use flakeid_core::lease::Term;
+use flakeid_core::sno::TickTock;
+use flakeid_core::uniqueid::UniqueId;
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+use std::time::Duration;
+
+pub const MILLISECOND: u64 = SECOND / 1000;
+pub const MICROSECOND: u64 = 1000;
+
+/// What is due at some time, for a life of a node.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Timer,
+    /// A request gets to the registry; the answer takes so long, or never comes.
+    Request(u64, Request, Option<u64>),
+    Answer(u64, Reply),
+}
+
+/// Its time, its number, so that those of one time stay in order, its node and the node's life.
+type Queued = Reverse<(u64, u64, usize, u32, Due)>;
+
+/// Who gave IDs of a tick, by timeline.
+type Owners = [BTreeMap<u64, u32>; 2];
+
+pub struct Fleet {
+    pub world: World,
+    pub etcd: RefCell<Etcd>,
+    pub term: Term,
+    pub pool: RangeInclusive<u16>,
+    pub slices: [(u32, u32); SYSTEMS],
+    pub flaw: Flaw,
+    /// Whether an ID must be covered by its mark in the registry, though it may be new all the same.
+    pub is_strict: bool,
+    pub events: Events,
+    pub nodes: RefCell<Vec<Rc<Node>>>,
+    /// Those that have not died, by number.
+    pub living: RefCell<Vec<usize>>,
+    skew: u64,
+    /// What a node may want.
+    wants: [usize; 2],
+    queue: RefCell<BinaryHeap<Queued>>,
+    /// When the first in it is due.
+    next: Cell<u64>,
+    number: Cell<u64>,
+    lives: Cell<u32>,
+    /// By system and ID.
+    owners: RefCell<BTreeMap<(usize, u16), Owners>>,
+    /// The node that each ID was claimed by last.
+    holders: RefCell<BTreeMap<u16, usize>>,
+    /// How many processes stand still, each in the middle of what another does meanwhile.
+    pub depth: Cell<u32>,
+    /// Nothing goes wrong any more.
+    pub well: Cell<bool>,
+    goal: u64,
+}
+
+impl Fleet {
+    pub fn new(seed: u64, flaw: Flaw) -> Self {
+        let random = Random::new(seed);
+        let term = Term(Duration::from_secs(random.pick(&[5, 10, 10, 30, 60])));
+        let size = random.pick(&[1, 2, 2, 3, 3, 5, 8]);
+        let wants = [random.pick(&[1, 1, 2, 3]), random.pick(&[1, 2, 4, MOST])];
+        let demand = size as u64 * (wants[0] + wants[1]) as u64 / 2;
+        let pool = random.pick(&[demand / 2, demand, demand, demand + 2, 2 * demand]).max(1) as u16;
+        let first = random.pick(&[0, 1, 500]);
+        let flake = random.pick(&[(0, 4095), (0, 4095), (0, 3), (7, 7)]);
+        let sno = random.pick(&[(0, 65_535), (0, 3), (9, 520)]);
+        let world = World {
+            time: Cell::new(55 * YEAR),
+            random,
+            checks: RefCell::new(Checks::default()),
+            flaw: crate::world::Flaw::None,
+            seen: Default::default(),
+        };
+        let random = &world.random;
+        let uniqueid = random.pick(&[(0, 31), (0, 3), (7, 7)]);
+        let skew = random.pick(&[MILLISECOND, SECOND / 10, SECOND, 20 * SECOND]);
+        let fleet = Self {
+            etcd: RefCell::new(Etcd::new(term.0.as_nanos() as u64)),
+            term,
+            pool: first..=first + pool - 1,
+            slices: [flake, sno, (0, 0), (0, 0), uniqueid],
+            flaw,
+            is_strict: !matches!(
+                flaw,
+                Flaw::Record | Flaw::IgnoresMark | Flaw::Unchecked | Flaw::Uncapped
+            ),
+            events: Events::default(),
+            nodes: RefCell::default(),
+            living: RefCell::default(),
+            skew,
+            wants,
+            queue: RefCell::default(),
+            next: Cell::new(u64::MAX),
+            number: Cell::new(0),
+            lives: Cell::new(0),
+            owners: RefCell::default(),
+            holders: RefCell::default(),
+            depth: Cell::new(0),
+            well: Cell::new(false),
+            goal: 400_000,
+            world,
+        };
+        (0..size).for_each(|_| fleet.bear());
+        fleet
+    }
+
+    /// How many IDs were given without a fault, and how often each event was.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn run(self) -> Result<(u64, [u64; Event::ALL.len()]), Fault> {
+        // Should all wait for long, that is no fault.
+        for _ in 0..self.goal {
+            if self.world.has_failed() || self.world.checks.borrow().ids >= self.goal {
+                break;
+            }
+            self.happen();
+        }
+        if !self.world.has_failed() {
+            self.all_is_well();
+        }
+        let checks = self.world.checks.into_inner();
+        let seen = self.events.0.map(Cell::into_inner);
+        checks.fault.map_or(Ok((checks.ids, seen)), Err)
+    }
+
+    pub fn want(&self) -> usize {
+        self.world.random.pick(&self.wants)
+    }
+
+    pub fn next_life(&self) -> u32 {
+        self.lives.set(self.lives.get() + 1);
+        self.lives.get()
+    }
+
+    /// A new node joins.
+    pub fn bear(&self) {
+        let number = self.nodes.borrow().len();
+        let node = Rc::new(Node::new(self, number, self.skew));
+        self.nodes.borrow_mut().push(node.clone());
+        self.living.borrow_mut().push(number);
+        node.start(self, self.sessions());
+        self.events.saw(Event::Birth);
+    }
+
+    pub fn sessions(&self) -> usize {
+        1 + self.world.random.below(6) as usize
+    }
+
+    /// A life is over: nobody has numbers of it in hand.
+    pub fn close(&self, life: &Life) {
+        let mut checks = self.world.checks.borrow_mut();
+        for &(system, id) in life.cells.borrow().keys() {
+            let generator = checks.generator(system, id, life.number);
+            checks.close(generator);
+        }
+    }
+
+    /// Whether nobody else has given IDs of this tick under a generator ID.
+    pub fn is_owner(&self, system: usize, id: u16, at: (bool, u64), life: u32) -> bool {
+        let mut owners = self.owners.borrow_mut();
+        let ticks = &mut owners.entry((system, id)).or_default()[usize::from(at.0)];
+        *ticks.entry(at.1).or_insert(life) == life
+    }
+
+    /// An ID is claimed with this mark by a node, whose clock may be behind it.
+    pub fn hand_on(&self, id: u16, node: &Node, mark: u64, ahead: bool) {
+        if self.is_strict {
+            let owners = self.owners.borrow();
+            let is_covered = |(system, scale): (usize, Scale)| {
+                let lines = owners.get(&(system, id)).into_iter().flatten();
+                let mut last = lines.filter_map(|ticks| ticks.keys().next_back());
+                last.all(|&tick| scale.nanos(Tick(tick)).0 < mark)
+            };
+            let scales = [Flake::scale(), TickTock::scale(), UniqueId::scale()];
+            let covered = NUMBERED.into_iter().zip(scales).all(is_covered);
+            self.world.expect(covered, Fault::Uncovered);
+        }
+        let last = self.holders.borrow_mut().insert(id, node.number);
+        if last.is_some_and(|last| last != node.number) {
+            self.events.saw(if ahead { Event::HandedOnAhead } else { Event::HandedOn });
+        }
+    }
+
+    fn put(&self, time: u64, node: usize, life: u32, due: Due) {
+        self.number.set(self.number.get() + 1);
+        self.queue.borrow_mut().push(Reverse((time, self.number.get(), node, life, due)));
+        self.next.set(self.next.get().min(time));
+    }
+
+    /// A node's worker has something to do then.
+    pub fn wake(&self, node: &Node, life: &Life, time: u64) {
+        if Node::is_woken_at(life, time) {
+            self.put(time, node.number, life.number, Due::Timer);
+        }
+    }
+
+    /// A request sets out. Whatever may become of it may.
+    pub fn send(&self, node: &Node, life: &Life, number: u64, request: Request) {
+        let (random, time) = (&self.world.random, self.world.time.get());
+        let short = || 100 * MICROSECOND + random.below(3 * MILLISECOND);
+        let long = || random.below(6 * SECOND);
+        let chance = match request {
+            _ if self.well.get() => 99,
+            // What this flaw needs is rare.
+            Request::Release(..) if self.flaw == Flaw::LateRelease => random.below(6),
+            _ => random.below(100),
+        };
+        let (there, back) = match chance {
+            0 => return,
+            1 => (short(), None),
+            2 => (long(), Some(short())),
+            3 => (short(), Some(long())),
+            _ => (short(), Some(short())),
+        };
+        if time >= node.cut.get() {
+            let due = Due::Request(number, request, back);
+            self.put(time + there, node.number, life.number, due);
+        }
+    }
+
+    /// Time goes on, and what is due by then happens.
+    pub fn until(&self, end: u64) {
+        while self.next.get() <= end {
+            let Reverse((time, _, node, life, due)) =
+                self.queue.borrow_mut().pop().expect("what is due");
+            let next = self.queue.borrow().peek().map_or(u64::MAX, |Reverse((next, ..))| *next);
+            self.next.set(next);
+            self.world.time.set(self.world.time.get().max(time));
+            let node = self.nodes.borrow()[node].clone();
+            self.befall(&node, time, life, due);
+        }
+        self.world.time.set(self.world.time.get().max(end));
+    }
+
+    fn befall(&self, node: &Node, at: u64, number: u32, due: Due) {
+        let time = self.world.time.get();
+        if let Due::Request(request_number, request, back) = due {
+            let mut etcd = self.etcd.borrow_mut();
+            if time < etcd.down {
+                return;
+            }
+            let reply = etcd.apply(time, &request, &self.world.random, &self.events);
+            if let Some(back) = back.filter(|_| time >= node.cut.get()) {
+                self.put(time + back, node.number, number, Due::Answer(request_number, reply));
+            }
+            return;
+        }
+        let Some(life) = node.life().filter(|life| life.number == number) else { return };
+        if matches!(due, Due::Timer) && !Node::wakes(&life, at) {
+            return;
+        }
+        let stands = node.paused.get().max(node.stuck.get());
+        match due {
+            Due::Timer if time < stands => self.wake(node, &life, stands + 1),
+            due if time < stands => self.put(stands + 1, node.number, number, due),
+            Due::Answer(number, reply) => node.hear(self, &life, number, reply),
+            _ => node.work(self, &life),
+        }
+    }
+
+    pub fn pass(&self, nanos: u64) {
+        self.until(self.world.time.get() + nanos);
+    }
+}

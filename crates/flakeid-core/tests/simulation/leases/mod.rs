@@ -1,0 +1,13 @@
+//! Fleets whose nodes lease their generator IDs from a registry.
+
+mod etcd;
+mod events;
+mod fleet;
+mod happens;
+mod node;
+mod session;
+mod well;
+mod worker;
+
+pub use events::{Event, Flaw};
+pub use fleet::Fleet;

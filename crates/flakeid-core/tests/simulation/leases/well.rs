@@ -1,0 +1,70 @@
+//! A fleet in which nothing goes wrong any more: it comes to rights by itself.
+
+use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
+use super::node::Node;
+use crate::checks::Fault;
+use crate::clock::SECOND;
+use crate::node::Answer;
+
+impl Fleet {
+    /// From now on nothing goes wrong, and all clocks are past what there was: the pool is given out as far
+    /// as it is wanted, and every session of who has some gets an ID.
+    pub fn all_is_well(&self) {
+        self.well.set(true);
+        let ttl = self.term.0.as_nanos() as u64;
+        {
+            let mut etcd = self.etcd.borrow_mut();
+            (etcd.down, etcd.stale) = (0, 0);
+        }
+        let node = |&number: &usize| self.nodes.borrow()[number].clone();
+        let nodes: Vec<_> = self.living.borrow().iter().map(node).collect();
+        let mut last = self.world.time.get();
+        for node in &nodes {
+            for slot in [&node.paused, &node.stuck, &node.cut] {
+                slot.set(0);
+            }
+            let until = node.disk.get().map(|disk| disk.horizon.until);
+            last = until.into_iter().flatten().fold(last, |last, until| last.max(until.0));
+            last = last.max(node.clock.read(self.world.time.get()));
+        }
+        last = self.etcd.borrow().marks().fold(last, u64::max);
+        self.until(last + 2 * SECOND);
+        for node in &nodes {
+            let time = self.world.time.get();
+            node.clock.set(time, time);
+            node.disturbed.set(true);
+            match node.life() {
+                Some(life) => self.wake(node, &life, time + MICROSECOND),
+                None => node.start(self, 4),
+            }
+        }
+        let lives = || nodes.iter().filter_map(|node| node.life());
+        let wanted: usize = nodes.iter().map(|node| node.want.get()).sum();
+        for _ in 0..60 {
+            self.pass(ttl / 3);
+            let held: usize = lives().map(|life| life.held.borrow().len()).sum();
+            if held == wanted.min(self.pool.len()) {
+                return nodes.iter().for_each(|node| self.serve_all(node));
+            }
+        }
+        self.world.expect(false, Fault::NotServed);
+    }
+
+    fn serve_all(&self, node: &Node) {
+        let Some(life) = node.life().filter(|life| !life.held.borrow().is_empty()) else { return };
+        for session in 0..life.sessions.len() {
+            let served = (0..100).any(|_| match node.ask(self, &life, session, 1, true) {
+                Answer::Given => true,
+                Answer::Wait(reading) => {
+                    self.until(node.clock.time_of(reading, self.world.time.get()));
+                    false
+                }
+                Answer::Nothing => {
+                    self.pass(10 * MILLISECOND);
+                    false
+                }
+            });
+            self.world.expect(served || life.over.get(), Fault::NotServed);
+        }
+    }
+}

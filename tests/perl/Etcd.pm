@@ -1,0 +1,399 @@
+# An etcd of the test's own, with one member or several on loopback ports, and what may stand between it and a
+# server: a wire that can be cut, a hole that swallows. The programs are those of tests/etcd/fetch. Its data
+# need not survive a loss of power, and nothing of it outlives the test.
+package Etcd;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use IO::Select;
+use IO::Socket::INET;
+use IPC::Run;
+use JSON::PP;
+use Ledger;
+use MIME::Base64 qw(decode_base64);
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+our @EXPORT = qw(@LEASED lease_of wait_for_lease wait_for_flow processes_of generators_of);
+
+# Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
+my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
+  '/var/cache/flakeid';
+my ($programs) = grep { -d } map { "$_/etcd-12/usr/bin" } @caches;
+if (!$programs)
+{
+	my $reason = 'etcd is missing; tests/etcd/fetch fetches it';
+	BAIL_OUT($reason) if $ENV{CI};
+	plan(skip_all => $reason);
+}
+
+# Every process that was started here and has not been waited for.
+my %alive;
+
+# An etcd that answers. `members` says how many it has, `options` is what all get on their command line. `tls` has
+# the files of an authority and of its certificates for the server and a client, without which nobody is let in.
+# With `idle` nothing is started.
+sub new
+{
+	my ($class, $name, %how) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir("etcd_$name");
+	my $self = bless { name => $name, dir => $dir, members => [], ctl => [], options => $how{options} || [] }, $class;
+	if (my $tls = $how{tls})
+	{
+		push @{ $self->{options} }, '--cert-file', $tls->{server_cert}, '--key-file', $tls->{server_key},
+		  '--trusted-ca-file', $tls->{ca}, '--client-cert-auth';
+		$self->{ctl} = [ '--cacert', $tls->{ca}, '--cert', $tls->{client_cert}, '--key', $tls->{client_key} ];
+	}
+	my $scheme = $how{tls} ? 'https' : 'http';
+	for my $number (1 .. $how{members} || 1)
+	{
+		my ($port, $peer) = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 2;
+		push @{ $self->{members} },
+		  { name => "m$number", port => $port, url => "$scheme://127.0.0.1:$port", peer => "http://127.0.0.1:$peer" };
+	}
+	$self->start unless $how{idle};
+	return $self;
+}
+
+# Members are counted from 0; who names none means all.
+sub _members
+{
+	my ($self, @numbers) = @_;
+	return @{ $self->{members} }[ @numbers ? @numbers : 0 .. $#{ $self->{members} } ];
+}
+
+# Their addresses, as `etcd_endpoints` has them.
+sub endpoints
+{
+	my ($self, @numbers) = @_;
+	return join ',', map { $_->{url} } $self->_members(@numbers);
+}
+
+# Starts members, with the data that they had; returns when etcd answers.
+sub start
+{
+	my ($self, @numbers) = @_;
+	my $everyone = join ',', map { "$_->{name}=$_->{peer}" } $self->_members;
+	my ($test) = $0 =~ m{([^/]+?)(?:\.pl)?\z};
+	for my $member ($self->_members(@numbers))
+	{
+		mkdir my $data = "$self->{dir}/$member->{name}", 0700;
+		my $log = "$PostgreSQL::Test::Utils::log_path/etcd_${test}_$self->{name}_$member->{name}.log";
+		my @command = (
+			"$programs/etcd", '--name', $member->{name}, '--data-dir', $data, '--unsafe-no-fsync',
+			'--listen-client-urls', $member->{url}, '--advertise-client-urls', $member->{url},
+			'--listen-peer-urls', $member->{peer}, '--initial-advertise-peer-urls', $member->{peer},
+			'--initial-cluster', $everyone, '--initial-cluster-token', $self->{name},
+			'--logger', 'zap', '--log-outputs', 'stderr', @{ $self->{options} });
+		$member->{pid} = _process(sub {
+			delete @ENV{ grep { /^ETCD/ } CORE::keys %ENV };
+			open my $to, '>>', $log or return;
+			POSIX::dup2(fileno $to, $_) for 1, 2;
+			# The kernel kills it when the test is killed.
+			exec 'setpriv', '--pdeathsig', 'KILL', @command;
+		});
+	}
+	return $self->wait_until_ready;
+}
+
+# Does this in a process of its own.
+sub _process
+{
+	my ($what) = @_;
+	my $pid = fork;
+	die "could not fork: $!" unless defined $pid;
+	if (!$pid)
+	{
+		$what->();
+		POSIX::_exit(127);
+	}
+	$alive{$pid} = 1;
+	return $pid;
+}
+
+sub _end
+{
+	my ($signal, $pid) = @_;
+	CORE::kill $signal, $pid;
+	waitpid $pid, 0;
+	delete $alive{$pid};
+	return;
+}
+
+END
+{
+	my $exit_code = $?;
+	_end('KILL', $_) for CORE::keys %alive;
+	$? = $exit_code;
+}
+
+sub wait_until_ready
+{
+	my ($self) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (eval { $self->ctl('put', 'ready', 'yes') })
+	{
+		die "etcd does not answer: $@" if time() > $until;
+		sleep 0.05;
+	}
+	return;
+}
+
+# Ends members in good order, or kills them. They may be started again.
+sub stop { my ($self, @numbers) = @_; return $self->_end_members('TERM', @numbers) }
+sub kill { my ($self, @numbers) = @_; return $self->_end_members('KILL', @numbers) }
+
+sub _end_members
+{
+	my ($self, $signal, @numbers) = @_;
+	for my $member ($self->_members(@numbers))
+	{
+		my $pid = delete $member->{pid} or next;
+		CORE::kill 'CONT', $pid if delete $member->{paused};
+		_end($signal, $pid);
+	}
+	return;
+}
+
+# While a member is paused it takes connections, as the kernel does that, and never answers.
+sub pause    { my ($self, @numbers) = @_; return $self->_pause(1, @numbers) }
+sub continue { my ($self, @numbers) = @_; return $self->_pause(0, @numbers) }
+
+sub _pause
+{
+	my ($self, $paused, @numbers) = @_;
+	for my $member ($self->_members(@numbers))
+	{
+		CORE::kill $paused ? 'STOP' : 'CONT', $member->{pid} or die "could not signal $member->{name}: $!";
+		$member->{paused} = $paused;
+	}
+	return;
+}
+
+# The number of the member that leads, when one does.
+sub leader
+{
+	my ($self) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (time() < $until)
+	{
+		my $members = eval { JSON::PP->new->decode($self->ctl('endpoint', 'status', '-w', 'json')) } || [];
+		for my $member (@$members)
+		{
+			my $status = $member->{Status};
+			next unless ($status->{leader} || 0) == $status->{header}{member_id};
+			return (grep { $self->{members}[$_]{url} eq $member->{Endpoint} } 0 .. $#{ $self->{members} })[0];
+		}
+		sleep 0.05;
+	}
+	die 'etcd has no leader';
+}
+
+# What etcdctl prints; dies of its errors. It asks the members that can answer.
+sub ctl
+{
+	my ($self, @arguments) = @_;
+	my ($out, $error) = ('', '');
+	my $able = join ',', map { $_->{url} } grep { $_->{pid} && !$_->{paused} } $self->_members;
+	local $ENV{ETCDCTL_API} = 3;
+	IPC::Run::run(
+		[ "$programs/etcdctl", "--endpoints=$able", '--command-timeout=10s', @{ $self->{ctl} }, @arguments ],
+		'<', '/dev/null', '>', \$out, '2>', \$error)
+	  or die "etcdctl @arguments: $error";
+	return $out;
+}
+
+# From now on etcdctl says who it is.
+sub authenticate
+{
+	my ($self, $user, $password) = @_;
+	push @{ $self->{ctl} }, '--user', "$user:$password";
+	return;
+}
+
+# What etcd holds below a prefix of the namespace, by the rest of the key.
+sub all
+{
+	my ($self, $prefix) = @_;
+	my $answer = JSON::PP->new->decode($self->ctl('get', '--prefix', "flakeid/$prefix", '-w', 'json'));
+	my $length = length "flakeid/$prefix";
+	return map { substr(decode_base64($_->{key}), $length) => decode_base64($_->{value} // '') } @{ $answer->{kvs} || [] };
+}
+
+sub keys { my ($self) = @_; my %all = $self->all(''); return sort(CORE::keys %all) }
+sub get  { my ($self, $key) = @_; my %all = $self->all(''); return $all{$key} }
+
+# What the claims hold, by generator ID.
+sub claims
+{
+	my ($self) = @_;
+	my %all = $self->all('pool/');
+	return map { s/\d+://r => JSON::PP->new->decode($all{$_}) } CORE::keys %all;
+}
+
+# The marks by generator ID, in nanoseconds since 1970.
+sub marks
+{
+	my ($self) = @_;
+	my %all = $self->all('until/');
+	return map { $_ => moment($all{$_}) } CORE::keys %all;
+}
+
+# between it and a server ----------------------------------------------------------------------------------
+
+# An endpoint that takes connections and never answers, for as long as the object lives.
+sub hole
+{
+	my ($class) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 128, ReuseAddr => 1)
+	  or die "could not listen: $@";
+	return { endpoint => "127.0.0.1:$port", socket => $socket };
+}
+
+# A wire to a member. While it is cut nothing gets through, and no connection ends.
+sub wire
+{
+	my ($self, $number) = @_;
+	my $to = $self->{members}[ $number || 0 ];
+	my $hole = $self->hole;
+	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "could not make a pair of sockets: $!";
+	_process(sub { close $ours; _forward($hole->{socket}, $theirs, $to->{port}) });
+	my ($scheme) = split /:/, $to->{url};
+	return bless { endpoint => "$scheme://$hole->{endpoint}", control => $ours }, 'Etcd::Wire';
+}
+
+sub Etcd::Wire::cut  { my ($self) = @_; return _tell($self, 'c') }
+sub Etcd::Wire::heal { my ($self) = @_; return _tell($self, 'h') }
+
+# Returns when it has been heard.
+sub _tell
+{
+	my ($wire, $what) = @_;
+	syswrite $wire->{control}, $what;
+	sysread($wire->{control}, my $answer, 1) or die 'the wire has gone';
+	return;
+}
+
+# Forwards what comes, until the other end of the control closes.
+sub _forward
+{
+	my ($listening, $control, $port) = @_;
+	my $whole = IO::Select->new($control, $listening);
+	my $cut   = IO::Select->new($control);
+	my ($is_cut, %other) = (0);
+	while (my @ready = ($is_cut ? $cut : $whole)->can_read)
+	{
+		for my $socket (@ready)
+		{
+			if ($socket == $control)
+			{
+				sysread($control, my $what, 1) or return;
+				$is_cut = $what eq 'c';
+				syswrite $control, $what;
+				# The rest of those that are ready wait until it is whole again.
+				last;
+			}
+			if ($socket == $listening)
+			{
+				my $near = $listening->accept or next;
+				my $far = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or next;
+				@other{ $near, $far } = ($far, $near);
+				$whole->add($near, $far);
+				next;
+			}
+			my $other = $other{$socket} or next;
+			my $data;
+			next if sysread($socket, $data, 65_536) && syswrite($other, $data);
+			$whole->remove($socket, $other);
+			delete @other{ $socket, $other };
+			$_->close for $socket, $other;
+		}
+	}
+	return;
+}
+
+# servers --------------------------------------------------------------------------------------------------
+
+# The systems that use generator IDs, and where an ID has its own.
+our @LEASED = grep { !$_->{one_cell} } @SYSTEMS;
+my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator');
+
+# The lines that have a server lease eight generator IDs, and of these settings instead or besides.
+sub configuration
+{
+	my ($self, %settings) = @_;
+	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '5s', %settings);
+	return join "\n", "shared_preload_libraries = 'flakeid'", 'restart_after_crash = on', 'log_statement = none',
+	  (map { "flakeid.$_ = '$settings{$_}'" } sort(CORE::keys %settings)), '';
+}
+
+# A server that is set up so, not yet started.
+sub server
+{
+	my ($self, $name, %settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', $self->configuration(%settings));
+	return $node;
+}
+
+# What a server says of its lease; undef where there is none.
+sub lease_of
+{
+	my ($node) = @_;
+	return JSON::PP->new->allow_nonref->decode($node->safe_psql('postgres',
+		"SELECT coalesce((SELECT to_jsonb(l) FROM pg_stat_flakeid_lease AS l), 'null')"));
+}
+
+# Waits until a server holds so many generator IDs, and returns them.
+sub wait_for_lease
+{
+	my ($node, $number) = @_;
+	$node->poll_query_until('postgres',
+		"SELECT state = 'held' AND cardinality(generator_ids) = $number FROM pg_stat_flakeid_lease")
+	  or die $node->name . " does not hold $number generator IDs";
+	return @{ lease_of($node)->{generator_ids} };
+}
+
+# Waits until a server, or a session that stays, makes IDs without an error.
+sub wait_for_flow
+{
+	my ($who) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $ask = join '; ', map { "SELECT $_->{next}" } @LEASED;
+	while (my $error = $who->can('query') ? error_in($who, $ask) : error_of($who, $ask))
+	{
+		die "IDs do not flow: $error" if time() > $until;
+		sleep 0.1;
+	}
+	return;
+}
+
+# The processes of a server, its postmaster first.
+sub processes_of
+{
+	my ($node) = @_;
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /\A(\d+)$/m;
+	# One that ends meanwhile has no file to read.
+	my @stats = map { my $file; open($file, '<', $_) ? <$file> // '' : '' } glob '/proc/[0-9]*/stat';
+	return ($postmaster, map { /\A(\d+) .*\) \w \Q$postmaster\E / ? $1 : () } @stats);
+}
+
+# The generator IDs that these IDs of a system have.
+sub generators_of
+{
+	my ($node, $system, @ids) = @_;
+	my $list = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
+	return split /\n/, $node->safe_psql('postgres',
+		"SELECT DISTINCT $generator{ $system->{name} } FROM $list AS made (made), $system->{name}_decode(made) ORDER BY 1");
+}
+
+1;

@@ -1,0 +1,212 @@
+# A server that is stopped in the midst of its work for longer than its lease, and goes on: it makes no ID that
+# another may have made meanwhile. So does one whose worker alone is stopped.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $second = 1_000_000_000;    # nanoseconds
+my $ttl    = 4;
+
+my $etcd   = Etcd->new('pause');
+my $ledger = Ledger->new('pause');
+
+# What is stopped has to go on, or nothing could end it.
+my @stopped;
+END { kill 'CONT', @stopped }
+
+sub pause
+{
+	my @pids = @_;
+	push @stopped, @pids;
+	kill 'STOP', @pids;
+	return;
+}
+
+# The postmaster first, so that there are no new processes.
+sub pause_server
+{
+	my ($node) = @_;
+	pause((processes_of($node))[0]);
+	pause(processes_of($node));
+	return;
+}
+
+sub go_on
+{
+	kill 'CONT', @stopped;
+	@stopped = ();
+	return;
+}
+
+sub begin
+{
+	my ($name, %settings) = @_;
+	my $node = $etcd->server($name, generator_ids => 'etcd:2', etcd_lease_ttl => "${ttl}s", %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
+
+# Of what sessions were given, how many IDs of a system there are, and how many of them have a time that lies
+# between a moment and another or is one of them.
+sub count_between
+{
+	my ($node, $system, $from, $to, @sessions) = @_;
+	my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
+	my ($begin, $end) = map { sprintf 'to_timestamp(%.6f)', $_ / $second } $from, $to;
+	return split /\|/, $node->safe_psql('postgres', join ' ',
+		"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files),
+		"SELECT count(*), count(*) FILTER (WHERE $system->{name}_timestamp(id) BETWEEN $begin AND $end) FROM made");
+}
+
+sub latest
+{
+	my ($latest) = sort { $b <=> $a } @_;
+	return $latest;
+}
+
+# a whole server, whose generator IDs another takes --------------------------------------------------------------
+
+my $one = begin('one', etcd_pool => '0-1');
+wait_for_lease($one, 2);
+my $stays = session($one);
+wait_for_flow($stays);
+my $two = begin('two', etcd_pool => '0-1');
+$two->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
+
+$ledger->crowd($one, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+$ledger->wait_until_given(1);
+my $paused_at = time();
+pause_server($one);
+my $mark = latest(values %{ { $etcd->marks } });
+is(join(' ', wait_for_lease($two, 2)), '0 1', 'when a server is stopped for longer than its lease another takes its generator IDs');
+while (time() < $paused_at + 2 * $ttl)
+{
+	$ledger->ask($two, $_, 1000) for @LEASED;
+}
+for my $system (@LEASED)
+{
+	my ($error, @ids) = $ledger->ask($two, $system, 1000);
+	is($error, '', "... and makes $system->{name} IDs");
+	cmp_ok((times_of($two, $system, @ids))[0] + $system->{tick}, '>', $mark, '... above the mark');
+}
+my $end_of_log = -s $one->logfile;
+go_on();
+my @sessions = $ledger->dispersed;
+for my $session (@sessions)
+{
+	like(
+		$session->{error}, qr/ERROR:  55000: (?:the lease of this server's generator IDs was lost|all generator IDs of etcd's pool are leased)/,
+		"when it goes on its sessions are refused $session->{system}{name} IDs ($session->{way})");
+}
+for my $system (@LEASED)
+{
+	my ($all, $meanwhile) = count_between($two, $system, $mark, time() * $second, @sessions);
+	is($meanwhile, 0, "... and of those they made ($all) none has a time above the mark: $system->{name}");
+}
+like(error_in($stays, "SELECT $_->{next}"), qr/ERROR:  55000: /, "... a session that stays is refused, too: $_->{name}") for @LEASED;
+is(error_in($stays, "SELECT $_->{next}"), '', "... but not $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+$one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 0-1/, $end_of_log);
+pass('... and the log has that the lease was lost');
+$one->poll_query_until('postgres', 'SELECT losses = 1 AND lost_at IS NOT NULL FROM pg_stat_flakeid_lease') or die 'the loss is not told';
+pass('... and the view');
+$two->stop;
+wait_for_flow($stays);
+is(join(' ', wait_for_lease($one, 2)), '0 1', '... until the other stops: then it leases them again');
+for my $system (@LEASED)
+{
+	$ledger->enter($stays->query_safe("SELECT '$system->{name}' || chr(9) || $system->{next} FROM generate_series(1, 1000)"));
+}
+is($ledger->twice, '', 'no ID came twice');
+$stays->quit;
+$one->stop;
+
+# a whole server, with others to lease --------------------------------------------------------------------------------
+
+# Its sessions may go on without an error.
+$one = begin('others', etcd_pool => '10-30');
+wait_for_lease($one, 2);
+$ledger->crowd($one, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+$ledger->wait_until_given(1);
+pause_server($one);
+$mark = latest(values %{ { $etcd->marks } });
+my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+while (my %claims = $etcd->claims)
+{
+	die 'the lease does not run out' if time() > $until;
+	sleep 0.1;
+}
+sleep 1;
+my $went_on = time();
+go_on();
+wait_for_flow($one);
+my @generators = wait_for_lease($one, 2);
+for my $system (@LEASED)
+{
+	my ($error, @ids) = $ledger->ask($one, $system, 1000);
+	is($error, '', "a server that was stopped leases anew when it goes on, and makes $system->{name} IDs");
+	my %own = map { $_ => 1 } @generators;
+	is((grep { !$own{$_} } generators_of($one, $system, @ids)), 0, '... of the new lease');
+}
+$one->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+@sessions = $ledger->dispersed;
+for my $system (@LEASED)
+{
+	my ($all, $meanwhile) = count_between($one, $system, $mark, $went_on * $second - $system->{tick}, @sessions);
+	is($meanwhile, 0, "... and none ($all) has a time between the mark of the old lease and when it went on: $system->{name}");
+}
+is(join('', grep { !/55000: (?:the lease of|no generator IDs)/ } map { $_->{error} =~ /(ERROR: .*\n)/g } @sessions), '', '... which sessions saw as a lost lease at most');
+is($ledger->twice, '', 'no ID came twice');
+$one->stop;
+
+# the worker alone ---------------------------------------------------------------------------------------------------
+
+$one = begin('worker', etcd_pool => '40-50');
+wait_for_lease($one, 2);
+$stays = session($one);
+wait_for_flow($stays);
+$ledger->crowd($one, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+# One asks for as many as there are, in one statement.
+$ledger->crowd($one, systems => [ grep { $_->{name} eq 'flake' } @LEASED ], ways => ['stream']);
+$ledger->wait_until_given(0.5);
+pause(lease_of($one)->{worker_pid});
+my %marks = $etcd->marks;
+$mark = latest(@marks{ @{ lease_of($one)->{generator_ids} } });
+@sessions = $ledger->dispersed;
+for my $session (@sessions)
+{
+	like(
+		$session->{error}, qr/ERROR:  55000: the lease of this server's generator IDs was lost .* ago/,
+		"when the worker is stopped sessions go on until the lease is over: $session->{system}{name} ($session->{way})");
+}
+for my $system (@LEASED)
+{
+	my ($all, $beyond) = count_between($one, $system, $mark, time() * $second, @sessions);
+	is($beyond, 0, "... and of those they made ($all) none has a time above the mark: $system->{name}");
+	my (undef, $late) = count_between($one, $system, $mark - $second, $mark, @sessions);
+	cmp_ok($late, '>', 0, '... but below it');
+}
+like(error_in($stays, "SELECT $_->{next}"), qr/ERROR:  55000: .* was lost/, "... a session that stays is refused, too: $_->{name}") for @LEASED;
+is(lease_of($one)->{state}, 'lost', '... and the view says so');
+is(error_in($stays, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+go_on();
+wait_for_flow($stays);
+pass('when the worker goes on there are IDs again, in the session that stays');
+wait_for_lease($one, 2);
+for my $system (@LEASED)
+{
+	$ledger->enter($stays->query_safe("SELECT '$system->{name}' || chr(9) || $system->{next} FROM generate_series(1, 1000)"));
+}
+is($ledger->twice, '', 'no ID came twice');
+$stays->quit;
+$one->stop;
+
+done_testing();

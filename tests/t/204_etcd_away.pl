@@ -1,0 +1,194 @@
+# etcd is not there, when a server starts or later, for a short time or a long one, as a whole or in part: IDs go on
+# for as long as the lease is good, then there are none, and they come back by themselves when etcd does.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my @others = grep { $_->{one_cell} } @SYSTEMS;
+my $late   = qr/WARNING:  flakeid has not renewed its lease of generator IDs for /;
+my $again  = qr/LOG:  flakeid renews its lease of generator IDs again/;
+
+my $ledger = Ledger->new('away');
+my $etcd   = Etcd->new('away', idle => 1);
+my ($node, $session, $end_of_log);
+
+sub begin
+{
+	my ($name, %settings) = @_;
+	$node = $etcd->server($name, generator_ids => 'etcd:4', max_clock_wait => '100ms', %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	$session = session($node);
+	return;
+}
+
+# Some IDs of each system, in the session that stays.
+sub give
+{
+	$ledger->enter($session->query_safe("SELECT '$_->{name}' || chr(9) || $_->{next} FROM generate_series(1, 1000)")) for @LEASED;
+	return;
+}
+
+# Tests that whoever asks is refused, with this reason, and is given all else.
+sub refused
+{
+	my ($reason, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	for my $system (@LEASED)
+	{
+		for my $error (error_in($session, "SELECT $system->{next}"), error_of($node, 'SELECT count(*) FROM ' . sprintf $system->{batch}, 10))
+		{
+			like($error, qr/ERROR:  55000: $reason/, "$test: $system->{name}");
+			like($error, qr/DETAIL:  .*\nHINT:  ./, '... with a detail and a hint');
+		}
+	}
+	is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for @others;
+	return;
+}
+
+# How often the log has this since the last `$end_of_log`.
+sub told
+{
+	my ($line) = @_;
+	return scalar(() = slurp_file($node->logfile, $end_of_log) =~ /$line/g);
+}
+
+# How many IDs of a system sessions were given from one moment to another, in seconds since 1970.
+sub count_between
+{
+	my ($system, $from, $to, @sessions) = @_;
+	my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
+	return $node->safe_psql('postgres', join ' ',
+		"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files),
+		"SELECT count(*) FROM made WHERE $system->{name}_timestamp(id) BETWEEN to_timestamp($from) AND to_timestamp($to)");
+}
+
+# What a crowd goes through while etcd is away for longer than the lease, and who comes later. `$goes` makes it go
+# away, `$comes` lets it come back.
+sub outage
+{
+	my ($what, $goes, $comes) = @_;
+	my $losses = lease_of($node)->{losses};
+	$end_of_log = -s $node->logfile;
+	$ledger->crowd($node, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+	$ledger->wait_until_given(0.5);
+	$goes->();
+	$node->wait_for_log($late, $end_of_log);
+	pass("$what: at half of the lease's time the log has a warning");
+	# It does not move any more.
+	my $ceiling = $node->safe_psql('postgres', 'SELECT extract(epoch FROM ceiling) FROM pg_stat_flakeid_lease');
+	my @sessions = $ledger->dispersed;
+	like(
+		$_->{error}, qr/ERROR:  55000: the lease of this server's generator IDs was lost .* ago/,
+		"... sessions go on until they are told that the lease is lost: $_->{system}{name} ($_->{way})")
+	  for @sessions;
+	for my $system (@LEASED)
+	{
+		is(count_between($system, $ceiling + 0.000001, $ceiling + 3600, @sessions), 0, "... none beyond the ceiling: $system->{name}");
+		cmp_ok(count_between($system, $ceiling - 1, $ceiling, @sessions), '>', 0, '... but up to it');
+	}
+	refused(qr/the lease of this server's generator IDs was lost .* ago/, '... and who comes later is refused');
+	$node->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs/, $end_of_log);
+	is(told($late), 1, '... the log has one warning before the loss');
+	my $lease = lease_of($node);
+	is($lease->{losses}, $losses + 1, '... the view has counted it');
+	is((grep { !defined $lease->{$_} } 'lost_at', 'last_error', 'last_error_at'), 0, '... and says when, and what etcd\'s last error was');
+
+	$comes->();
+	wait_for_flow($session);
+	give();
+	is(scalar(my @ids = wait_for_lease($node, 4)), 4, "$what: when it is back there are IDs, in the session that stays");
+	is($ledger->twice, '', '... and none came twice');
+	return;
+}
+
+# not there at start -------------------------------------------------------------------------------------------
+
+begin('early');
+is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where etcd is not there a server starts, and serves');
+refused(qr/no generator IDs are leased from etcd yet/, '... but for IDs that need a lease');
+$node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease') or die 'there is no error';
+my $lease = lease_of($node);
+is($lease->{state}, 'starting', '... the view says that it has never held one');
+like(error_in($session, 'SELECT flake_next()'), qr/DETAIL:  .*\Q$lease->{last_error}\E/, '... and the detail is the view\'s error');
+$etcd->start;
+wait_for_flow($session);
+give();
+is(scalar(my @ids = wait_for_lease($node, 4)), 4, 'when etcd comes there are IDs, in the session that waited');
+is(lease_of($node)->{losses}, 0, '... and nothing was lost');
+
+# not there for a while ----------------------------------------------------------------------------------------
+
+outage('etcd is killed', sub { $etcd->kill }, sub { $etcd->start });
+outage('etcd does not answer', sub { $etcd->pause }, sub { $etcd->continue });
+$session->quit;
+$node->stop;
+is(scalar(grep { m{^pool/} } $etcd->keys), 0, 'when the server is stopped nothing is claimed');
+
+# While it is away.
+$node->start;
+wait_for_lease($node, 4);
+$etcd->pause;
+is($node->safe_psql('postgres', 'SELECT 1'), '1', 'while etcd does not answer a server serves');
+$node->stop;
+pass('... and can be stopped');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT 1'), '1', '... and started');
+$etcd->continue;
+wait_for_flow($node);
+pass('... and has IDs when it does');
+$node->stop;
+
+# not there for less than the lease ------------------------------------------------------------------------------
+
+begin('short', etcd_lease_ttl => '15s');
+wait_for_lease($node, 4);
+$end_of_log = -s $node->logfile;
+$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->wait_until_given;
+$etcd->pause;
+$node->wait_for_log($late, $end_of_log);
+$etcd->continue;
+$node->wait_for_log($again, $end_of_log);
+pass('when etcd answers again before the lease is over the log says so');
+is(told($late), 1, '... after one warning');
+is(lease_of($node)->{losses}, 0, '... the lease is not lost');
+give();
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', '... and no session saw anything of it');
+is($ledger->twice, '', '... no ID came twice');
+$session->quit;
+$node->stop;
+$etcd->stop;
+
+# some of three members --------------------------------------------------------------------------------------------
+
+$etcd = Etcd->new('three', members => 3);
+begin('three', etcd_lease_ttl => '8s');
+wait_for_lease($node, 4);
+$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->wait_until_given;
+for my $number (0 .. 2)
+{
+	$etcd->kill($number);
+	$etcd->wait_until_ready;
+	my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+	ok(
+		$node->poll_query_until('postgres', "SELECT renewed_at > '$now' AND losses = 0 FROM pg_stat_flakeid_lease"),
+		"without member $number the lease is renewed");
+	$etcd->start($number);
+}
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', '... and no session saw anything of it');
+outage('two members of three do not answer', sub { $etcd->pause(0, 1) }, sub { $etcd->continue(0, 1) });
+$session->quit;
+$node->stop;
+
+done_testing();

@@ -1,0 +1,167 @@
+# Someone meddles with what a server has in etcd, or cuts the wire between: it gives up what is not its own any more
+# and leases anew, and all that it made lies below the marks. So whoever else has the generator IDs makes others.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $etcd   = Etcd->new('meddled');
+my $ledger = Ledger->new('meddled');
+
+# One that makes no IDs, to read those of others.
+my $reader = $etcd->server('reader', generator_ids => '0-7');
+$reader->start;
+$reader->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+
+sub begin
+{
+	my ($name, %settings) = @_;
+	my $node = $etcd->server($name, %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
+
+# Ends the crowd on a server; returns its sessions.
+sub end_crowd
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+	return $ledger->dispersed;
+}
+
+# The errors that sessions had.
+sub errors
+{
+	return join '', map { $_->{error} =~ /(ERROR: .*\n)/g } @_;
+}
+
+# Tests that what sessions were given is all below these marks, each of its own generator ID. Few are above the
+# least of them, and those alone are taken apart.
+my %generator = (flake => 'datacenter * 32 + (d).worker', sno => '"partition"', uniqueid => 'generator');
+
+sub below
+{
+	my ($test, $marks, @sessions) = @_;
+	my ($least) = sort { $a <=> $b } values %$marks;
+	my $values = join ', ', map { "($_, $marks->{$_})" } keys %$marks;
+	my @beyond;
+	for my $system (@LEASED)
+	{
+		my $name  = $system->{name};
+		my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
+		push @beyond, $reader->safe_psql('postgres', join ' ',
+			"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
+SELECT '$name', mark.id, mark.nanos, count(*), max((d).created_at)
+FROM (SELECT ${name}_decode(id) AS d FROM made WHERE ${name}_timestamp(id) >= to_timestamp($least / 1000000000.0 - 0.01)) AS late
+LEFT JOIN (VALUES $values) AS mark (id, nanos) ON mark.id = (d).$generator{$name}
+WHERE mark.id IS NULL OR (extract(epoch FROM (d).created_at) * 1000000)::bigint * 1000 >= mark.nanos GROUP BY 1, 2, 3
+SQL
+	}
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join("\n", grep { $_ ne '' } @beyond), '', $test);
+}
+
+# the lease is revoked ---------------------------------------------------------------------------------------------
+
+my $node    = begin('revoked', generator_ids => 'etcd:4');
+my $session = session($node);
+wait_for_lease($node, 4);
+for my $losses (1, 2)
+{
+	$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+	$ledger->wait_until_given(0.3);
+	my $hex = lease_of($node)->{lease};
+	my $end_of_log = -s $node->logfile;
+	$etcd->ctl('lease', 'revoke', $hex);
+	$node->poll_query_until('postgres', "SELECT losses = $losses AND state = 'held' FROM pg_stat_flakeid_lease") or die 'the loss is not told';
+	my @ids = wait_for_lease($node, 4);
+	wait_for_flow($session);
+	my $lease  = lease_of($node);
+	my %claims = $etcd->claims;
+	isnt($lease->{lease}, $hex, 'when its lease is revoked a server counts the loss and leases anew');
+	is(join(' ', map { $claims{$_}{lease} } @ids), join(' ', ($lease->{lease}) x 4), '... which etcd has');
+	like(slurp_file($node->logfile, $end_of_log), qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, '... and the log');
+	my @these = end_crowd($node);
+	is(join('', errors(@these) =~ /^(?!ERROR:  55000: (?:the lease|no generator IDs|all generator IDs)).+$/mg), '', '... the loss is all that sessions saw, if anything');
+	below('... and what they were given is below the marks', { $etcd->marks }, @these);
+	is($ledger->twice, '', '... with no ID twice');
+}
+
+# a claim is deleted -------------------------------------------------------------------------------------------------
+
+# Another server waits for it, and so has it while the first makes IDs with it.
+my ($gone) = (wait_for_lease($node, 4))[1];
+my $heir = begin('heir', generator_ids => 'etcd:1', etcd_pool => "$gone-$gone");
+$heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
+$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->wait_until_given(0.3);
+my $hex = lease_of($node)->{lease};
+$etcd->ctl('del', "flakeid/pool/0:$gone");
+is(join(' ', wait_for_lease($heir, 1)), $gone, 'a claim that is deleted is another\'s at once');
+wait_for_flow($heir);
+$ledger->ask($heir, $_, 1000) for @LEASED;
+ok(
+	$node->poll_query_until('postgres', "SELECT cardinality(generator_ids) = 4 AND NOT $gone = ANY (generator_ids) FROM pg_stat_flakeid_lease"),
+	'... and the server that had it gives it up and takes another');
+is(lease_of($node)->{lease}, $hex, '... while the lease goes on');
+my %claims = $etcd->claims;
+is((grep { $claims{$_}{port} != $node->port } wait_for_lease($node, 4)), 0, '... all that it holds is its own');
+my @these = end_crowd($node);
+is(errors(@these), '', '... and no session saw anything of it');
+is($ledger->twice, '', '... with no ID twice');
+$heir->stop;
+$session->quit;
+$node->stop;
+below('when the server is stopped the marks are still above all it made', { $etcd->marks }, @these);
+
+# the wire is cut ------------------------------------------------------------------------------------------------------
+
+my $wire = $etcd->wire;
+my %pool = (generator_ids => 'etcd:2', etcd_pool => '200-201', max_clock_wait => '100ms');
+$node = begin('cut', %pool, etcd_endpoints => $wire->{endpoint});
+wait_for_lease($node, 2);
+$session = session($node);
+$heir = begin('whole', %pool);
+$heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
+$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->wait_until_given(0.3);
+my $end_of_log = -s $node->logfile;
+$wire->cut;
+$node->wait_for_log(qr/WARNING:  flakeid has not renewed its lease/, $end_of_log);
+my %marks = $etcd->marks;
+@these = $ledger->dispersed;
+is(
+	scalar(grep { $_->{error} =~ /ERROR:  55000: the lease of this server's generator IDs was lost/ } @these), scalar @these,
+	'when a server is cut off its sessions go on until its lease is lost');
+below('... below the marks', { map { $_ => $marks{$_} } 200, 201 }, @these);
+is(join(' ', wait_for_lease($heir, 2)), '200 201', '... then another has its generator IDs');
+wait_for_flow($heir);
+for my $system (@LEASED)
+{
+	my ($error, @ids) = $ledger->ask($heir, $system, 1000);
+	is($error, '', "... and makes $system->{name} IDs");
+	my @generators = generators_of($heir, $system, @ids);
+	my ($least) = sort { $a <=> $b } map { $marks{$_} } @generators;
+	cmp_ok((times_of($heir, $system, @ids))[0] + $system->{tick}, '>', $least, '... above the marks');
+}
+like(error_in($session, "SELECT $_->{next}"), qr/ERROR:  55000: /, "... while the one that is cut off makes no $_->{name}") for @LEASED;
+$wire->heal;
+$node->wait_for_log(qr/LOG:  flakeid waits for generator IDs/, $end_of_log);
+like(error_in($session, 'SELECT flake_next()'), qr/ERROR:  55000: /, 'when the wire is whole again it waits for the other');
+$heir->stop;
+wait_for_flow($session);
+$ledger->enter($session->query_safe("SELECT '$_->{name}' || chr(9) || $_->{next} FROM generate_series(1, 1000)")) for @LEASED;
+pass('... and has IDs when that is stopped, in the session that stays');
+is($ledger->twice, '', 'no ID came twice');
+$session->quit;
+$node->stop;
+$reader->stop;
+
+done_testing();
