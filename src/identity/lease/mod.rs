@@ -33,7 +33,9 @@ use crate::systems::TABLE;
 use crate::{guc, wait};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
-pub use kept::{Kept, Marked, Revision, State};
+#[cfg(feature = "etcd")]
+pub use kept::Revision;
+pub use kept::{Kept, Marked, State};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};

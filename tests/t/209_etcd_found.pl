@@ -1,0 +1,129 @@
+# What a server finds in etcd that is not its own: claims of others, also of a program that is not this one, marks
+# that lie ahead or that nobody can read, a cluster that has changed, and nothing at all where there was something.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $second = 1_000_000_000;    # nanoseconds
+
+my $etcd   = Etcd->new('found');
+my $ledger = Ledger->new('found');
+
+sub begin
+{
+	my ($name, %settings) = @_;
+	my $node = $etcd->server($name, generator_ids => 'etcd:2', max_clock_wait => '100ms', %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
+
+sub put
+{
+	my ($key, $value) = @_;
+	$etcd->ctl('put', "flakeid/$key", '--', $value);
+	return;
+}
+
+# Which clusters uniqueids are of.
+sub clusters
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', 'SELECT string_agg(DISTINCT cluster::text, chr(32)) FROM uniqueid_next_batch(100) AS made (made), uniqueid_decode(made)');
+}
+
+# claims -----------------------------------------------------------------------------------------------------------
+
+# The Java library's have no value; its registry is for those that never end.
+put('pool/0:0', '');
+put('pool/3:1', '');
+put('registry/0:2', 'someone');
+my $node = begin('one');
+is(join(' ', wait_for_lease($node, 2)), '3 4', 'a generator ID is another\'s, whatever its claim holds, whichever its cluster, and if it is registered');
+is(join(' ', map { $etcd->get($_) } 'pool/0:0', 'pool/3:1', 'registry/0:2'), '  someone', '... and what is there is left alone');
+
+put('cluster-id', '6');
+my $renewed = lease_of($node)->{renewed_at};
+$node->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+is(clusters($node), '0', 'a cluster-id that changes is nothing to a server that holds a lease');
+my $other = begin('other');
+is(join(' ', wait_for_lease($other, 2)), '5 6', '... whose generator IDs another of the new cluster does not take');
+is(clusters($other), '6', '... as flakes and snos have no cluster');
+$node->restart;
+wait_for_lease($node, 2);
+is(clusters($node), '6', '... until its next lease');
+$other->stop;
+$node->stop;
+
+# marks --------------------------------------------------------------------------------------------------------------
+
+$etcd->ctl('del', '--prefix', 'flakeid/');
+put('until/0', '2099-12-31T23:59:59.999999999Z');
+$node->start;
+is(join(' ', wait_for_lease($node, 2)), '1 2', 'a mark that lies far ahead is avoided where others are free');
+is($etcd->get('until/0'), '2099-12-31T23:59:59.999999999Z', '... and left alone');
+$node->stop;
+
+# Little enough for a test to wait for, and too much for a session.
+$other->append_conf('postgresql.conf', "flakeid.etcd_pool = '1-2'\n");
+put("until/$_", instant(int((time() + 8) * $second))) for 1, 2;
+my %marks = $etcd->marks;
+$other->start;
+is(join(' ', wait_for_lease($other, 2)), '1 2', 'where there are no others they are leased nevertheless');
+for my $system (@LEASED)
+{
+	like(
+		error_of($other, "SELECT $system->{next}"), qr/ERROR:  58000: the clock is [\d.]+ m?s behind the last $system->{name} ID/,
+		"... and $system->{name} has to wait for the clock");
+}
+is(error_of($other, "SELECT $_->{next}"), '', "... but not $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+wait_for_flow($other);
+for my $system (@LEASED)
+{
+	my ($error, @ids) = $ledger->ask($other, $system, 100);
+	is($error, '', "... until it is past the mark: $system->{name}") or next;
+	cmp_ok((times_of($other, $system, @ids))[0] + $system->{tick}, '>', $marks{1}, '... and begins above it');
+}
+$other->stop;
+
+# What it was, nobody knows: so it may have been anything.
+put('until/1', 'tomorrow');
+$other->start;
+$other->poll_query_until('postgres', 'SELECT last_error IS NOT NULL OR cardinality(generator_ids) > 0 FROM pg_stat_flakeid_lease') or die 'nothing happens';
+my $lease = lease_of($other);
+is((grep { $_ == 1 } @{ $lease->{generator_ids} || [] }), 0, 'a generator ID whose mark cannot be read is not leased');
+is($etcd->get('until/1'), 'tomorrow', '... and the mark left alone');
+note($lease->{last_error} // 'no error', ', ', join ' ', @{ $lease->{generator_ids} || [] });
+$other->stop;
+
+# nothing ------------------------------------------------------------------------------------------------------------
+
+$etcd->ctl('del', '--prefix', 'flakeid/');
+$node->start;
+wait_for_lease($node, 2);
+$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->wait_until_given;
+$etcd->ctl('del', '--prefix', 'flakeid/');
+$node->poll_query_until('postgres', 'SELECT losses > 0 FROM pg_stat_flakeid_lease') or die 'the loss is not told';
+my @generators = wait_for_lease($node, 2);
+wait_for_flow($node);
+my %claims = $etcd->claims;
+is(join(' ', sort keys %claims), "@generators", 'when all is deleted in etcd a server leases anew');
+is($etcd->get('cluster-id') . ' ' . $etcd->get('epoch'), '0 1970-01-01T00:00:00Z', '... and what all servers need is there again');
+is(($ledger->ask($node, $_, 1000))[0], '', "... and goes on with $_->{name}") for @LEASED;
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
+my @errors = map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed;
+is(join('', grep { !/55000: / } @errors), '', '... the loss is all that sessions saw, if anything');
+is($ledger->twice, '', 'no ID came twice');
+$node->stop;
+
+done_testing();
