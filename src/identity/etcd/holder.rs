@@ -13,7 +13,6 @@ use crate::shmem::Shared;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term, choose};
-use flakeid_core::uniqueid;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -69,6 +68,7 @@ pub struct Holder {
     /// The last trouble that the log was told, and whether it was told that the pool is empty.
     told: String,
     told_waiting: bool,
+    told_unreadable: String,
 }
 
 impl Holder {
@@ -91,6 +91,7 @@ impl Holder {
             leftover: Vec::new(),
             told: String::new(),
             told_waiting: false,
+            told_unreadable: String::new(),
         })
     }
 
@@ -117,6 +118,8 @@ impl Holder {
             Err(Halt::Interrupted) => Duration::ZERO,
             Err(Halt::Because(reason)) => {
                 hold::trouble(self.shared, &reason);
+                // Whether the pool is still empty nobody knows.
+                hold::wait(self.shared, false);
                 if self.told != reason {
                     note::cannot(&reason);
                     self.told = reason;
@@ -256,7 +259,8 @@ impl Holder {
         let mut lease = None;
         for _ in 0..TRIES {
             let listing = self.list()?;
-            let cluster = self.check(&listing)?;
+            let cluster = self.registry.cluster_of(&listing).map_err(Halt::Because)?;
+            self.tell_unreadable(&listing);
             if holds && cluster != kept.cluster {
                 self.give_back(None, None);
                 return Ok(());
@@ -362,34 +366,26 @@ impl Holder {
         Ok(self.etcd.call(async |client| registry.list(client).await)?)
     }
 
-    /// The cluster of a listing, if this server can lease by it.
-    fn check(&self, listing: &Listing) -> Result<u16, Halt> {
-        let namespace = &self.registry.namespace;
-        let value = listing.cluster.value.as_deref().unwrap_or_default();
-        // The Java library takes several, each a pool of its own; the first is ours.
-        let first = value.split(',').next().unwrap_or_default().trim();
-        let cluster = first.parse().ok().filter(|&id| u64::from(id) <= uniqueid::CLUSTER.max());
-        let cluster = cluster.ok_or_else(|| {
-            Halt::Because(format!(
-                "etcd's key \"{namespace}cluster-id\" is \"{value}\", not a number from 0 to {}",
-                uniqueid::CLUSTER.max()
-            ))
-        })?;
-        let theirs = listing.epoch.value.as_deref().unwrap_or_default();
-        let ours = Flake::scale().epoch();
-        if super::registry::read(theirs) != Some(ours) {
-            return Err(Halt::Because(format!(
-                "etcd's key \"{namespace}epoch\" is \"{theirs}\", where \"flakeid.epoch\" is {}",
-                crate::error::timestamp(Flake::scale().start(Tick(0)))
-            )));
+    /// Says which generator ID is left alone because nobody knows what was made with it.
+    fn tell_unreadable(&mut self, listing: &Listing) {
+        let pool = settings::pool();
+        let Some((id, value)) = listing.unreadable.iter().find(|(id, _)| pool.contains(id)) else {
+            return;
+        };
+        let key = format!("{}until/{id}", self.registry.namespace);
+        let reason = format!("etcd's key \"{key}\" is \"{value}\", not a moment");
+        hold::trouble(self.shared, &reason);
+        if self.told_unreadable != reason {
+            note::left_alone(&reason, *id);
+            self.told_unreadable = reason;
         }
-        Ok(cluster)
     }
 
     fn choose(&self, listing: &Listing, want: usize) -> Option<Vec<Marked>> {
         let now = now();
         let mark = |id: u16| listing.marks.get(&id).map_or(UnixNanos(0), |&(mark, _)| mark);
-        let is_free = |id: u16| !listing.taken.contains(&id) && !listing.unreadable.contains(&id);
+        let is_free =
+            |id: u16| !listing.taken.contains(&id) && !listing.unreadable.contains_key(&id);
         let chosen = choose(settings::pool(), self.start, want, is_free, |id| mark(id) <= now)?;
         let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
         Some(chosen.as_slice().iter().map(marked).collect())

@@ -75,6 +75,14 @@ pub fn lost(kept: &Kept, why: &str) {
     );
 }
 
+pub fn left_alone(reason: &str, id: u16) {
+    log(
+        format!("flakeid leaves generator ID {id} alone: {reason}"),
+        "What was made with it last is not known. Put a moment there that is past all of that."
+            .into(),
+    );
+}
+
 pub fn cannot(reason: &str) {
     log(format!("flakeid cannot lease generator IDs: {reason}"), String::new());
 }

@@ -21,13 +21,16 @@
 //! * A release writes the exact marks and takes the claims away, on the same condition.
 
 use crate::clock::{boot, now};
+use crate::generate::Served;
 use crate::identity::lease::{Marked, Revision};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, KeyValue, LeaseGrantOptions,
     PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
 };
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::clock::{Tick, UnixNanos};
+use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term};
+use flakeid_core::uniqueid;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -68,7 +71,7 @@ pub struct Listing {
     pub taken: BTreeSet<u16>,
     pub marks: BTreeMap<u16, (UnixNanos, i64)>,
     /// Marks that are none: their IDs are left alone.
-    pub unreadable: BTreeSet<u16>,
+    pub unreadable: BTreeMap<u16, String>,
     pub revision: i64,
 }
 
@@ -175,12 +178,12 @@ impl Registry {
         let claims = ids(claimed, &pool);
         let taken = ids(registered, &registry);
         let taken = taken.iter().chain(&claims).map(|&(_, (id, _))| id).collect();
-        let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+        let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
         for kv in marked.kvs() {
             let Some(id) = id_of(kv.key(), &until) else { continue };
             match read(&text(kv.value())) {
                 Some(mark) => drop(marks.insert(id, (mark, kv.mod_revision()))),
-                None => drop(unreadable.insert(id)),
+                None => drop(unreadable.insert(id, text(kv.value()))),
             }
         }
         Ok(Listing {
@@ -192,6 +195,31 @@ impl Registry {
             unreadable,
             revision: response.header().map_or(0, |header| header.revision()),
         })
+    }
+
+    /// The cluster of a listing, if this server can lease by it.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub fn cluster_of(&self, listing: &Listing) -> Result<u16, String> {
+        let value = listing.cluster.value.as_deref().unwrap_or_default();
+        // The Java library takes several, each a pool of its own; the first is ours.
+        let first = value.split(',').next().unwrap_or_default().trim();
+        let last = uniqueid::CLUSTER.max();
+        let cluster = first.parse().ok().filter(|&id| u64::from(id) <= last);
+        let cluster = cluster.ok_or_else(|| {
+            let key = self.key("cluster-id");
+            format!("etcd's key \"{key}\" is \"{value}\", not a number from 0 to {last}")
+        })?;
+        let theirs = listing.epoch.value.as_deref().unwrap_or_default();
+        let ours = Flake::scale();
+        if read(theirs) != Some(ours.epoch()) {
+            let (key, ours) = (self.key("epoch"), crate::error::timestamp(ours.start(Tick(0))));
+            return Err(format!(
+                "etcd's key \"{key}\" is \"{theirs}\", where \"flakeid.epoch\" is {ours}"
+            ));
+        }
+        Ok(cluster)
     }
 
     /// Writes a value where there is none yet.
