@@ -26,9 +26,15 @@ SQL_FILES := $(addprefix sql/,$(shell sed 's,//.*,,' src/lib.rs | tr '\n' ' ' \
 RELEASED := $(wildcard sql/flakeid--*.sql)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) -type f)
 
+# What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
+# protoc.
+ETCD ?= etcd
+comma := ,
+FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
+
 # cargo keeps the libraries of all versions under one name, the last one built; so each is copied to
 # its own folder.
-STAGE := $(TARGET)/pg$(PG_MAJOR)
+STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 
@@ -36,12 +42,6 @@ PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
 PG_REGRESS = $(dir $(shell $(PG_CONFIG) --pgxs))../../src/test/regress/pg_regress
 REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_regress/sql/*.sql)))
-
-# What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
-# protoc.
-ETCD ?= etcd
-FEATURES = pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
-comma := ,
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
