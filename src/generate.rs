@@ -92,18 +92,33 @@ fn cells<S: Served>(shared: &'static Shared) -> Result<Cells, Failure> {
             lease::set_cluster(Some(kept.cluster));
             Ok(cells)
         }),
-        (Identity::GeneratorIds { .. }, _) => {
+        _ => {
             let partitions = partitions::<S>()?;
+            if let Some(cells) = there::<S>(shared, &partitions) {
+                return Ok(cells);
+            }
+            let numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
             lease::wait(shared, |lock| match lease::state(shared, &lock) {
-                State::Off => found::<S>(shared, &lock, partitions.clone(), &[]),
-                _ => Err(Failure::StillLeased),
+                state if numbered && state != State::Off => Err(Failure::StillLeased),
+                _ => found::<S>(shared, &lock, partitions.clone(), &[]),
             })
         }
-        (Identity::Node(_), _) => {
-            let partitions = partitions::<S>()?;
-            found::<S>(shared, &ExclusiveLock::take(shared.lock()), partitions, &[])
-        }
     }
+}
+
+/// The cells of these partitions where they are all there, as they mostly are: without the lock, which
+/// another session may have while it writes the horizon.
+fn there<S: Served>(shared: &'static Shared, partitions: &[Partition]) -> Option<Cells> {
+    let generation = shared.lease.generation();
+    if matches!(S::IDENTITY, Identity::GeneratorIds { .. }) && shared.lease.is_active() {
+        return None;
+    }
+    let cell = |partition: &Partition| {
+        let cell = shared.find(const { systems::index(S::NAME) }, partition.key)?;
+        (!cell.is_sealed()).then_some(cell)
+    };
+    let cells = partitions.iter().map(cell).collect::<Option<_>>()?;
+    Some(Cells { partitions: partitions.to_vec(), cells, generation })
 }
 
 /// What a session issues from.

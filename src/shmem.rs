@@ -235,6 +235,11 @@ impl Shared {
         keys.iter().zip(cells).map_while(move |(at, cell)| Some((key(at)?, cell)))
     }
 
+    /// The cell of a generator ID in the system at this place of the table, if it is there.
+    pub fn find(&'static self, system: usize, id: u16) -> Option<&'static Cell> {
+        self.cells[system].find(id)
+    }
+
     /// The cell of a generator ID in the system at this place of the table. A cell that is not there
     /// is set up by `begin`, before anyone sees it. The lock is held.
     ///

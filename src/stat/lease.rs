@@ -40,7 +40,8 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
         name!(worker_pid, Option<i32>),
     ),
 > {
-    let kept = shmem::shared().ok().map(lease::look).filter(|kept| kept.state != State::Off);
+    let shared = shmem::shared().ok().filter(|shared| shared.lease.is_active());
+    let kept = shared.map(lease::look).filter(|kept| kept.state != State::Off);
     TableIterator::new(kept.into_iter().map(|kept| {
         let (boot, state) = (boot(), kept.state_at(boot()));
         let held = state == State::Held;

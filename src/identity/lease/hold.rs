@@ -46,6 +46,8 @@ pub fn begin(shared: &Shared, wanted: usize) {
     kept.wanted = wanted;
     if kept.state == State::Off {
         kept.state = State::Starting;
+        // Before the generation, and that before the seal.
+        shared.lease.active.store(true, Ordering::Release);
         shared.lease.generation.fetch_add(1, Ordering::Release);
         seal(shared, None);
         cap(shared, &lock);
@@ -57,6 +59,7 @@ pub fn end(shared: &Shared) {
     let mut lock = ExclusiveLock::take(shared.lock());
     let kept = shared.lease.change(&mut lock);
     *kept = Kept { worker: kept.worker, losses: kept.losses, ..Kept::NONE };
+    shared.lease.active.store(false, Ordering::Release);
     shared.lease.generation.fetch_add(1, Ordering::Release);
     cap(shared, &lock);
 }

@@ -46,6 +46,8 @@ pub struct Lease {
     kept: UnsafeCell<Kept>,
     /// Counts changes of the set of IDs.
     generation: AtomicU32,
+    /// Whether generator IDs are leased, so that there is something to look at under the lock.
+    active: AtomicBool,
     /// The worker's, to wake it; null where there is none.
     latch: AtomicPtr<pg_sys::Latch>,
     /// Whether a session wants a renewal now.
@@ -61,6 +63,7 @@ impl Lease {
         Self {
             kept: UnsafeCell::new(Kept::NONE),
             generation: AtomicU32::new(0),
+            active: AtomicBool::new(false),
             latch: AtomicPtr::new(std::ptr::null_mut()),
             asked: AtomicBool::new(false),
             registered: AtomicU64::new(0),
@@ -79,6 +82,12 @@ impl Lease {
     fn change<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut Kept {
         // SAFETY: as above; there is one lock, and it is borrowed for as long.
         unsafe { &mut *self.kept.get() }
+    }
+
+    /// Whether generator IDs are leased. Who has read the generation before, and is told no, meets a seal
+    /// of a later one.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
     }
 
     pub fn generation(&self) -> u32 {
