@@ -59,21 +59,25 @@ fn colons(address: u64) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
+fn leased() -> Option<lease::Kept> {
+    shmem::shared().ok().map(lease::look)
+}
+
 /// Those that this server has now, by its setting or on lease.
 fn generator_ids() -> Vec<u16> {
-    match (guc::owned(), shmem::shared()) {
-        (Some(Owned::Fixed(ids)), _) => ids.as_slice().to_vec(),
-        (Some(Owned::Leased(_)), Ok(shared)) => {
-            lease::look(shared).held().iter().map(|held| held.id).collect()
+    match guc::owned() {
+        Some(Owned::Fixed(ids)) => ids.as_slice().to_vec(),
+        Some(Owned::Leased(_)) => {
+            leased().map_or_else(Vec::new, |kept| kept.held().iter().map(|held| held.id).collect())
         }
-        _ => Vec::new(),
+        None => Vec::new(),
     }
 }
 
 fn cluster() -> u64 {
-    match (guc::leased(), shmem::shared()) {
-        (Some(_), Ok(shared)) => lease::look(shared).cluster.into(),
-        _ => guc::cluster_id(),
+    match guc::leased() {
+        Some(_) => leased().map_or(0, |kept| kept.cluster.into()),
+        None => guc::cluster_id(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::client::{Etcd, Patience, Trouble};
 use super::registry::{Document, Holding, Listing, MOST, Registry, Renewal, written};
-use super::{ENDED, anywhere, may_go_on, may_wait, new_lease, note, renewed, whoami};
+use super::{ENDED, anywhere, began, may_go_on, may_wait, new_lease, note, renewed, whoami};
 use crate::clock::{boot, now};
 use crate::generate::Served;
 use crate::guc;
@@ -301,6 +301,9 @@ impl Holder {
                     };
                     if hold::take(self.shared, granted, &chosen) {
                         hold::endpoint(self.shared, self.etcd.endpoint());
+                        if !holds {
+                            began();
+                        }
                         note::leased(&chosen);
                         self.told_waiting = false;
                         self.start = 0;

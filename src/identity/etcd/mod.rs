@@ -173,6 +173,11 @@ fn watch_deadline(shared: &'static Shared) {
     }
 }
 
+/// Another lease is held, of which nothing has been said.
+fn began() {
+    WARNED.store(false, Ordering::Relaxed);
+}
+
 /// The lease was renewed.
 fn renewed() {
     if WARNED.swap(false, Ordering::Relaxed) {
