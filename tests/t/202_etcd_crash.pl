@@ -168,6 +168,15 @@ for my $round (1 .. 2)
 }
 is($ledger->twice, '', 'no ID came twice');
 $session->quit;
-$node->stop;
+
+# The worker outlives its postmaster for as long as it takes to give back what nobody will use.
+my $end_of_log = -s $node->logfile;
+my @held = wait_for_lease($node, lease_of($node)->{wanted});
+my %claims = $etcd->claims;
+is(scalar(grep { $claims{$_} } @held), scalar @held, 'a server whose postmaster is killed has claims');
+$node->kill9;
+$node->wait_for_log(qr/LOG:  flakeid released generator IDs/, $end_of_log);
+%claims = $etcd->claims;
+is(scalar(grep { $claims{$_} } @held), 0, '... and its worker gives them back');
 
 done_testing();
