@@ -5,6 +5,7 @@
 //! * [`generate`] is the hot path: it takes IDs from the cells in shared memory ([`shmem`]), waits
 //!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
 //! * [`horizon`] sees to it that no ID comes twice when memory is lost: the argument is in its header.
+//! * [`library`] sees to it that one build of this library alone is at work in a server.
 //! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
 //! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to,
 //!   and leases them from etcd where that is wanted; the argument is in [`flakeid_core::lease`].
@@ -18,6 +19,7 @@
 // No Rust program links this library: all its documentation is for those who work on it.
 #![allow(rustdoc::private_intra_doc_links)]
 
+use error::OrRaise;
 use pgrx::prelude::*;
 
 mod clock;
@@ -26,6 +28,7 @@ mod generate;
 mod guc;
 mod horizon;
 mod identity;
+mod library;
 mod note;
 mod planner;
 mod shmem;
@@ -37,7 +40,8 @@ mod wait;
 ::pgrx::pg_module_magic!(name, version);
 
 // In the order in which a fresh install runs them.
-extension_sql_file!("../sql/planner.sql", name = "planner");
+extension_sql_file!("../sql/library.sql", name = "library");
+extension_sql_file!("../sql/planner.sql", name = "planner", requires = ["library"]);
 extension_sql_file!("../sql/flake.sql", name = "flake", requires = ["planner"]);
 extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
 extension_sql_file!("../sql/flake128.sql", name = "flake128", requires = ["sno"]);
@@ -56,6 +60,7 @@ extension_sql_file!("../sql/lease.sql", name = "lease", requires = ["horizon"]);
 
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {
+    library::register().or_raise();
     guc::define();
     shmem::request_if_preloaded();
 }

@@ -17,6 +17,7 @@
 
 use crate::error::Failure;
 use crate::identity::lease;
+use crate::library::Build;
 use crate::{clock, horizon, note, systems};
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
@@ -32,11 +33,21 @@ const PLACES: usize = 1024;
 
 const NAME: &std::ffi::CStr = c"flakeid";
 
+/// What a named segment has, of which the struct needs a part. It is the same for all versions: a segment
+/// of another size is an error of PostgreSQL's, which would not say what to do.
+#[cfg(feature = "pg18")]
+const ROOM: usize = {
+    assert!(size_of::<Shared>() <= 1 << 20);
+    1 << 20
+};
+
 /// A key that is no generator ID.
 const FREE: u32 = u32::MAX;
 
 #[repr(C)]
 pub struct Shared {
+    /// Who set it up.
+    build: Build,
     /// Taken to bring in a generator ID.
     lock: UnsafeCell<pg_sys::LWLock>,
     kind: Kind,
@@ -144,6 +155,7 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
     // ours by the caller's word. Cells are atomics, for which any bytes will do: each is set when its
     // place is given a key.
     unsafe {
+        addr_of_mut!((*shared).build).write(Build::of(size_of::<Shared>()));
         let lock = addr_of_mut!((*shared).lock);
         pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
         addr_of_mut!((*shared).kind).write(kind);
@@ -206,10 +218,14 @@ fn named_segment() -> Result<*mut Shared, Failure> {
         unsafe { set_up(memory.cast(), Kind::NamedSegment) };
     }
     let mut found = false;
-    // SAFETY: the segment is as large as the struct and is kept mapped until the process ends.
+    // SAFETY: the segment has room for the struct and is kept mapped until the process ends. Whoever made
+    // it, it begins with a build; what comes after that is only looked at where that is our own.
     unsafe {
-        let memory =
-            pg_sys::GetNamedDSMSegment(NAME.as_ptr(), size_of::<Shared>(), Some(init), &mut found);
+        let memory = pg_sys::GetNamedDSMSegment(NAME.as_ptr(), ROOM, Some(init), &mut found);
+        let build = *memory.cast::<Build>();
+        if build != Build::of(size_of::<Shared>()) {
+            return Err(Failure::OtherSegment { theirs: build.version() });
+        }
         let shared = memory.cast::<Shared>();
         adopt(shared);
         Ok(shared)

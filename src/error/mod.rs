@@ -1,6 +1,7 @@
 //! Every error this extension raises: SQLSTATE, message, detail and hint, in PostgreSQL's style.
 
 mod lease;
+mod library;
 mod wording;
 
 pub use wording::{moment, span, timestamp};
@@ -61,6 +62,13 @@ pub enum Failure {
     /// No shared memory, and none to be had.
     #[cfg(not(feature = "pg18"))]
     NotPreloaded,
+    /// Another file of this library is in this process.
+    AnotherLibrary { other: String },
+    /// The memory that sessions share was set up by another build.
+    #[cfg(feature = "pg18")]
+    OtherSegment { theirs: String },
+    /// The SQL is newer than the library.
+    OlderLibrary { needed: String },
     /// More generator IDs than there is room for in one life of the server.
     NoPlaceLeft { places: usize },
     /// A standby was asked for an ID.
@@ -258,6 +266,10 @@ impl Failure {
                 "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the \
                  server. Reading IDs works without it.",
             ),
+            Self::AnotherLibrary { other } => library::another(&other),
+            #[cfg(feature = "pg18")]
+            Self::OtherSegment { theirs } => library::other_segment(&theirs),
+            Self::OlderLibrary { needed } => library::older(&needed),
             Self::NoPlaceLeft { places } => Words::new(
                 Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 format!(

@@ -1,7 +1,7 @@
 //! Who this server is.
 
 use crate::identity::{guid_node, lease, worker};
-use crate::{error, generate, guc, shmem};
+use crate::{error, generate, guc, library, shmem};
 use flakeid_core::flake;
 use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
@@ -87,7 +87,7 @@ fn flakeid_identity() -> pgrx::JsonB {
     let (first_sequence, last_sequence) = guc::sno_sequence();
     let generator_ids = generator_ids();
     let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
+        version: library::version(),
         setting: guc::generator_ids_setting(),
         home: generate::home(&generator_ids),
         generator_ids,

@@ -201,7 +201,7 @@ fn whoami() -> registry::Document {
         since: String::new(),
         until: String::new(),
         lease: String::new(),
-        version: env!("CARGO_PKG_VERSION"),
+        version: crate::library::version(),
     }
 }
 

@@ -1,0 +1,36 @@
+//! What goes wrong where another build of the library is about.
+
+use super::{Code, Words};
+use crate::library::version;
+
+const STATE: Code = Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+
+pub(super) fn another(other: &str) -> Words {
+    Words::new(STATE, "another flakeid library is loaded already")
+        .detail(format!("It has version {other}, and was loaded from another file; this one has version {}.", version()))
+        .hint(
+            "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's functions \
+             must name the same file. Write flakeid without a path, and restart the server.",
+        )
+}
+
+#[cfg(feature = "pg18")]
+pub(super) fn other_segment(theirs: &str) -> Words {
+    Words::new(STATE, "this server makes IDs by another build of the flakeid library")
+        .detail(format!(
+            "Its memory was set up by version {theirs}; this session has loaded version {}.",
+            version()
+        ))
+        .hint("Restart the server, so that all sessions load the library that is installed now.")
+}
+
+pub(super) fn older(needed: &str) -> Words {
+    Words::new(
+        STATE,
+        format!("the flakeid library that is loaded has version {}, this SQL needs {needed}", version()),
+    )
+    .hint(
+        "Install the library of that version, and restart the server, which goes on with the one that it \
+         loaded at its start. Nothing has been changed.",
+    )
+}

@@ -1,0 +1,97 @@
+//! Which build of the library this is, and that a server makes IDs by one alone.
+//!
+//! Uniqueness rests on one shared struct for all processes of a server, and on all of them reading it
+//! alike. Two builds of the library can meet in one server in three ways:
+//! * in one process: one is preloaded, and a function's SQL names another file. The second would have no
+//!   struct, or a second one. So each says in a variable that all libraries of a process see that it is
+//!   there ([`register`]); whoever finds another there raises an error instead of coming up.
+//! * in two processes, where nothing is preloaded (PostgreSQL 17 and later): the package was changed while
+//!   sessions go on with what they had loaded. They meet in the named segment, which therefore begins with
+//!   the [`Build`] that made it, at a place and in a size that no version changes; who is of another build
+//!   gets an error until the server, and with it the segment, begins anew.
+//! * a library and SQL of different versions: an older SQL finds all that it names, as no function is ever
+//!   taken away; a newer one says what it needs before it names anything
+//!   (`flakeid_require_library`, the first statement of its scripts).
+
+use crate::error::{Failure, OrRaise};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::{CStr, c_void};
+
+/// Its version with an ending NUL, in an array of one size for all versions. This is the one place where it
+/// is kept: a test makes another version of the library by writing over it.
+static VERSION: [u8; 32] = {
+    let mut bytes = [0; 32];
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    assert!(version.len() < bytes.len());
+    let mut at = 0;
+    while at < version.len() {
+        bytes[at] = version[at];
+        at += 1;
+    }
+    bytes
+};
+
+/// This library's version.
+pub fn version() -> &'static str {
+    // Not known to the compiler, so that it is read where it is kept.
+    let bytes = std::hint::black_box(&VERSION);
+    CStr::from_bytes_until_nul(bytes).ok().and_then(|version| version.to_str().ok()).unwrap_or("?")
+}
+
+/// Who made a struct that processes share. Its layout is the same in all versions from 0.6.0 on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    version: [u8; 32],
+    /// The struct's size: builds of one version can differ in their features.
+    size: u64,
+}
+
+impl Build {
+    /// This one, whose struct has so many bytes.
+    pub fn of(size: usize) -> Self {
+        Self { version: *std::hint::black_box(&VERSION), size: size as u64 }
+    }
+
+    pub fn version(&self) -> String {
+        let version = CStr::from_bytes_until_nul(&self.version);
+        version.map_or_else(|_| "?".into(), |version| version.to_string_lossy().into_owned())
+    }
+}
+
+/// Says to others that come into this process that this library is there.
+///
+/// # Errors
+/// [`Failure::AnotherLibrary`] where another one is. It stays as it is, and this one must not come up.
+pub fn register() -> Result<(), Failure> {
+    // SAFETY: PostgreSQL keeps the variable for as long as the process lasts. Who sets it (only this
+    // function, of any version) points it to such an array in a library, which is never unloaded.
+    unsafe {
+        let variable = pg_sys::find_rendezvous_variable(c"flakeid".as_ptr());
+        let there = *variable;
+        if there.is_null() {
+            *variable = (&raw const VERSION).cast_mut().cast::<c_void>();
+            return Ok(());
+        }
+        let other = *there.cast::<[u8; 32]>();
+        let other = Build { version: other, size: 0 }.version();
+        Err(Failure::AnotherLibrary { other })
+    }
+}
+
+/// A version as a thing to compare; what is no number counts as 0.
+fn ordinal(version: &str) -> [u32; 3] {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+/// Nothing, where the library is of this version or a later one.
+#[pg_extern(sql = false)]
+fn flakeid_require_library(version: &str) {
+    let outcome = match ordinal(self::version()) >= ordinal(version) {
+        true => Ok(()),
+        false => Err(Failure::OlderLibrary { needed: version.into() }),
+    };
+    outcome.or_raise();
+}
