@@ -1,0 +1,72 @@
+"""flakeid with psycopg 3.
+
+Needs Python 3.10 and `pip install "psycopg[binary]"`; PGHOST, PGPORT, PGUSER and PGDATABASE lead to a database
+that has the extension. Run: python3 examples/psycopg3.py
+"""
+import base64
+from datetime import datetime, timedelta, timezone
+
+import psycopg
+from psycopg.adapt import Dumper, Loader
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
+
+# Without any of this a sno is a str in text results, bytes in binary ones, and a parameter of type str.
+BASE32 = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"23456789abcdefghijklmnopqrstuvwx")
+
+
+class Sno(bytes):
+    """The ten bytes of a sno, which sort as it does."""
+
+    def __str__(self):
+        return base64.b32encode(self).translate(BASE32).decode()
+
+
+class SnoLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data):
+        return Sno(data)
+
+
+class SnoDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj):
+        return bytes(obj)
+
+
+def register_sno(conn):
+    info = TypeInfo.fetch(conn, "sno")
+    info.register(conn)
+    conn.adapters.register_loader("sno", SnoLoader)
+    # A class of its own, as the type's OID is another one in each database.
+    conn.adapters.register_dumper(Sno, type("SnoDumper", (SnoDumper,), {"oid": info.oid}))
+
+
+with psycopg.connect(autocommit=True) as conn:
+    register_sno(conn)
+    conn.execute("""
+        CREATE TABLE IF NOT EXISTS orders (
+            id    bigint PRIMARY KEY DEFAULT flake_next(),
+            event sno NOT NULL UNIQUE DEFAULT sno_next(7),
+            item  text NOT NULL)""")
+
+    for item in ["tea", "milk", "bread", "salt", "rice"]:
+        made = conn.execute("INSERT INTO orders (item) VALUES (%s) RETURNING id, event", [item]).fetchone()
+        print("made", *made, item)
+
+    # A datetime with a time zone goes as timestamptz: the operator between a sno and a time is the one that is meant.
+    since = datetime.now(timezone.utc) - timedelta(minutes=5)
+    rows = conn.execute("SELECT id FROM orders WHERE id >= flake_min(%s) ORDER BY id", [since])
+    print("recent by id:", *(flake for flake, in rows))
+    rows = conn.execute("SELECT event FROM orders WHERE event >= %s ORDER BY event", [since])
+    print("recent by event:", *(event for event, in rows))
+
+    # Binary results, and the last one of a page as a binary parameter.
+    page, last = 1, Sno(b"\xff" * 10)
+    while rows := conn.execute(
+            "SELECT event FROM orders WHERE event < %b AND event >= %b ORDER BY event DESC LIMIT 3",
+            [last, since], binary=True).fetchall():
+        print(f"page {page}:", *(event for event, in rows))
+        page, last = page + 1, rows[-1][0]

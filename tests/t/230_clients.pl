@@ -1,0 +1,189 @@
+# The programs of examples/ do what they say, each with the driver of its language: the IDs that they print are
+# those in the table, a time finds the rows since then and no others, and pages come newest first. What they sent
+# to the server is answered from an index.
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_hex);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
+my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
+  '/var/cache/flakeid';
+
+# What tests/clients/fetch made from these files, or nothing.
+sub fetched
+{
+	my ($what, $path, @files) = @_;
+	my $sum = substr(sha256_hex(map { slurp_file($_) } @files), 0, 12);
+	my ($found) = grep { -e } map { "$_/clients-$what-$sum/$path" } @caches;
+	return $found;
+}
+
+sub in_path
+{
+	my ($name) = @_;
+	my ($found) = grep { -x } map { "$_/$name" } split /:/, $ENV{PATH};
+	return $found;
+}
+
+my $python  = fetched('python', 'bin/python', 'tests/clients/requirements.txt');
+my $modules = fetched('node', 'node_modules', 'tests/clients/package-lock.json');
+my $crate   = 'examples/tokio-postgres';
+my $rust = fetched('rust', 'flakeid-tokio-postgres', "$crate/Cargo.toml", "$crate/Cargo.lock", "$crate/src/main.rs");
+my $driver = '/usr/share/java/postgresql.jar';
+
+# How each of them is run, with an undefined word where something is missing.
+my %clients = (
+	'psycopg3.py'       => [ $python, 'examples/psycopg3.py' ],
+	'sqlalchemy_orm.py' => [ $python, 'examples/sqlalchemy_orm.py' ],
+	'django_app.py'     => [ $python, 'examples/django_app.py' ],
+	'node-postgres.js'  => [ $modules && in_path('node'), 'examples/node-postgres.js' ],
+	'Jdbc.java'         => [ in_path('javac') && in_path('java'), '-cp', -e $driver ? $driver : undef, 'examples/Jdbc.java' ],
+	'tokio-postgres'    => [$rust]);
+is_deeply(
+	[ sort keys %clients ],
+	[ grep { $_ ne 'README.md' } map { s{.*/}{}r } sort glob 'examples/*' ],
+	'every example is tried');
+
+my $node = PostgreSQL::Test::Cluster->new('clients');
+# Without an encoding text is bytes to Python.
+$node->init(extra => ['--encoding=UTF8']);
+# Java knows no Unix sockets. Nobody's time zone has a part in what is found.
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+listen_addresses = '127.0.0.1'
+log_statement = all
+timezone = 'Pacific/Chatham'
+END
+$node->start;
+
+# The lines of a run, by the word before the colon or the first one.
+sub lines_of
+{
+	my ($output) = @_;
+	my %lines = (made => [], page => []);
+	for (split /\n/, $output)
+	{
+		if    (/^made (.+)/)         { push @{ $lines{made} }, [ split / /, $1 ] }
+		elsif (/^page (\d+): (.+)/) { push @{ $lines{page} }, [ $1, split / /, $2 ] }
+		elsif (/^([a-z ]+): (.+)/)   { $lines{$1} = $2 }
+	}
+	return \%lines;
+}
+
+# Which SELECTs from the table a part of the server's log has, each with its parameters as literals. A time without
+# an offset would not do: it stays without a type.
+sub queries_in
+{
+	my ($log) = @_;
+	my @queries;
+	while ($log =~ /LOG:  (?:statement|execute [^:\n]+): (.*\n(?:\t.*\n)*)(?:.*DETAIL:  parameters: (.*)\n)?/gi)
+	{
+		my ($query, $parameters) = ($1, $2 // '');
+		next unless $query =~ /^\s*SELECT\b.*\bFROM "?orders\b/s;
+		my %value = $parameters =~ /(\$\d+) = ('(?:[^']|'')*')/g;
+		s/^(?='\d{4}-\d\d-\d\d .*[-+]\d\d)/timestamptz / for values %value;
+		push @queries, $query =~ s/(\$\d+)/$value{$1}/gr;
+	}
+	return @queries;
+}
+
+for my $name (sort keys %clients)
+{
+	my $command = $clients{$name};
+	if (grep { !defined } @$command)
+	{
+		fail("$name can't be tried: what it needs is missing or older than the example; run scripts/setup 15 tests");
+		next;
+	}
+
+	my $database = lc($name =~ s{\W}{_}gr);
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, 'CREATE EXTENSION flakeid');
+	my $sql = sub { return $node->safe_psql($database, @_) };
+	local %ENV = (
+		%ENV,
+		PGHOST     => $name eq 'Jdbc.java' ? '127.0.0.1' : $node->host,
+		PGPORT     => $node->port,
+		PGUSER     => scalar getpwuid($<),
+		PGDATABASE => $database,
+		NODE_PATH  => $modules // '',
+		TZ         => 'America/St_Johns');
+
+	my $begin = $sql->('SELECT clock_timestamp()');
+	my ($first, $complaints) = run_command($command);
+	is("$?$complaints", '0', "$name runs, without a complaint");
+	# So many older rows that the planner takes no index for want of a better one.
+	$sql->(<<'SQL');
+INSERT INTO orders (id, event, item)
+SELECT flake_at(t), sno_at(t, 7), 'old'
+FROM generate_series(1, 20000) AS nr, LATERAL (SELECT now() - nr * interval '1 min' - interval '1 h') AS of (t)
+SQL
+	$sql->('VACUUM ANALYZE orders');
+
+	my $offset = -s $node->logfile;
+	(my $second, $complaints) = run_command($command);
+	is("$?$complaints", '0', '... and runs again');
+	my @queries = queries_in(slurp_file($node->logfile, $offset));
+	my $end     = $sql->('SELECT clock_timestamp()');
+
+	my @runs   = map { lines_of($_) } $first, $second;
+	my @orders = map { @{ $_->{made} } } @runs;
+	my $last   = $runs[1];
+	is(scalar @orders, 10, '... makes five orders each time');
+	is(join("\n", map { join '|', @$_ } @orders), $sql->("SELECT * FROM orders WHERE item <> 'old' ORDER BY id"),
+		'... prints their IDs as the server has them, in the order in which they were made');
+	is($sql->(<<"SQL"), '10', '... which have the times of the runs, and the byte of the default');
+SELECT count(*) FROM orders
+WHERE flake_timestamp(id) BETWEEN timestamptz '$begin' - interval '1 ms' AND '$end'
+	AND sno_timestamp(event) BETWEEN timestamptz '$begin' - interval '4 ms' AND '$end'
+	AND (sno_decode(event)).meta = 7
+SQL
+	is($last->{'recent by id'}, join(' ', map { $_->[0] } @orders), '... finds those and no older ones by the time of their flake');
+	my @events = map { $_->[1] } @orders;
+	is($last->{'recent by event'}, "@events", '... and by that of their sno');
+	my @newest = reverse @events;
+	my @pages  = map { [ $_, splice @newest, 0, 3 ] } 1 .. 4;
+	is_deeply($last->{page}, \@pages, '... shows them page by page, newest first');
+	like("@queries", qr/event >= .*::TIMESTAMP WITH TIME ZONE/, '... tells the server that a time beside a sno is one')
+	  if $name eq 'sqlalchemy_orm.py';
+	is($last->{newest}, 'rice', '... and finds an order by its flake') if $name eq 'node-postgres.js';
+
+	cmp_ok(scalar @queries, '>=', 6, '... with a query for each of these answers') or diag(join "\n", @queries);
+	my @slow;
+	for my $query (@queries)
+	{
+		my $plan = $sql->("EXPLAIN (COSTS OFF) $query");
+		push @slow, "$query$plan"
+		  unless $plan =~ /^(?:Limit\n +-> +)?Index (?:Only )?Scan (?:Backward )?using .*\n +Index Cond: .*\z/;
+	}
+	is_deeply(\@slow, [], '... each a range of an index, without a sort or a filter');
+	unlike("@queries", qr/\bOFFSET\b/i, '... or OFFSET');
+}
+
+# What README.md there says of parameters ------------------------------------------------------------------------
+
+my $database = 'parameters';
+$node->safe_psql('postgres', "CREATE DATABASE $database");
+$node->safe_psql($database, 'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint, event sno)');
+for (
+	[ 'event >= $1',              'sno',                        'beside a sno a parameter without a type is a sno' ],
+	[ 'event >= $1::timestamptz', '"timestamp with time zone"', '... and with a cast a time' ],
+	[ 'event >= sno_min($1)',     '"timestamp with time zone"', 'that of sno_min is a time' ],
+	[ 'id >= flake_min($1)',      '"timestamp with time zone"', '... and that of flake_min' ])
+{
+	my ($condition, $type, $claim) = @$_;
+	is($node->safe_psql($database, <<"SQL"), "{$type}", $claim);
+PREPARE query AS SELECT FROM orders WHERE $condition;
+SELECT parameter_types FROM pg_prepared_statements;
+SQL
+}
+like(
+	($node->psql($database, q{SELECT FROM orders WHERE event >= '2026-11-01'}))[2],
+	qr/invalid input syntax for type sno: "2026-11-01"/,
+	'a time without a type beside a sno is an error that names it');
+
+$node->stop;
+done_testing();
