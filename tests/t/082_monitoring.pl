@@ -1,0 +1,392 @@
+# docs/monitoring does what docs/monitoring.md says: the real exporter, as a role that only has pg_monitor, gives
+# every metric of its queries with what the views say, on a primary, a standby, and where generator IDs are leased;
+# each alert fires in its case and not in those that look alike; alerts and dashboard ask for metrics that there
+# are; and the page's SQL runs.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use CPAN::Meta::YAML;
+use Etcd;
+use FakedClock;
+use HTTP::Tiny;
+use IPC::Run;
+use JSON::PP;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $docs = 'docs/monitoring';
+
+# Where scripts/setup puts what it fetches, or where Debian does.
+sub program
+{
+	my ($name) = @_;
+	my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
+	  '/var/cache/flakeid';
+	my ($path) = grep { -x } map { "$_/$name" } (map { "$_/prometheus-12/usr/bin" } @caches), split /:/, $ENV{PATH};
+	return $path // die "$name is missing; scripts/setup 15 tests installs it\n";
+}
+my ($promtool, $exporter) = map { program($_) } 'promtool', 'prometheus-postgres-exporter';
+
+# what the files say -----------------------------------------------------------------------------------------
+
+# By the name of each metric: its type, and the labels that it has besides the exporter's.
+my (%type, %labels);
+my $queries = CPAN::Meta::YAML->read("$docs/postgres_exporter.yaml")->[0];
+for my $query (sort keys %$queries)
+{
+	my %usage = map { my ($column) = keys %$_; ($column => $_->{$column}{usage}) } @{ $queries->{$query}{metrics} };
+	my @labels = grep { $usage{$_} eq 'LABEL' } sort keys %usage;
+	for my $column (grep { $usage{$_} ne 'LABEL' } keys %usage)
+	{
+		$type{"${query}_$column"}   = lc $usage{$column};
+		$labels{"${query}_$column"} = "@labels";
+	}
+}
+
+my $alerts    = CPAN::Meta::YAML->read("$docs/alerts.yaml")->[0]{groups}[0]{rules};
+my $dashboard = JSON::PP->new->decode(slurp_file("$docs/grafana.json"));
+my @panels    = @{ $dashboard->{panels} };
+my %asked     = (
+	'alerts.yaml'  => [ map { $_->{expr} } @$alerts ],
+	'grafana.json' => [ map { $_->{expr} } map { @{ $_->{targets} } } @panels ]);
+push @{ $asked{'grafana.json'} }, map { $_->{definition} // () } @{ $dashboard->{templating}{list} };
+
+# The page's SQL, and the block that sets a server up to be watched.
+my $page    = slurp_file('docs/monitoring.md');
+my @blocks  = $page =~ /^```sql\n(.*?)^```$/msg;
+my ($setup) = grep { /CREATE ROLE/ } @blocks;
+
+# the rules --------------------------------------------------------------------------------------------------
+
+sub promtool
+{
+	my ($test, @arguments) = @_;
+	my $output = '';
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok(IPC::Run::run([ $promtool, @arguments ], '<', '/dev/null', '>', \$output, '2>', \$output), $test) || diag($output);
+}
+
+promtool('promtool takes the alerts', 'check', 'rules', "$docs/alerts.yaml");
+promtool('... each fires in its case, and is quiet in those that look alike', 'test', 'rules', "$docs/alerts_test.yaml");
+my $tested = slurp_file("$docs/alerts_test.yaml");
+for my $alert (@$alerts)
+{
+	ok($tested =~ /labels: 'ALERTS\{alertname="\Q$alert->{alert}\E", alertstate="firing", severity="\Q$alert->{labels}{severity}\E"/,
+		"... $alert->{alert} has a case in which it fires");
+	is(join(' ', grep { !$alert->{annotations}{$_} } 'summary', 'description'), '', '... and says what there is and what to do');
+}
+
+# the dashboard ----------------------------------------------------------------------------------------------
+
+my %variables = map { $_->{name} => $_ } @{ $dashboard->{templating}{list} };
+is($variables{datasource}{type}, 'datasource', 'whoever imports the dashboard chooses the data source');
+cmp_ok($dashboard->{schemaVersion}, '>=', 38, '... in a Grafana of version 10 or later');
+is(
+	join(' ', grep { $_->{datasource}{uid} ne '${datasource}' } @panels, (map { @{ $_->{targets} } } @panels), $variables{instance}),
+	'', '... and all of it goes by that one');
+my %places;
+$places{"$_->{gridPos}{x} $_->{gridPos}{y}"}++ for @panels;
+is(join(' ', grep { $places{$_} > 1 } keys %places), '', '... no panel lies on another');
+is(scalar(keys %{ { map { $_->{id} => 1 } @panels } }), scalar(@panels), '... or has the number of another');
+is(join("\n", grep { !/\$instance/ } map { $_->{expr} =~ s/ and on .*//r } map { @{ $_->{targets} } } @panels), '', '... and each shows the chosen instances');
+
+# As rules, with what Grafana puts in.
+my $rules = PostgreSQL::Test::Utils::tempdir('rules') . '/rules.json';
+my @rules = map { { record => 'r', expr => s/\$__rate_interval/5m/gr =~ s/\$instance/.+/gr } } map { $_->{expr} } map { @{ $_->{targets} } } @panels;
+$rules[$_]{record} = "panel:$_" for 0 .. $#rules;
+append_to_file($rules, JSON::PP->new->encode({ groups => [ { name => 'panels', rules => \@rules } ] }));
+promtool('Prometheus understands what its panels ask', 'check', 'rules', $rules);
+
+# exporters --------------------------------------------------------------------------------------------------
+
+my @lean = ('--disable-default-metrics', '--disable-settings-metrics', '--no-collector.database', '--no-collector.bgwriter');
+my @running;
+
+# An exporter with the queries, which asks a server as this role in this database; where nothing else is said
+# nothing but the queries.
+sub exporter
+{
+	my ($node, %how) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my ($role, $database) = ($how{role} // 'watcher', $how{database} // 'postgres');
+	local $ENV{DATA_SOURCE_NAME} = 'host=' . $node->host . ' port=' . $node->port . " user=$role dbname=$database sslmode=disable";
+	my $log = "$PostgreSQL::Test::Utils::log_path/exporter_$port.log";
+	# The kernel kills it when the test is killed.
+	my $run = IPC::Run::start(
+		[
+			'setpriv', '--pdeathsig', 'KILL', $exporter, "--web.listen-address=127.0.0.1:$port",
+			"--extend.query-path=$docs/postgres_exporter.yaml", @{ $how{options} // \@lean }
+		],
+		'<', '/dev/null', '>', $log, '2>', $log);
+	push @running, $run;
+	return { port => $port, log => $log, server => $node->host . ':' . $node->port };
+}
+
+END
+{
+	my $exit_code = $?;
+	$_->kill_kill for @running;
+	$? = $exit_code;
+}
+
+# What it serves: each series' value by its name and labels, as in `flakeid_ids{system="sno"}`, less its label
+# `server`; and the types.
+sub scrape
+{
+	my ($exporter) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $answer;
+	until (($answer = HTTP::Tiny->new->get("http://127.0.0.1:$exporter->{port}/metrics"))->{status} != 599)
+	{
+		die "the exporter does not answer; $exporter->{log} says why" if time() > $until;
+		sleep 0.05;
+	}
+	die "the exporter says $answer->{status}: $answer->{content}" unless $answer->{success};
+	my (%value, %served);
+	for my $line (split /\n/, $answer->{content})
+	{
+		$served{$1} = $2 if $line =~ /^# TYPE (\w+) (\w+)$/;
+		my ($name, undef, $labels, $value) = $line =~ /^(\w+)(\{(.*)\})? (\S+)$/ or next;
+		my %labels = ($labels // '') =~ /(\w+)="([^"]*)"/g;
+		die "$line has another server" if $name =~ /^flakeid_/ && delete $labels{server} ne $exporter->{server};
+		my $key = join ',', map { "$_=\"$labels{$_}\"" } sort keys %labels;
+		die "$line comes twice" if exists $value{ $name . ($key ? "{$key}" : '') };
+		$value{ $name . ($key ? "{$key}" : '') } = $value;
+	}
+	return (\%value, \%served);
+}
+
+# The metrics of a scrape that are of flakeid, each once, but for those that come from anywhere.
+sub own
+{
+	my ($value) = @_;
+	my %names = map { /^(flakeid_\w+)/ ? ($1 => 1) : () } keys %$value;
+	return join ' ', grep { !/^flakeid_(?:setting|sessions)_/ } sort keys %names;
+}
+my ($counted, $leased) = map { my $what = $_; join ' ', grep { /$what/ } sort keys %type } qr/^flakeid_(?!etcd|setting|sessions)/, qr/^flakeid_etcd/;
+
+# Every metric that was served, with its type and the names of its labels.
+my %seen;
+sub note_seen
+{
+	my ($value, $served) = @_;
+	for my $series (keys %$value)
+	{
+		my ($name, $labels) = $series =~ /^(flakeid_\w+)(.*)/ or next;
+		$seen{$name}{ $served->{$name} . ' ' . join ' ', $labels =~ /(\w+)=/g } = 1;
+	}
+	return $value;
+}
+
+# a server whose clock can be set ------------------------------------------------------------------------------
+
+my $clock = FakedClock->new('watched', "flakeid.generator_ids = '3'\nflakeid.horizon_lead = '10min'\n");
+my $node  = $clock->node;
+$clock->start;
+$node->safe_psql('postgres', 'CREATE DATABASE bare');
+$node->safe_psql('postgres', "CREATE ROLE nobody LOGIN; $setup");
+my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+my $watcher = exporter($node);
+
+my $value = note_seen(scrape($watcher));
+is(own($value), '', 'before the first ID there is nothing to see');
+is("$value->{pg_up} $value->{pg_exporter_last_scrape_error}", '1 0', '... and no error');
+is($value->{flakeid_setting_horizon_lead_seconds}, 600, '... the settings are there');
+
+$node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)") for @SYSTEMS;
+# More than four ticks have.
+$node->safe_psql('postgres', 'SELECT count(*) FROM flake_next_batch(20000)');
+$value = note_seen(scrape($watcher));
+is(own($value), $counted, 'when IDs were made every metric is there but those of a lease');
+for my $system (map { $_->{name} } @SYSTEMS)
+{
+	my @columns = ('ids', 'ticks_exhausted', 'spills', 'waits', 'clock_steps_back', 'tick_tocks');
+	my $view = $node->safe_psql('postgres',
+		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE system = '$system'");
+	is(
+		join('|', (map { $value->{"flakeid_${_}{system=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
+			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{system=\"$system\"}"}),
+		$view, "... with what the view counts of $system");
+	my $least = $system eq 'flake' ? 20_100 : 100;
+	my $ids = $value->{"flakeid_ids{system=\"$system\"}"};
+	ok($ids >= $least && $ids < $least + 16, "... which is those $least IDs") or diag($ids);
+	my $lead = $value->{"flakeid_gate_lead_seconds{system=\"$system\"}"};
+	ok($lead > 0 && $lead <= 600, '... and the gate is ahead by no more than the setting says') or diag($lead);
+}
+cmp_ok($value->{'flakeid_ticks_exhausted_total{system="flake"}'}, '>=', 4, 'a batch larger than a tick uses ticks up');
+cmp_ok($value->{'flakeid_waits_total{system="flake"}'}, '>=', 1, '... and waits');
+cmp_ok($value->{'flakeid_wait_seconds_total{system="flake"}'}, '>', 0, '... for some time');
+ok($value->{flakeid_horizon_write_seconds} > 0 && $value->{flakeid_horizon_write_seconds} < 10, 'the horizon took some time to write');
+cmp_ok(abs($value->{flakeid_horizon_written_timestamp_seconds} - time()), '<', 600, '... just now');
+
+# The count of IDs is no counter: what a session took ahead and did not use is counted off.
+my $session = session($node);
+$session->query_safe('SELECT count(sno_next()) FROM generate_series(1, 40)');
+my $ahead = (scrape($watcher))[0]{'flakeid_ids{system="sno"}'};
+$session->quit;
+$node->poll_query_until('postgres', "SELECT sum(ids) < $ahead FROM pg_stat_flakeid WHERE system = 'sno'")
+  or die 'nothing is counted off';
+cmp_ok((scrape($watcher))[0]{'flakeid_ids{system="sno"}'}, '<', $ahead, 'when a session ends its count of IDs can go back');
+is((scrape($watcher))[1]{flakeid_ids}, 'gauge', '... so Prometheus is told that it is no counter');
+
+# A clock that had leapt ahead, and is set right, is far behind the horizon.
+$clock->step(7200);
+$node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
+$clock->step(0);
+like(error_of($node, 'SELECT flake_next_batch(10000)'), qr/58000/, 'when the clock is set back by two hours there are no flakes');
+$node->safe_psql('postgres', 'SELECT sno_next()');
+$value = note_seen(scrape($watcher));
+my $lead = $value->{'flakeid_gate_lead_seconds{system="flake"}'};
+cmp_ok($lead, '>', 6600, '... the gate is far ahead');
+cmp_ok(
+	$lead, '>', $value->{flakeid_setting_horizon_lead_seconds} + $value->{flakeid_setting_max_clock_wait_seconds} + 2 * $value->{flakeid_horizon_write_seconds},
+	'... further than it ever is otherwise');
+cmp_ok($value->{'flakeid_gate_lead_seconds{system="sno"}'}, '<=', 600, '... not that of sno, which goes on');
+is($value->{'flakeid_clock_steps_back_total{system="flake"}'}, 1, '... the step is counted');
+is($value->{'flakeid_tick_tocks_total{system="sno"}'}, 1, '... and sno\'s turn');
+my $largest = $value->{'flakeid_largest_step_back_seconds{system="flake"}'};
+ok($largest > 6600 && $largest <= 7200, '... and how large it was') or diag($largest);
+
+# A session that waits two hours for the clock is to be seen.
+reload_with($node, max_clock_wait => '3h');
+my $waits = IPC::Run::start([ 'psql', '-XAtc', 'SELECT flake_next() > 0', $node->connstr('postgres') ], '>', \my $waited);
+if ($version >= 17)
+{
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	do { ($value) = scrape($watcher) } until $value->{'flakeid_sessions_waiting{wait_event="FlakeidClock"}'} || time() > $until;
+	is($value->{'flakeid_sessions_waiting{wait_event="FlakeidClock"}'}, 1, 'a session that waits for the clock is counted');
+}
+else
+{
+	pass("PostgreSQL $version has no wait events of extensions");
+}
+($value) = scrape($watcher);
+is($value->{flakeid_setting_max_clock_wait_seconds}, 10_800, 'a setting that is changed shows');
+$clock->step(7200);
+$waits->finish;
+is($waited, "t\n", '... and the session goes on when the clock is right');
+reload_with($node, max_clock_wait => '1s');
+
+$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
+$value = note_seen(scrape($watcher));
+is(own($value), $counted, 'after a reset every metric is still there');
+is(
+	join(' ', grep { $value->{$_} != 0 } grep { /^flakeid_(?:\w+_total|ids|largest_step_back_seconds)\b/ } keys %$value),
+	'', '... and all that is counted is zero');
+
+# Who waits for the session that writes the horizon waits for its lock. The clock is past the long lead first.
+reload_with($node, horizon_lead => '1ms');
+$clock->step(9000);
+my $script = PostgreSQL::Test::Utils::tempdir('script') . '/script';
+append_to_file($script, "SELECT count(*) FROM flake_next_batch(10000);\n");
+my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('postgres') ], '>', \my $out, '2>', \my $error);
+my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+do { ($value) = scrape($watcher) } until $value->{'flakeid_sessions_waiting{wait_event="flakeid"}'} || time() > $until;
+cmp_ok($value->{'flakeid_sessions_waiting{wait_event="flakeid"}'}, '>', 0, 'sessions that wait for the horizon are counted');
+$load->signal('TERM');
+$load->finish;
+
+# which database, which role -----------------------------------------------------------------------------------
+
+$value = (scrape(my $bare = exporter($node, database => 'bare')))[0];
+is("$value->{pg_up} $value->{pg_exporter_last_scrape_error}", '1 1', 'where the database has no extension the exporter says that there is an error');
+is(own($value), '', '... and has nothing of the views');
+like(slurp_file($bare->{log}), qr/relation \\+"pg_stat_flakeid\\+" does not exist/, '... and its log says why');
+$value = (scrape(my $nobody = exporter($node, role => 'nobody')))[0];
+is("$value->{pg_exporter_last_scrape_error} " . own($value), '1 ', 'without pg_monitor it is the same');
+like(slurp_file($nobody->{log}), qr/permission denied for view pg_stat_flakeid/, '... and its log says why');
+
+# With all that it has of its own, and in all databases; a series that came twice would be an error.
+$value = (scrape(exporter($node, options => ['--auto-discover-databases'])))[0];
+is(own($value), $counted, 'beside the exporter\'s own metrics, and where it goes through all databases, all are there once');
+cmp_ok(scalar(grep { /^pg_/ } keys %$value), '>', 100, '... and so are its own');
+$node->stop;
+is((scrape($watcher))[0]{pg_up}, 0, 'of a server that is stopped the exporter says so');
+
+# Before the horizon is written for the first time.
+$clock->step(0);
+$clock->start;
+like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'started with a clock that was set back meanwhile a server makes no flakes');
+($value) = scrape($watcher);
+cmp_ok($value->{'flakeid_gate_lead_seconds{system="flake"}'}, '>', 6600, '... and the gate is far ahead');
+is($value->{flakeid_horizon_write_seconds}, 0, '... though there was no write yet');
+$node->stop;
+
+# a lease, and a standby -----------------------------------------------------------------------------------------
+
+my $etcd = Etcd->new('monitoring');
+$node = PostgreSQL::Test::Cluster->new('leases');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', $etcd->configuration(generator_ids => 'etcd:2'));
+$node->start;
+$node->safe_psql('postgres', $setup);
+wait_for_lease($node, 2);
+$node->safe_psql('postgres', 'SELECT flake_next(), guid_next()');
+$watcher = exporter($node);
+
+# What the lease's metrics say, as far as it stays.
+sub lease
+{
+	my ($value) = @_;
+	my $state = join ' ', map { /^flakeid_etcd_lease_in_state\{state="(\w+)"\}/ && $value->{$_} ? $1 : () } sort keys %$value;
+	return join '|', $state, map { $value->{"flakeid_etcd_$_"} // '' } 'generator_ids_wanted', 'generator_ids_held', 'lease_losses_total';
+}
+
+$value = note_seen(scrape($watcher));
+is(own($value), join(' ', sort split / /, "$counted $leased"), 'where generator IDs are leased every metric is there');
+is(lease($value), 'held|2|2|0', '... and says that the lease is held');
+my $remaining = $value->{flakeid_etcd_lease_remaining_seconds};
+ok($remaining > 0 && $remaining <= 4, '... for a time that is less than its own') or diag($remaining);
+is($value->{flakeid_setting_etcd_lease_ttl_seconds}, 5, '... which is the setting\'s');
+
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+$value = (scrape(exporter($standby)))[0];
+is("$value->{pg_exporter_last_scrape_error} " . own($value), '0 ', 'a standby has none of them, and that is no error');
+$standby->stop;
+
+$etcd->pause;
+$node->poll_query_until('postgres', "SELECT state = 'lost' AND losses = 1 FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+$value = note_seen(scrape($watcher));
+like(lease($value), qr/\Alost\|2\|\d\|1\z/, 'when etcd does not answer the lease is lost, which is counted');
+is($value->{flakeid_etcd_lease_remaining_seconds}, 'NaN', '... nothing remains of it');
+is($value->{'flakeid_gate_lead_seconds{system="flake"}'}, 'NaN', '... flakes have no gate');
+isnt($value->{'flakeid_gate_lead_seconds{system="guid"}'}, 'NaN', '... guids have');
+$etcd->continue;
+wait_for_lease($node, 2);
+is(lease(note_seen(scrape($watcher))), 'held|2|2|1', '... and held again when it does');
+
+# all of them ----------------------------------------------------------------------------------------------------
+
+is(join(' ', sort keys %seen), join(' ', sort keys %type), 'every metric of the queries was served, and no other');
+is(
+	join("\n", map { my $name = $_; map { "$name $_" } sort keys %{ $seen{$name} } } sort keys %seen),
+	join("\n", map { "$_ $type{$_} $labels{$_}" } sort keys %type), '... with the type and the labels that it is to have');
+for my $file (sort keys %asked)
+{
+	my %names = map { $_ => 1 } map { /\b(flakeid_\w+)/g } @{ $asked{$file} };
+	cmp_ok(scalar(keys %names), '>=', 10, "$file asks for metrics");
+	is(join(' ', grep { !$seen{$_} } sort keys %names), '', '... that there are');
+}
+
+# the page -------------------------------------------------------------------------------------------------------
+
+@blocks = grep { $_ ne $setup } @blocks;
+cmp_ok(scalar(@blocks), '>=', 3, 'the page has SQL besides what sets a server up');
+for my $number (1 .. @blocks)
+{
+	my ($code, $stdout, $stderr) = $node->psql('postgres', $blocks[ $number - 1 ], on_error_stop => 1);
+	is($code, 0, "... block $number runs") or diag("$blocks[ $number - 1 ]\n$stderr");
+}
+is(join(' ', grep { $page !~ /`\Q$_\E`/ } map { $_->{alert} } @$alerts), '', '... and a word on each alert');
+is(join(' ', grep { !-e "docs/$_" } $page =~ /\]\(((?!http)[^)#]+)/g), '', '... and its links lead somewhere');
+$node->stop;
+
+done_testing();
