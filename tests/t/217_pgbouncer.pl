@@ -1,0 +1,175 @@
+# Many clients that share two sessions of the server through pgbouncer, a transaction at a time: no ID comes twice, those
+# of a transaction rise, and so do those of each of the server's sessions. A client's next transaction may be in another
+# one: its IDs are not of an earlier tick, but within a tick they need not be above those from before. The settings reach
+# sessions that are kept for long.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+# Debian has it where only root's path leads.
+my ($pgbouncer) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
+if (!$pgbouncer)
+{
+	pass('there is no pgbouncer');
+	done_testing();
+	exit;
+}
+my ($major, $minor) = `$pgbouncer --version` =~ /(\d+)\.(\d+)/;
+
+my $node = PostgreSQL::Test::Cluster->new('pooled');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '8-15'\n");
+$node->start;
+
+# The system to which each column's IDs belong.
+my %column = (
+	flake      => { type => 'bigint',     next => 'flake_next()',           system => 'flake' },
+	sno        => { type => 'sno',        next => 'sno_next(7)',            system => 'sno' },
+	flake128   => { type => 'flake128',   next => 'flake128_next()',        system => 'flake128' },
+	guid       => { type => 'guid',       next => 'guid_next()',            system => 'guid' },
+	guid_local => { type => 'guid_local', next => 'guid_local_next()',      system => 'guid_local' },
+	uniqueid   => { type => 'uniqueid',   next => 'uniqueid_next()',        system => 'uniqueid' },
+	spread     => { type => 'uniqueid',   next => q{uniqueid_next('spread')}, system => 'uniqueid' },
+);
+my @columns = sort keys %column;
+my @rising  = grep { $_ ne 'spread' } @columns;
+
+# `nr` tells in which order a client, a transaction and a session of the server got their rows.
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE ids (nr bigserial, run text, client integer, session integer DEFAULT pg_backend_pid(),'
+	  . ' transaction xid8 DEFAULT pg_current_xact_id(), ' . join(', ', map { "$_ $column{$_}{type} DEFAULT $column{$_}{next}" } @columns) . ')');
+
+# the pooler -----------------------------------------------------------------------------------------------------------
+
+my $dir    = PostgreSQL::Test::Utils::tempdir_short();
+my $port   = PostgreSQL::Test::Cluster::get_free_port();
+my ($user) = getpwuid $<;
+append_to_file("$dir/pgbouncer.ini", <<"END");
+[databases]
+postgres = host=@{[ $node->host ]} port=@{[ $node->port ]} dbname=postgres user=$user
+
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $dir
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+max_client_conn = 100
+ignore_startup_parameters = extra_float_digits,options
+logfile = $dir/log
+END
+# From 1.21 on it knows which session has prepared what.
+my $prepares = $major > 1 || $minor >= 21;
+append_to_file("$dir/pgbouncer.ini", "max_prepared_statements = 100\n") if $prepares;
+
+my $output = '';
+my $pooler = IPC::Run::start([ $pgbouncer, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>&', \$output);
+END
+{
+	local $?;
+	$pooler->kill_kill if $pooler && $pooler->pumpable;
+}
+my $socket = "$dir/.s.PGSQL.$port";
+my $until  = time() + $PostgreSQL::Test::Utils::timeout_default;
+while (!-S $socket)
+{
+	die "pgbouncer does not run: $output" if time() > $until || !$pooler->pumpable;
+	sleep 0.02;
+}
+my $pooled = "host=$dir port=$port dbname=postgres user=$user";
+
+# What a client of the pooler gets for a statement.
+sub through
+{
+	my ($sql) = @_;
+	my ($given, $error) = ('', '');
+	IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $pooled, '-c', $sql ], '<', \undef, '>', \$given, '2>', \$error)
+	  or die "through pgbouncer: $error";
+	chomp $given;
+	return $given;
+}
+
+# Twenty clients with so many transactions each, of three statements of five rows.
+my ($clients, $transactions) = (20, 15);
+my $rows = $clients * $transactions * 15;
+sub crowd
+{
+	my ($run, $mode) = @_;
+	my $script = "$dir/$run.sql";
+	my $insert = "INSERT INTO ids (run, client) SELECT '$run', :client_id FROM generate_series(1, 5);\n";
+	append_to_file($script, "BEGIN;\n" . $insert x 3 . "END;\n") unless -e $script;
+	my ($given, $error) = ('', '');
+	my $done = IPC::Run::run(
+		[ 'pgbench', '--no-vacuum', '-c', $clients, '-j', 2, '-t', $transactions, '-M', $mode, '-f', $script, $pooled ],
+		'<', \undef, '>', \$given, '2>', \$error);
+	ok($done, "$run: $clients clients insert rows through two sessions of the server") or diag($error);
+	return;
+}
+
+# How many of a run's IDs are not above the one before, in the order of each of these.
+sub not_above
+{
+	my ($run, $of, $ids) = @_;
+	return $node->safe_psql('postgres', 'SELECT ' . join(', ', map { "count(*) FILTER (WHERE NOT $_)" } @rising) . ' FROM (SELECT '
+		  . join(', ', map { my $id = sprintf $ids, ($column{$_}{system}, $_) x 2; "$id AS $_" } @rising)
+		  . " FROM ids WHERE run = '$run' WINDOW before AS (PARTITION BY $of ORDER BY nr)) AS steps");
+}
+my $none = join '|', (0) x @rising;
+
+for my $mode ('simple', 'extended', $prepares ? 'prepared' : ())
+{
+	crowd($mode, $mode);
+	is(
+		$node->safe_psql('postgres', 'SELECT count(*), ' . join(', ', map { "count(DISTINCT $_)" } @columns) . " FROM ids WHERE run = '$mode'"),
+		join('|', ($rows) x (1 + @columns)), '... with defaults of all types, and no ID comes twice');
+	is($node->safe_psql('postgres', "SELECT count(DISTINCT session) FROM ids WHERE run = '$mode'"), '2', '... there were two');
+	is(
+		$node->safe_psql('postgres', "SELECT bool_or(sessions = 2), max(transactions) FROM (SELECT count(DISTINCT session) AS sessions,"
+			  . " count(DISTINCT transaction) AS transactions FROM ids WHERE run = '$mode' GROUP BY client) AS clients"),
+		"t|$transactions", '... and a client was now in this, now in that');
+	my $above = '%2$s > lag(%2$s) OVER before';
+	is(not_above($mode, 'transaction', $above), $none, '... within a transaction IDs rise');
+	is(not_above($mode, 'session',     $above), $none, '... within a session of the server IDs rise, whoever\'s they are');
+	is(
+		not_above($mode, 'client', '%1$s_timestamp(%2$s) >= lag(%1$s_timestamp(%2$s)) OVER before'), $none,
+		'... from one transaction of a client to his next the tick does not go back');
+}
+pass("pgbouncer $major.$minor knows no prepared statements") unless $prepares;
+
+# settings ---------------------------------------------------------------------------------------------------------------
+
+my $sessions = "SELECT string_agg(DISTINCT session::text, ' ') FROM ids WHERE run = '%s'";
+my $before   = $node->safe_psql('postgres', sprintf $sessions, $prepares ? 'prepared' : 'extended');
+my $owned = q{SELECT count(*) FILTER (WHERE NOT datacenter * 32 + worker <@ '%1$s'::int4range), count(*) FILTER (WHERE NOT partition <@ '%1$s'::int4range),}
+  . q{ count(*) FILTER (WHERE NOT generator <@ '%1$s'::int4range)}
+  . q{ FROM ids, flake_decode(flake), sno_decode(sno), uniqueid_decode(uniqueid) WHERE run = '%2$s'};
+is($node->safe_psql('postgres', sprintf $owned, '[8,15]', 'simple'), '0|0|0', 'the IDs are of the generator IDs that the server owns');
+reload_with($node, generator_ids => '40-47');
+crowd('reloaded', 'simple');
+is($node->safe_psql('postgres', sprintf $sessions, 'reloaded'), $before, '... in the sessions that were there before the settings were changed');
+is($node->safe_psql('postgres', sprintf $owned, '[40,47]', 'reloaded'), '0|0|0', '... all IDs are of those that it owns now');
+
+# sessions that end ----------------------------------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 60000) FROM unnest(string_to_array('$before', ' ')::integer[]) AS pid");
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (string_to_array('$before', ' ')::integer[])")
+  or die 'the sessions do not end';
+crowd('others', 'simple');
+is(
+	$node->safe_psql('postgres', "SELECT count(*) FROM ids WHERE run = 'others' AND session = ANY (string_to_array('$before', ' ')::integer[])"), '0',
+	'... when they were ended, it goes on in others');
+is(
+	through('SELECT ' . join(', ', map { "count(DISTINCT $_) = count(*)" } @columns) . ' FROM ids'), join('|', ('t') x @columns),
+	'... and of all IDs of all of them none came twice');
+
+$pooler->signal('INT');
+$pooler->finish;
+$node->stop;
+done_testing();
