@@ -47,7 +47,7 @@ days_pass(0);
 $clock->start;
 sql('CREATE EXTENSION flakeid');
 
-# As the README has it, with shorter spans.
+# As docs/time.md has it, with shorter spans.
 my $recipe = <<'SQL';
 CREATE TABLE log (id bigint DEFAULT flake_next() PRIMARY KEY, line text) PARTITION BY RANGE (id);
 SELECT partman.create_parent('public.log', 'id', 'native', p_premake => 7,
