@@ -45,7 +45,8 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: build install uninstall installcheck run test lint bench bench-against clean help check-major
+.PHONY: build install uninstall installcheck run test lint bench bench-against package package-test dist clean help
+.PHONY: check-major
 
 build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
@@ -111,6 +112,18 @@ bench-against: install ## measure an ID's cost against another build: LIBRARY=/p
 		sh -c 'BENCH_OLD_HOST="$$PGHOST" exec "$$@"' sh \
 		scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid -- \
 		tests/bench/against $(abspath $(LIBRARY))
+
+package: ## make Debian packages of it, into target/package
+	@scripts/package $(GIVEN_PG_CONFIG)
+
+package-test: ## make the one for PostgreSQL 15, and try it on a Debian of its own; as root
+	@tests/package/run $(DEB)
+
+# What git has, and nothing that was built.
+dist: ## make the archive that PGXN takes, into target/package
+	@scripts/versions
+	@mkdir -p $(TARGET)/package
+	git archive --format=zip --prefix=flakeid-$(VERSION)/ -o $(TARGET)/package/flakeid-$(VERSION).zip HEAD
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -46,7 +46,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
         name!(first_of_sequence, i32),
         name!(last_of_sequence, i32),
         name!(gate, Option<TimestampWithTimeZone>),
-        name!(gate_lead_seconds, f64),
+        name!(gate_lead_seconds, Option<f64>),
         name!(horizon_written_at, Option<TimestampWithTimeZone>),
         name!(horizon_write_seconds, Option<f64>),
         name!(stats_reset, Option<TimestampWithTimeZone>),
@@ -64,7 +64,8 @@ fn pg_stat_get_flakeid() -> TableIterator<
             .cells(place)
             .map(|(id, cell)| {
                 let (counts, look) = (cell.counters.get(), (system.look)(cell));
-                let gate = (system.lane)(&gate, look.toggle);
+                // None at all, where the lease was lost that it stood for.
+                let gate = Some((system.lane)(&gate, look.toggle)).filter(|gate| gate.0 > 0);
                 (
                     system.name,
                     numbered.then_some(i32::from(id)),
@@ -81,8 +82,8 @@ fn pg_stat_get_flakeid() -> TableIterator<
                     look.sequence as i32,
                     rules.sequence.0 as i32,
                     rules.sequence.1 as i32,
-                    timestamptz(micros(gate)),
-                    (gate.0 as f64 - now.0 as f64) / SECOND,
+                    gate.and_then(|gate| timestamptz(micros(gate))),
+                    gate.map(|gate| (gate.0 as f64 - now.0 as f64) / SECOND),
                     written.and_then(|written| timestamptz(micros(written.at))),
                     written.map(|written| written.took.as_secs_f64()),
                     timestamptz(micros(reset)),

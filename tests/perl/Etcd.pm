@@ -1,5 +1,5 @@
 # An etcd of the test's own, with one member or several on loopback ports, and what may stand between it and a
-# server: a wire that can be cut, a hole that swallows. The programs are those of tests/etcd/fetch. Its data
+# server: a wire that can be cut, a hole that swallows. The programs are those that scripts/setup has unpacked. Its data
 # need not survive a loss of power, and nothing of it outlives the test.
 package Etcd;
 
@@ -29,7 +29,7 @@ my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (get
 my ($programs) = grep { -d } map { "$_/etcd-12/usr/bin" } @caches;
 if (!$programs)
 {
-	my $reason = 'etcd is missing; tests/etcd/fetch fetches it';
+	my $reason = 'etcd is missing; scripts/setup 15 tests fetches it';
 	BAIL_OUT($reason) if $ENV{CI};
 	plan(skip_all => $reason);
 }
