@@ -94,6 +94,8 @@ lint: ## rustfmt, clippy, rustdoc
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
+	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
+	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \

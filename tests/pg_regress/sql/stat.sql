@@ -35,11 +35,12 @@ FROM pg_stat_flakeid GROUP BY system ORDER BY system;
 -- Nothing to accept, nothing done.
 SELECT flakeid_accept_clock();
 
--- sno's own bookkeeping has the same.
+-- sno's own bookkeeping has the same, of an ID of this moment, too.
+SELECT sno_next() IS NOT NULL AS made;
 SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = tick_tocks
            AND (sequence_min, sequence_max) = (first_of_sequence, last_of_sequence)) AS same,
        bool_and(tick IN (0, 1) AND wall_safe > 0) AS timelines,
-       bool_and(now BETWEEN wall_hi AND wall_hi + 250 * 60) AS now,
+       bool_and(now >= wall_hi) AND max(now) <= max(wall_hi) + 250 * 60 AS now,
        count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE system = 'sno') AS all_of_them
 FROM flakeid_snapshot() JOIN pg_stat_flakeid ON system = 'sno' AND generator_id = partition;
 
