@@ -50,8 +50,8 @@ CREATE TRIGGER is_deleted AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION i
 SQL
 my $orders = 37_100;
 
-# What the application does all the time: orders with their items, items for old orders, changes, and now and
-# then an order that goes.
+# What the application does all the time: orders with their items, items for old orders (in a transaction that
+# stays for a while, so that batches meet it), changes, and now and then an order that goes.
 my $writers = $node->basedir . '/writers.sql';
 append_to_file($writers, <<'SQL');
 \set any random(1, 74200)
@@ -61,7 +61,10 @@ INSERT INTO orders (note) VALUES ('new') RETURNING id AS an_order \gset
 INSERT INTO items (order_id, what) VALUES (':an_order', 'new'), (':an_order', 'new');
 UPDATE orders SET note = 'changed' WHERE id = ':an_order';
 COMMIT;
+BEGIN;
 INSERT INTO items (order_id, what) SELECT order_id, 'late' FROM items WHERE id = :any;
+\sleep 10 ms
+COMMIT;
 UPDATE orders SET note = note || '' WHERE id = (SELECT order_id FROM items WHERE id = :any);
 UPDATE items SET what = what || '', order_id = order_id WHERE id = :any;
 \if :one = 1
