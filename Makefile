@@ -45,8 +45,10 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: build install uninstall installcheck run test lint bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test lint bench bench-against package package-test dist clean help
 .PHONY: check-major
+
+all: build
 
 build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
@@ -124,6 +126,7 @@ package-test: ## make the one for PostgreSQL 15, and try it on a Debian of its o
 # What git has, and nothing that was built.
 dist: ## make the archive that PGXN takes, into target/package
 	@scripts/versions
+	@git diff --quiet HEAD -- || { echo 'make dist: commit first, as it takes what git has' >&2; exit 1; }
 	@mkdir -p $(TARGET)/package
 	git archive --format=zip --prefix=flakeid-$(VERSION)/ -o $(TARGET)/package/flakeid-$(VERSION).zip HEAD
 

@@ -8,7 +8,8 @@
 //! * in two processes, where nothing is preloaded (PostgreSQL 17 and later): the package was changed while
 //!   sessions go on with what they had loaded. They meet in the named segment, which therefore begins with
 //!   the [`Build`] that made it, at a place and in a size that no version changes; who is of another build
-//!   gets an error until the server, and with it the segment, begins anew.
+//!   gets an error until the server, and with it the segment, begins anew. Another build is also the same
+//!   version by another compiler, which may lay the same fields out in another order.
 //! * a library and SQL of different versions: an older SQL finds all that it names, as no function is ever
 //!   taken away; a newer one says what it needs before it names anything
 //!   (`flakeid_require_library`, the first statement of its scripts).
@@ -18,46 +19,51 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 
-/// Its version with an ending NUL, in an array of one size for all versions. This is the one place where it
-/// is kept: a test makes another version of the library by writing over it.
-static VERSION: [u8; 32] = {
+/// Its version, a plus sign, what names the build (`build.rs`), and NULs, in an array of one size for all
+/// versions. This is the one place where it is kept: a test makes another version of the library by writing
+/// over it.
+static BUILD: [u8; 32] = {
     let mut bytes = [0; 32];
-    let version = env!("CARGO_PKG_VERSION").as_bytes();
-    assert!(version.len() < bytes.len());
+    let build = concat!(env!("CARGO_PKG_VERSION"), "+", env!("FLAKEID_BUILD")).as_bytes();
+    assert!(build.len() < bytes.len());
     let mut at = 0;
-    while at < version.len() {
-        bytes[at] = version[at];
+    while at < build.len() {
+        bytes[at] = build[at];
         at += 1;
     }
     bytes
 };
 
-/// This library's version.
-pub fn version() -> &'static str {
-    // Not known to the compiler, so that it is read where it is kept.
-    let bytes = std::hint::black_box(&VERSION);
-    CStr::from_bytes_until_nul(bytes).ok().and_then(|version| version.to_str().ok()).unwrap_or("?")
-}
-
-/// Who made a struct that processes share. Its layout is the same in all versions from 0.6.0 on.
+/// Who made a struct that processes share, and how large it is. The same in all versions from 0.6.0 on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build {
-    version: [u8; 32],
-    /// The struct's size: builds of one version can differ in their features.
+    name: [u8; 32],
     size: u64,
 }
 
 impl Build {
     /// This one, whose struct has so many bytes.
     pub fn of(size: usize) -> Self {
-        Self { version: *std::hint::black_box(&VERSION), size: size as u64 }
+        Self { name: *std::hint::black_box(&BUILD), size: size as u64 }
     }
 
-    pub fn version(&self) -> String {
-        let version = CStr::from_bytes_until_nul(&self.version);
-        version.map_or_else(|_| "?".into(), |version| version.to_string_lossy().into_owned())
+    pub fn name(&self) -> String {
+        let name = CStr::from_bytes_until_nul(&self.name);
+        name.map_or_else(|_| "?".into(), |name| name.to_string_lossy().into_owned())
     }
+}
+
+/// What names this build, as `0.6.0+0123456789abcdef`.
+pub fn build() -> &'static str {
+    // Not known to the compiler, so that it is read where it is kept.
+    let name = CStr::from_bytes_until_nul(std::hint::black_box(&BUILD));
+    name.ok().and_then(|name| name.to_str().ok()).unwrap_or("?")
+}
+
+/// This library's version.
+pub fn version() -> &'static str {
+    build().split('+').next().unwrap_or("?")
 }
 
 /// Says to others that come into this process that this library is there.
@@ -65,24 +71,26 @@ impl Build {
 /// # Errors
 /// [`Failure::AnotherLibrary`] where another one is. It stays as it is, and this one must not come up.
 pub fn register() -> Result<(), Failure> {
+    let this = (&raw const BUILD).cast_mut().cast::<c_void>();
     // SAFETY: PostgreSQL keeps the variable for as long as the process lasts. Who sets it (only this
     // function, of any version) points it to such an array in a library, which is never unloaded.
     unsafe {
         let variable = pg_sys::find_rendezvous_variable(c"flakeid".as_ptr());
         let there = *variable;
-        if there.is_null() {
-            *variable = (&raw const VERSION).cast_mut().cast::<c_void>();
+        // It is there already where something went wrong after this, and PostgreSQL tries again.
+        if there.is_null() || there == this {
+            *variable = this;
             return Ok(());
         }
-        let other = *there.cast::<[u8; 32]>();
-        let other = Build { version: other, size: 0 }.version();
-        Err(Failure::AnotherLibrary { other })
+        let other = Build { name: *there.cast::<[u8; 32]>(), size: 0 };
+        Err(Failure::AnotherLibrary { other: other.name() })
     }
 }
 
-/// A version as a thing to compare; what is no number counts as 0.
+/// A version as a thing to compare: a candidate counts as the release that it is for.
 fn ordinal(version: &str) -> [u32; 3] {
-    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    let release = version.split(['-', '+']).next().unwrap_or_default();
+    let mut parts = release.split('.').map(|part| part.parse().unwrap_or(0));
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
 

@@ -155,7 +155,8 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
     // ours by the caller's word. Cells are atomics, for which any bytes will do: each is set when its
     // place is given a key.
     unsafe {
-        addr_of_mut!((*shared).build).write(Build::of(size_of::<Shared>()));
+        // Memory that is used again can hold what an earlier struct left.
+        addr_of_mut!((*shared).build).write_bytes(0, 1);
         let lock = addr_of_mut!((*shared).lock);
         pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
         addr_of_mut!((*shared).kind).write(kind);
@@ -170,6 +171,8 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
                 addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
             }
         }
+        // Last: whoever finds this here finds the rest.
+        addr_of_mut!((*shared).build).write(Build::of(size_of::<Shared>()));
     }
 }
 
@@ -224,7 +227,7 @@ fn named_segment() -> Result<*mut Shared, Failure> {
         let memory = pg_sys::GetNamedDSMSegment(NAME.as_ptr(), ROOM, Some(init), &mut found);
         let build = *memory.cast::<Build>();
         if build != Build::of(size_of::<Shared>()) {
-            return Err(Failure::OtherSegment { theirs: build.version() });
+            return Err(Failure::OtherSegment { theirs: build.name() });
         }
         let shared = memory.cast::<Shared>();
         adopt(shared);

@@ -1,13 +1,13 @@
 //! What goes wrong where another build of the library is about.
 
 use super::{Code, Words};
-use crate::library::version;
+use crate::library::{build, version};
 
 const STATE: Code = Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 
 pub(super) fn another(other: &str) -> Words {
     Words::new(STATE, "another flakeid library is loaded already")
-        .detail(format!("It has version {other}, and was loaded from another file; this one has version {}.", version()))
+        .detail(format!("It is {other}, and was loaded from another file; this one is {}.", build()))
         .hint(
             "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's functions \
              must name the same file. Write flakeid without a path, and restart the server.",
@@ -17,10 +17,7 @@ pub(super) fn another(other: &str) -> Words {
 #[cfg(feature = "pg18")]
 pub(super) fn other_segment(theirs: &str) -> Words {
     Words::new(STATE, "this server makes IDs by another build of the flakeid library")
-        .detail(format!(
-            "Its memory was set up by version {theirs}; this session has loaded version {}.",
-            version()
-        ))
+        .detail(format!("Its memory was set up by {theirs}; this session has loaded {}.", build()))
         .hint("Restart the server, so that all sessions load the library that is installed now.")
 }
 

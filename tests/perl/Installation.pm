@@ -71,14 +71,21 @@ sub remove_library
 	return;
 }
 
-# The library under test as another version would be, with a version of as many characters: it has its own
-# in one place, with NULs behind it.
+# The library under test as another version would be, with a version of as many characters; or, without one, as
+# another build of its own. It has them in one place: the version, a plus sign, 16 digits for the build.
 sub put_library_of
 {
 	my ($self, $version, $other) = @_;
-	die "$version and $other differ in length" if length $version != length $other;
 	my $bytes = PostgreSQL::Test::Utils::slurp_file($self->{original});
-	$bytes =~ s/\Q$version\E(?=\0{8})/$other/g or die "the library has no $version";
+	if (defined $other)
+	{
+		die "$version and $other differ in length" if length $version != length $other;
+		$bytes =~ s/\Q$version\E(?=\+[0-9a-f]{16}\0)/$other/ or die "the library has no $version";
+	}
+	else
+	{
+		$bytes =~ s/(\Q$version\E\+)[0-9a-f]{16}(?=\0)/${1}0123456789abcdef/ or die "the library has no $version";
+	}
 	open my $file, '>:raw', "$self->{library}.new" or die "could not open $self->{library}.new: $!";
 	print $file $bytes;
 	close $file or die "could not write $self->{library}.new: $!";

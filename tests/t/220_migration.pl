@@ -116,7 +116,7 @@ for my $system ('flake', 'sno')
 	my ($out, $err) = map { $node->basedir . "/$system.$_" } 'out', 'err';
 	my $pgbench = IPC::Run::start(
 		[ 'pgbench', '-n', '-c', '4', '-T', '600', '-M', 'simple', '-f', $writers, $node->connstr($system) . ' application_name=writers' ],
-		'>', $out, '2>', $err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		'>', $out, '2>', $err);
 	my $at_work = sub {
 		my ($claim) = @_;
 		my $newest = $ask->("SELECT count(*) FROM orders WHERE note = 'changed'");

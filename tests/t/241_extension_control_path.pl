@@ -16,7 +16,7 @@ if ($release !~ /^PostgreSQL (?:1[89]|[2-9]\d)/)
 	exit;
 }
 
-# As packaging/docker/image-volume.Dockerfile lays them out; and told apart from what is installed, so that whoever
+# As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that whoever
 # took the installed files would be found out.
 my $image = PostgreSQL::Test::Utils::tempdir('image');
 mkdir "$image/$_" or die "could not make $image/$_: $!" for qw(lib share share/extension);
