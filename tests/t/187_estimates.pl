@@ -124,9 +124,10 @@ for my $system (qw(sno flake128 guid guid_local uniqueid))
 	}
 }
 
-# A cursor within a range: of several bounds on a side the tightest counts, and the range is still one.
+# A cursor within a range: of several bounds on a side the tightest counts, and the range is still one. It is a
+# day, three buckets of the histogram: the width of a single one is that of 300 rows which ANALYZE took by chance.
 my ($cursor, $real) = split /\|/, $session->query_safe(<<'END');
-SELECT min(sno), count(*) FROM ids WHERE t BETWEEN '2026-11-03 06:00' AND '2026-11-03 08:00'
+SELECT min(sno), count(*) FROM ids WHERE t BETWEEN '2026-11-02 08:00' AND '2026-11-03 08:00'
 END
 my $range = "sno <@ tstzrange('2026-11-01', '2026-11-03 08:00')";
 for ("$range AND sno > '$cursor'", "sno > '$cursor' AND $range", "sno >= '$cursor' AND sno > '$cursor' AND $range",
