@@ -7,7 +7,7 @@ use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 
-our @EXPORT = qw(error_of session error_in reload_with);
+our @EXPORT = qw(error_of session error_in reload_with write_rows);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
 sub error_of
@@ -58,6 +58,22 @@ sub reload_with
 			'postgres', "SELECT current_setting('flakeid.$name') = '$settings{$name}'")
 		  or die "flakeid.$name did not become $settings{$name}";
 	}
+	return;
+}
+
+# Writes a file of rows as COPY's binary format has them; what is undefined is NULL.
+sub write_rows
+{
+	my ($file, @rows) = @_;
+	open my $handle, '>:raw', $file or die "could not write $file: $!";
+	print $handle "PGCOPY\n\377\r\n\0", pack('N N', 0, 0);
+	for my $row (@rows)
+	{
+		print $handle pack('n', scalar @$row);
+		print $handle defined $_ ? pack('N/a*', $_) : pack('N', 0xffffffff) for @$row;
+	}
+	print $handle pack('n', 0xffff);
+	close $handle or die "could not write $file: $!";
 	return;
 }
 

@@ -19,22 +19,6 @@ my $dir = PostgreSQL::Test::Utils::tempdir('input');
 
 # COPY in binary ------------------------------------------------------------------------------------------
 
-# A file of rows as COPY's binary format has them.
-sub write_rows
-{
-	my ($file, @rows) = @_;
-	open my $handle, '>:raw', $file or die "could not write $file: $!";
-	print $handle "PGCOPY\n\377\r\n\0", pack('N N', 0, 0);
-	for my $row (@rows)
-	{
-		print $handle pack('n', scalar @$row);
-		print $handle defined $_ ? pack('N/a*', $_) : pack('N', 0xffffffff) for @$row;
-	}
-	print $handle pack('n', 0xffff);
-	close $handle or die "could not write $file: $!";
-	return;
-}
-
 my $ten = pack('H*', '3e0a275a410101ab0065');
 write_rows("$dir/good", [$ten], [undef], [ "\0" x 10 ], [ "\xff" x 10 ]);
 $node->safe_psql('postgres', "COPY ids (id) FROM '$dir/good' (FORMAT binary)");

@@ -206,21 +206,6 @@ is($node->safe_psql('postgres', 'SELECT count(*), min(nr), max(nr) FROM late'), 
 
 # what is wrong --------------------------------------------------------------------------------------------------
 
-# A file of rows as COPY's binary format has them.
-sub write_rows
-{
-	my ($file, @rows) = @_;
-	open my $handle, '>:raw', $file or die "could not write $file: $!";
-	print $handle "PGCOPY\n\377\r\n\0", pack('N N', 0, 0);
-	for my $row (@rows)
-	{
-		print $handle pack('n', scalar @$row), map { pack('N/a*', $_) } @$row;
-	}
-	print $handle pack('n', 0xffff);
-	close $handle or die "could not write $file: $!";
-	return;
-}
-
 my @good = map { "\1" x $_->{bytes} } @types;
 $node->safe_psql('postgres', 'TRUNCATE copies');
 for my $i (0 .. $#types)
