@@ -19,10 +19,14 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 
-/// Its version, a plus sign, what names the build (`build.rs`), and NULs, in an array of one size for all
-/// versions. This is the one place where it is kept: a test makes another version of the library by writing
-/// over it.
-static BUILD: [u8; 32] = {
+/// A build of the library: its version, a plus sign, what `build.rs` makes of all that it is built from, and
+/// NULs. The same in all versions from 0.6.0 on.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build([u8; 32]);
+
+/// The one place where the library has its version: a test makes another version by writing over it.
+static BUILD: Build = {
     let mut bytes = [0; 32];
     let build = concat!(env!("CARGO_PKG_VERSION"), "+", env!("FLAKEID_BUILD")).as_bytes();
     assert!(build.len() < bytes.len());
@@ -31,39 +35,26 @@ static BUILD: [u8; 32] = {
         bytes[at] = build[at];
         at += 1;
     }
-    bytes
+    Build(bytes)
 };
 
-/// Who made a struct that processes share, and how large it is. The same in all versions from 0.6.0 on.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Build {
-    name: [u8; 32],
-    size: u64,
-}
-
 impl Build {
-    /// This one, whose struct has so many bytes.
-    pub fn of(size: usize) -> Self {
-        Self { name: *std::hint::black_box(&BUILD), size: size as u64 }
+    /// This one.
+    pub fn this() -> &'static Self {
+        // Not known to the compiler, so that it is read where it is kept.
+        std::hint::black_box(&BUILD)
     }
 
-    pub fn name(&self) -> String {
-        let name = CStr::from_bytes_until_nul(&self.name);
-        name.map_or_else(|_| "?".into(), |name| name.to_string_lossy().into_owned())
+    /// As `0.6.0+0123456789abcdef`.
+    pub fn name(&self) -> &str {
+        let name = CStr::from_bytes_until_nul(&self.0);
+        name.ok().and_then(|name| name.to_str().ok()).unwrap_or("?")
     }
-}
-
-/// What names this build, as `0.6.0+0123456789abcdef`.
-pub fn build() -> &'static str {
-    // Not known to the compiler, so that it is read where it is kept.
-    let name = CStr::from_bytes_until_nul(std::hint::black_box(&BUILD));
-    name.ok().and_then(|name| name.to_str().ok()).unwrap_or("?")
 }
 
 /// This library's version.
 pub fn version() -> &'static str {
-    build().split('+').next().unwrap_or("?")
+    Build::this().name().split('+').next().unwrap_or("?")
 }
 
 /// Says to others that come into this process that this library is there.
@@ -73,7 +64,7 @@ pub fn version() -> &'static str {
 pub fn register() -> Result<(), Failure> {
     let this = (&raw const BUILD).cast_mut().cast::<c_void>();
     // SAFETY: PostgreSQL keeps the variable for as long as the process lasts. Who sets it (only this
-    // function, of any version) points it to such an array in a library, which is never unloaded.
+    // function, of any version) points it to a build in a library, which is never unloaded.
     unsafe {
         let variable = pg_sys::find_rendezvous_variable(c"flakeid".as_ptr());
         let there = *variable;
@@ -82,8 +73,7 @@ pub fn register() -> Result<(), Failure> {
             *variable = this;
             return Ok(());
         }
-        let other = Build { name: *there.cast::<[u8; 32]>(), size: 0 };
-        Err(Failure::AnotherLibrary { other: other.name() })
+        Err(Failure::AnotherLibrary { other: *there.cast::<Build>() })
     }
 }
 

@@ -172,7 +172,7 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
             }
         }
         // Last: whoever finds this here finds the rest.
-        addr_of_mut!((*shared).build).write(Build::of(size_of::<Shared>()));
+        addr_of_mut!((*shared).build).write(*Build::this());
     }
 }
 
@@ -226,8 +226,8 @@ fn named_segment() -> Result<*mut Shared, Failure> {
     unsafe {
         let memory = pg_sys::GetNamedDSMSegment(NAME.as_ptr(), ROOM, Some(init), &mut found);
         let build = *memory.cast::<Build>();
-        if build != Build::of(size_of::<Shared>()) {
-            return Err(Failure::OtherSegment { theirs: build.name() });
+        if build != *Build::this() {
+            return Err(Failure::OtherSegment { theirs: build });
         }
         let shared = memory.cast::<Shared>();
         adopt(shared);

@@ -1,13 +1,13 @@
 //! What goes wrong where another build of the library is about.
 
 use super::{Code, Words};
-use crate::library::{build, version};
+use crate::library::{Build, version};
 
 const STATE: Code = Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 
-pub(super) fn another(other: &str) -> Words {
+pub(super) fn another(other: Build) -> Words {
     Words::new(STATE, "another flakeid library is loaded already")
-        .detail(format!("It is {other}, and was loaded from another file; this one is {}.", build()))
+        .detail(format!("It is {}, and was loaded from another file; this one is {}.", other.name(), Build::this().name()))
         .hint(
             "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's functions \
              must name the same file. Write flakeid without a path, and restart the server.",
@@ -15,9 +15,13 @@ pub(super) fn another(other: &str) -> Words {
 }
 
 #[cfg(feature = "pg18")]
-pub(super) fn other_segment(theirs: &str) -> Words {
+pub(super) fn other_segment(theirs: Build) -> Words {
     Words::new(STATE, "this server makes IDs by another build of the flakeid library")
-        .detail(format!("Its memory was set up by {theirs}; this session has loaded {}.", build()))
+        .detail(format!(
+            "Its memory was set up by {}; this session has loaded {}.",
+            theirs.name(),
+            Build::this().name()
+        ))
         .hint("Restart the server, so that all sessions load the library that is installed now.")
 }
 

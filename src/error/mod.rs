@@ -8,6 +8,7 @@ pub use wording::{moment, span, timestamp};
 
 use crate::horizon::file::{self, Trouble};
 use crate::identity::lease::State;
+use crate::library::Build;
 use flakeid_core::Error;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -63,10 +64,10 @@ pub enum Failure {
     #[cfg(not(feature = "pg18"))]
     NotPreloaded,
     /// Another file of this library is in this process.
-    AnotherLibrary { other: String },
+    AnotherLibrary { other: Build },
     /// The memory that sessions share was set up by another build.
     #[cfg(feature = "pg18")]
-    OtherSegment { theirs: String },
+    OtherSegment { theirs: Build },
     /// The SQL is newer than the library.
     OlderLibrary { needed: String },
     /// More generator IDs than there is room for in one life of the server.
@@ -266,9 +267,9 @@ impl Failure {
                 "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the \
                  server. Reading IDs works without it.",
             ),
-            Self::AnotherLibrary { other } => library::another(&other),
+            Self::AnotherLibrary { other } => library::another(other),
             #[cfg(feature = "pg18")]
-            Self::OtherSegment { theirs } => library::other_segment(&theirs),
+            Self::OtherSegment { theirs } => library::other_segment(theirs),
             Self::OlderLibrary { needed } => library::older(&needed),
             Self::NoPlaceLeft { places } => Words::new(
                 Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
