@@ -7,4 +7,4 @@ CREATE FUNCTION flakeid_require_library(version text) RETURNS void
 COMMENT ON FUNCTION flakeid_require_library(text)
     IS 'an error where the library that is loaded is older than this version: what an update script asks first';
 
-SELECT flakeid_require_library('0.6.0');
+SELECT flakeid_require_library('0.6.1');

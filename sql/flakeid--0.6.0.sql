@@ -1,4 +1,59 @@
-\echo Use "ALTER EXTENSION flakeid UPDATE TO '0.3.0'" to load this file. \quit
+\echo Use "CREATE EXTENSION flakeid" to load this file. \quit
+-- Which library is loaded. The first thing that a script does: what follows names functions that an
+-- older library does not have.
+
+CREATE FUNCTION flakeid_require_library(version text) RETURNS void
+    AS 'MODULE_PATHNAME', 'flakeid_require_library_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_require_library(text)
+    IS 'an error where the library that is loaded is older than this version: what an update script asks first';
+
+SELECT flakeid_require_library('0.6.0');
+-- What the planner is told: how many rows a comparison or a time is true of.
+
+CREATE FUNCTION flakeid_ltsel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_ltsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_ltsel(internal, oid, internal, integer) IS 'restriction selectivity of < and the other end of its range';
+
+CREATE FUNCTION flakeid_lesel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_lesel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_lesel(internal, oid, internal, integer) IS 'restriction selectivity of <= and the other end of its range';
+
+CREATE FUNCTION flakeid_gesel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gesel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gesel(internal, oid, internal, integer) IS 'restriction selectivity of >= and the other end of its range';
+
+CREATE FUNCTION flakeid_gtsel(internal, oid, internal, integer) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gtsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gtsel(internal, oid, internal, integer) IS 'restriction selectivity of > and the other end of its range';
+
+CREATE FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_ltjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_ltjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of < and the other end of its range';
+
+CREATE FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_lejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_lejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of <= and the other end of its range';
+
+CREATE FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gejoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gejoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of >= and the other end of its range';
+
+CREATE FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flakeid_gtjoinsel_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal)
+    IS 'join selectivity of > and the other end of its range';
 
 -- What an index cannot tell by itself is looked at again, row by row.
 
@@ -12,7 +67,628 @@ CREATE FUNCTION flakeid_recheck(condition boolean) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_recheck_support;
 COMMENT ON FUNCTION flakeid_recheck(boolean)
     IS 'the condition itself, of which the planner is told that it is nearly always true where it is asked';
+-- flake: 64 bits kept as bigint. 42 of milliseconds since an epoch, 5 of datacenter, 5 of worker,
+-- 12 of counter. What reads the setting flakeid.epoch is STABLE; the same with an epoch is IMMUTABLE.
 
+-- making -------------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_next() RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_next_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_next() IS 'a new flake ID';
+
+CREATE FUNCTION flake_next_batch(n integer) RETURNS SETOF bigint
+    AS 'MODULE_PATHNAME', 'flake_next_batch_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_next_batch(integer) IS 'n new flake IDs';
+
+-- taking apart -------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_decode(
+    id bigint,
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+)
+    AS 'MODULE_PATHNAME', 'flake_decode_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_decode(bigint) IS 'the fields of a flake ID, its time counted from flakeid.epoch';
+
+CREATE FUNCTION flake_decode(
+    id bigint, epoch timestamptz,
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+)
+    AS 'MODULE_PATHNAME', 'flake_decode_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_decode(bigint, timestamptz) IS 'the fields of a flake ID, its time counted from an epoch';
+
+CREATE FUNCTION flake_timestamp(id bigint) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'flake_timestamp_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint) IS 'when a flake ID was made, counted from flakeid.epoch';
+
+CREATE FUNCTION flake_timestamp(id bigint, epoch timestamptz) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'flake_timestamp_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint, timestamptz) IS 'when a flake ID was made, counted from an epoch';
+
+-- putting together ---------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_encode(created_at timestamptz, datacenter integer, worker integer, counter integer)
+    RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_encode_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_encode(timestamptz, integer, integer, integer)
+    IS 'the flake ID of these fields, its time counted from flakeid.epoch';
+
+CREATE FUNCTION flake_encode(
+    created_at timestamptz, datacenter integer, worker integer, counter integer, epoch timestamptz
+)
+    RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_encode_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_encode(timestamptz, integer, integer, integer, timestamptz)
+    IS 'the flake ID of these fields, its time counted from an epoch';
+
+CREATE FUNCTION flake_at(created_at timestamptz, number bigint DEFAULT 0) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_at_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_at(timestamptz, bigint)
+    IS 'the flake ID for a given time: this server''s number-th of that millisecond, counted from 0 and around';
+
+CREATE FUNCTION flake_at(created_at timestamptz, number bigint, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_at_epoch_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_at(timestamptz, bigint, timestamptz)
+    IS 'the flake ID for a given time, counted from an epoch';
+
+-- bounds of a time ---------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_min("time" timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_min_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_min(timestamptz) IS 'the smallest flake ID whose time is not before this';
+
+CREATE FUNCTION flake_min("time" timestamptz, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_min_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_min(timestamptz, timestamptz)
+    IS 'the smallest flake ID whose time, counted from an epoch, is not before this';
+
+CREATE FUNCTION flake_max("time" timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_max_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_max(timestamptz) IS 'the largest flake ID whose time is not after this';
+
+CREATE FUNCTION flake_max("time" timestamptz, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_max_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_max(timestamptz, timestamptz)
+    IS 'the largest flake ID whose time, counted from an epoch, is not after this';
+
+CREATE FUNCTION flake_range_min(times tstzrange) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_min_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_min(tstzrange)
+    IS 'the smallest flake ID of these times; above flake_range_max where there is none';
+
+CREATE FUNCTION flake_range_min(times tstzrange, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_min_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_min(tstzrange, timestamptz)
+    IS 'the smallest flake ID of these times, counted from an epoch; above flake_range_max where there is none';
+
+CREATE FUNCTION flake_range_max(times tstzrange) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_max_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_max(tstzrange)
+    IS 'the largest flake ID of these times; below flake_range_min where there is none';
+
+CREATE FUNCTION flake_range_max(times tstzrange, epoch timestamptz) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_range_max_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
+    IS 'the largest flake ID of these times, counted from an epoch; below flake_range_min where there is none';
+
+-- time as a predicate ------------------------------------------------------------------------------
+-- Not STRICT: a strict function is not inlined when its body holds an AND, and being inlined into
+-- comparisons of the ID itself is what makes an index of it usable.
+
+CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id >= flake_min("from") AND id <= flake_max("to");
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made from one time to another, both included';
+
+CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz)
+    RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= flake_min("from", epoch) AND id <= flake_max("to", epoch);
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
+    IS 'whether a flake ID was made from one time to another, both included, counted from an epoch';
+
+CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id >= flake_range_min(times) AND id <= flake_range_max(times);
+COMMENT ON FUNCTION flake_within(bigint, tstzrange)
+    IS 'whether a flake ID was made within a range of times';
+
+CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= flake_range_min(times, epoch) AND id <= flake_range_max(times, epoch);
+COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
+    IS 'whether a flake ID was made within a range of times, counted from an epoch';
+
+CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    RETURN id < flake_min("time");
+COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
+
+CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id < flake_min("time", epoch);
+COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made before a time, counted from an epoch';
+
+CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+    RETURN id > flake_max("time");
+COMMENT ON FUNCTION flake_after(bigint, timestamptz) IS 'whether a flake ID was made after a time';
+
+CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id > flake_max("time", epoch);
+COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was made after a time, counted from an epoch';
+
+-- text ---------------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_to_text(id bigint, format text) RETURNS text
+    AS 'MODULE_PATHNAME', 'flake_to_text_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_to_text(bigint, text)
+    IS 'a flake ID without sign in the format decimal, hex, binary, base62 or base64';
+
+CREATE FUNCTION flake_from_text(id text, format text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_from_text_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_from_text(text, text)
+    IS 'the flake ID that a text in the format decimal, hex, binary, base62 or base64 spells';
+-- sno: 10 bytes. 39 bits of 4 ms since 2010, 1 of tick-tock, 8 of meta, 16 of partition, 16 of
+-- sequence.
+
+CREATE TYPE sno;
+
+CREATE FUNCTION sno_in(cstring) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_in_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_in(cstring) IS 'I/O';
+
+CREATE FUNCTION sno_out(sno) RETURNS cstring
+    AS 'MODULE_PATHNAME', 'sno_out_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_out(sno) IS 'I/O';
+
+CREATE FUNCTION sno_recv(internal) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_recv_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_recv(internal) IS 'I/O';
+
+CREATE FUNCTION sno_send(sno) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'sno_send_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_send(sno) IS 'I/O';
+
+CREATE TYPE sno (
+    INPUT = sno_in,
+    OUTPUT = sno_out,
+    RECEIVE = sno_recv,
+    SEND = sno_send,
+    INTERNALLENGTH = 10,
+    ALIGNMENT = char,
+    STORAGE = plain
+);
+COMMENT ON TYPE sno IS 'a k-ordered ID of 10 bytes, written as 16 characters';
+
+-- making -------------------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_next(meta integer DEFAULT 0) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_next_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_next(integer) IS 'a new sno with this byte of meta';
+
+CREATE FUNCTION sno_next_batch(n integer, meta integer DEFAULT 0) RETURNS SETOF sno
+    AS 'MODULE_PATHNAME', 'sno_next_batch_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_next_batch(integer, integer) IS 'n new snos with this byte of meta';
+
+-- taking apart -------------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_decode(
+    id sno,
+    OUT created_at timestamptz, OUT tick integer, OUT meta integer, OUT "partition" integer,
+    OUT sequence integer
+)
+    AS 'MODULE_PATHNAME', 'sno_decode_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_decode(sno) IS 'the fields of a sno; tick is its tick-tock bit';
+
+CREATE FUNCTION sno_timestamp(id sno) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'sno_timestamp_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_timestamp(sno) IS 'when a sno was made';
+
+-- putting together ---------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_encode(
+    created_at timestamptz, tick integer, meta integer, "partition" integer, sequence integer
+)
+    RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_encode_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_encode(timestamptz, integer, integer, integer, integer) IS 'the sno of these fields';
+
+CREATE FUNCTION sno_at(created_at timestamptz, meta integer DEFAULT 0, number bigint DEFAULT 0)
+    RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_at_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_at(timestamptz, integer, bigint)
+    IS 'the sno for a given time: this server''s number-th of those 4 ms, counted from 0 and around';
+
+-- bounds of a time ---------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_min("time" timestamptz) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_min_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_min(timestamptz) IS 'the smallest sno whose time is not before this';
+
+CREATE FUNCTION sno_max("time" timestamptz) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_max_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_max(timestamptz) IS 'the largest sno whose time is not after this';
+
+CREATE FUNCTION sno_range_min(times tstzrange) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_range_min_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_range_min(tstzrange)
+    IS 'the smallest sno of these times; above sno_range_max where there is none';
+
+CREATE FUNCTION sno_range_max(times tstzrange) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_range_max_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_range_max(tstzrange)
+    IS 'the largest sno of these times; below sno_range_min where there is none';
+
+-- casts --------------------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_to_bytea(id sno) RETURNS bytea
+    AS 'MODULE_PATHNAME', 'sno_to_bytea_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_to_bytea(sno) IS 'the ten bytes of a sno';
+
+CREATE FUNCTION sno_from_bytea(bytes bytea) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_from_bytea_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_bytea(bytea) IS 'the sno of ten bytes';
+
+CREATE FUNCTION sno_to_uuid(id sno) RETURNS uuid
+    AS 'MODULE_PATHNAME', 'sno_to_uuid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_to_uuid(sno) IS 'the sixteen characters of a sno as sixteen bytes, which sort as it does';
+
+CREATE FUNCTION sno_from_uuid(id uuid) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_from_uuid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_uuid(uuid) IS 'the sno whose sixteen characters these sixteen bytes are';
+
+CREATE CAST (sno AS text) WITH INOUT;
+COMMENT ON CAST (sno AS text) IS 'the sixteen characters of a sno';
+CREATE CAST (text AS sno) WITH INOUT;
+COMMENT ON CAST (text AS sno) IS 'the sno of sixteen characters';
+CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno);
+COMMENT ON CAST (sno AS bytea) IS 'the ten bytes of a sno';
+CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
+COMMENT ON CAST (bytea AS sno) IS 'the sno of ten bytes';
+CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
+COMMENT ON CAST (sno AS uuid) IS 'the sixteen characters of a sno as sixteen bytes';
+CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
+COMMENT ON CAST (uuid AS sno) IS 'the sno whose sixteen characters these sixteen bytes are';
+
+-- comparison ----------------------------------------------------------------------------------------
+
+CREATE FUNCTION sno_lt(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_lt_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_lt(sno, sno) IS 'implementation of < operator';
+
+CREATE FUNCTION sno_le(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_le_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_le(sno, sno) IS 'implementation of <= operator';
+
+CREATE FUNCTION sno_eq(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_eq_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_eq(sno, sno) IS 'implementation of = operator';
+
+CREATE FUNCTION sno_ge(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_ge_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_ge(sno, sno) IS 'implementation of >= operator';
+
+CREATE FUNCTION sno_gt(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_gt_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gt(sno, sno) IS 'implementation of > operator';
+
+CREATE FUNCTION sno_ne(sno, sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_ne_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_ne(sno, sno) IS 'implementation of <> operator';
+
+CREATE OPERATOR < (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_lt,
+    COMMUTATOR = >, NEGATOR = >=,
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
+);
+COMMENT ON OPERATOR < (sno, sno) IS 'less than';
+
+CREATE OPERATOR <= (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_le,
+    COMMUTATOR = >=, NEGATOR = >,
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
+);
+COMMENT ON OPERATOR <= (sno, sno) IS 'less than or equal';
+
+CREATE OPERATOR = (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_eq,
+    COMMUTATOR = =, NEGATOR = <>,
+    RESTRICT = eqsel, JOIN = eqjoinsel,
+    HASHES, MERGES
+);
+COMMENT ON OPERATOR = (sno, sno) IS 'equal';
+
+CREATE OPERATOR >= (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_ge,
+    COMMUTATOR = <=, NEGATOR = <,
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
+);
+COMMENT ON OPERATOR >= (sno, sno) IS 'greater than or equal';
+
+CREATE OPERATOR > (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_gt,
+    COMMUTATOR = <, NEGATOR = <=,
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
+);
+COMMENT ON OPERATOR > (sno, sno) IS 'greater than';
+
+CREATE OPERATOR <> (
+    LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_ne,
+    COMMUTATOR = <>, NEGATOR = =,
+    RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (sno, sno) IS 'not equal';
+
+-- btree: equal images are equal values, so that an index may keep a run of them once.
+CREATE FUNCTION sno_cmp(sno, sno) RETURNS integer
+    AS 'MODULE_PATHNAME', 'sno_cmp_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_cmp(sno, sno) IS 'less-equal-greater';
+
+CREATE OPERATOR CLASS sno_ops DEFAULT FOR TYPE sno USING btree AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 sno_cmp(sno, sno),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS sno_ops USING btree IS 'the order of a sno''s bytes, which is that of its time';
+
+CREATE FUNCTION sno_hash(sno) RETURNS integer
+    AS 'MODULE_PATHNAME', 'sno_hash_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_hash(sno) IS 'hash';
+
+CREATE FUNCTION sno_hash_extended(sno, bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'sno_hash_extended_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS 'hash';
+
+CREATE OPERATOR CLASS sno_ops DEFAULT FOR TYPE sno USING hash AS
+    OPERATOR 1 =,
+    FUNCTION 1 sno_hash(sno),
+    FUNCTION 2 sno_hash_extended(sno, bigint);
+COMMENT ON OPERATOR CLASS sno_ops USING hash IS 'hash of a sno''s bytes';
+
+CREATE OPERATOR CLASS sno_minmax_ops DEFAULT FOR TYPE sno USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_opcinfo(internal),
+    FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_consistent(internal, internal, internal),
+    FUNCTION 4 brin_minmax_union(internal, internal, internal);
+COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS 'smallest and largest sno of a range of blocks';
+
+CREATE FUNCTION sno_smaller(sno, sno) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_smaller_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_smaller(sno, sno) IS 'smaller of two';
+
+CREATE FUNCTION sno_larger(sno, sno) RETURNS sno
+    AS 'MODULE_PATHNAME', 'sno_larger_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_larger(sno, sno) IS 'larger of two';
+
+CREATE AGGREGATE min(sno) (
+    SFUNC = sno_smaller, STYPE = sno, COMBINEFUNC = sno_smaller, SORTOP = <, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(sno) IS 'minimum value of all sno input values';
+
+CREATE AGGREGATE max(sno) (
+    SFUNC = sno_larger, STYPE = sno, COMBINEFUNC = sno_larger, SORTOP = >, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(sno) IS 'maximum value of all sno input values';
+
+-- time ----------------------------------------------------------------------------------------------
+
+-- Time as a predicate. Each operator is a function with a SQL body, which the planner writes
+-- out as a comparison of the ID with a bound of the time: an index of the ID serves it.
+
+CREATE FUNCTION sno_lt_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id < sno_min("time");
+COMMENT ON FUNCTION sno_lt_time(sno, timestamptz) IS 'whether a sno was made before a time';
+
+CREATE FUNCTION sno_le_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id <= sno_max("time");
+COMMENT ON FUNCTION sno_le_time(sno, timestamptz) IS 'whether a sno was made at or before a time';
+
+CREATE FUNCTION sno_eq_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= sno_min("time") AND id <= sno_max("time");
+COMMENT ON FUNCTION sno_eq_time(sno, timestamptz) IS 'whether a sno was made exactly at a time';
+
+CREATE FUNCTION sno_ge_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id >= sno_min("time");
+COMMENT ON FUNCTION sno_ge_time(sno, timestamptz) IS 'whether a sno was made at or after a time';
+
+CREATE FUNCTION sno_gt_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id > sno_max("time");
+COMMENT ON FUNCTION sno_gt_time(sno, timestamptz) IS 'whether a sno was made after a time';
+
+CREATE FUNCTION sno_ne_time(id sno, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id < sno_min("time") OR id > sno_max("time");
+COMMENT ON FUNCTION sno_ne_time(sno, timestamptz) IS 'whether a sno was made at another time than a time';
+
+CREATE FUNCTION time_lt_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id > sno_max("time");
+COMMENT ON FUNCTION time_lt_sno(timestamptz, sno) IS 'whether a sno was made after a time';
+
+CREATE FUNCTION time_le_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id >= sno_min("time");
+COMMENT ON FUNCTION time_le_sno(timestamptz, sno) IS 'whether a sno was made at or after a time';
+
+CREATE FUNCTION time_eq_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= sno_min("time") AND id <= sno_max("time");
+COMMENT ON FUNCTION time_eq_sno(timestamptz, sno) IS 'whether a sno was made exactly at a time';
+
+CREATE FUNCTION time_ge_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id <= sno_max("time");
+COMMENT ON FUNCTION time_ge_sno(timestamptz, sno) IS 'whether a sno was made at or before a time';
+
+CREATE FUNCTION time_gt_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN id < sno_min("time");
+COMMENT ON FUNCTION time_gt_sno(timestamptz, sno) IS 'whether a sno was made before a time';
+
+CREATE FUNCTION time_ne_sno("time" timestamptz, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id < sno_min("time") OR id > sno_max("time");
+COMMENT ON FUNCTION time_ne_sno(timestamptz, sno) IS 'whether a sno was made at another time than a time';
+
+CREATE OPERATOR < (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_lt_time,
+    COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (sno, timestamptz) IS 'was made before';
+
+CREATE OPERATOR <= (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_le_time,
+    COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (sno, timestamptz) IS 'was made at or before';
+
+CREATE OPERATOR = (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_eq_time,
+    COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel
+);
+COMMENT ON OPERATOR = (sno, timestamptz) IS 'was made exactly at';
+
+CREATE OPERATOR >= (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_ge_time,
+    COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (sno, timestamptz) IS 'was made at or after';
+
+CREATE OPERATOR > (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_gt_time,
+    COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (sno, timestamptz) IS 'was made after';
+
+CREATE OPERATOR <> (
+    LEFTARG = sno, RIGHTARG = timestamptz, FUNCTION = sno_ne_time,
+    COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (sno, timestamptz) IS 'was made at another time than';
+
+CREATE OPERATOR < (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_lt_sno,
+    COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (timestamptz, sno) IS 'time less than that of a sno';
+
+CREATE OPERATOR <= (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_le_sno,
+    COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (timestamptz, sno) IS 'time less than or equal that of a sno';
+
+CREATE OPERATOR = (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_eq_sno,
+    COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel
+);
+COMMENT ON OPERATOR = (timestamptz, sno) IS 'time equal that of a sno';
+
+CREATE OPERATOR >= (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_ge_sno,
+    COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (timestamptz, sno) IS 'time greater than or equal that of a sno';
+
+CREATE OPERATOR > (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_gt_sno,
+    COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (timestamptz, sno) IS 'time greater than that of a sno';
+
+CREATE OPERATOR <> (
+    LEFTARG = timestamptz, RIGHTARG = sno, FUNCTION = time_ne_sno,
+    COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (timestamptz, sno) IS 'time not equal that of a sno';
+
+CREATE FUNCTION sno_in_times(id sno, times tstzrange) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= sno_range_min(times) AND id <= sno_range_max(times);
+COMMENT ON FUNCTION sno_in_times(sno, tstzrange) IS 'whether a sno was made within a range of times';
+
+CREATE FUNCTION times_of_sno(times tstzrange, id sno) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= sno_range_min(times) AND id <= sno_range_max(times);
+COMMENT ON FUNCTION times_of_sno(tstzrange, sno) IS 'whether a range of times holds that of a sno';
+
+CREATE OPERATOR <@ (
+    LEFTARG = sno, RIGHTARG = tstzrange, FUNCTION = sno_in_times,
+    COMMUTATOR = @>, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (sno, tstzrange) IS 'was made within';
+
+CREATE OPERATOR @> (
+    LEFTARG = tstzrange, RIGHTARG = sno, FUNCTION = times_of_sno,
+    COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (tstzrange, sno) IS 'holds the time of';
 -- flake128: 16 bytes. 64 bits of ms since 1970, 48 of worker (a MAC address), 16 of sequence.
 
 CREATE TYPE flake128;
@@ -217,14 +893,14 @@ COMMENT ON FUNCTION flake128_ne(flake128, flake128) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (flake128, flake128) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (flake128, flake128) IS 'less than or equal';
 
@@ -239,14 +915,14 @@ COMMENT ON OPERATOR = (flake128, flake128) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (flake128, flake128) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = flake128, RIGHTARG = flake128, FUNCTION = flake128_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (flake128, flake128) IS 'greater than';
 
@@ -481,7 +1157,6 @@ CREATE OPERATOR @> (
     COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
 );
 COMMENT ON OPERATOR @> (tstzrange, flake128) IS 'holds the time of';
-
 -- guid_local: 8 bytes. 3 bits of drift, 47 of time in units of 131.072 us since 1970, 14 of sequence.
 
 CREATE TYPE guid_local;
@@ -694,14 +1369,14 @@ COMMENT ON FUNCTION guid_local_ne(guid_local, guid_local) IS 'implementation of 
 CREATE OPERATOR < (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (guid_local, guid_local) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (guid_local, guid_local) IS 'less than or equal';
 
@@ -716,14 +1391,14 @@ COMMENT ON OPERATOR = (guid_local, guid_local) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (guid_local, guid_local) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid_local, RIGHTARG = guid_local, FUNCTION = guid_local_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (guid_local, guid_local) IS 'greater than';
 
@@ -828,27 +1503,32 @@ COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_local_timestamp(id) < "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id) < "time");
 COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
 COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_local_timestamp(id) = "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_local_timestamp(id) = "time");
 COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
 COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_local_timestamp(id) > "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_local_timestamp(id) > "time");
 COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
@@ -893,33 +1573,27 @@ CREATE OPERATOR <> (
 COMMENT ON OPERATOR <> (guid_local, timestamptz) IS 'was made at another time than';
 
 CREATE FUNCTION time_lt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id > "time";
 COMMENT ON FUNCTION time_lt_guid_local(timestamptz, guid_local) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id >= "time";
 COMMENT ON FUNCTION time_le_guid_local(timestamptz, guid_local) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id = "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id = "time";
 COMMENT ON FUNCTION time_eq_guid_local(timestamptz, guid_local) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <= "time";
 COMMENT ON FUNCTION time_ge_guid_local(timestamptz, guid_local) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id < "time";
 COMMENT ON FUNCTION time_gt_guid_local(timestamptz, guid_local) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid_local("time" timestamptz, id guid_local) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <> "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <> "time";
 COMMENT ON FUNCTION time_ne_guid_local(timestamptz, guid_local) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -979,7 +1653,6 @@ CREATE OPERATOR @> (
     COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
 );
 COMMENT ON OPERATOR @> (tstzrange, guid_local) IS 'holds the time of';
-
 -- guid: 12 bytes. 3 bits of drift, 47 of 131.072 us since 1970, around 32 of node, 14 of sequence.
 
 CREATE TYPE guid;
@@ -1195,14 +1868,14 @@ COMMENT ON FUNCTION guid_ne(guid, guid) IS 'implementation of <> operator';
 CREATE OPERATOR < (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (guid, guid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (guid, guid) IS 'less than or equal';
 
@@ -1217,14 +1890,14 @@ COMMENT ON OPERATOR = (guid, guid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (guid, guid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = guid, RIGHTARG = guid, FUNCTION = guid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (guid, guid) IS 'greater than';
 
@@ -1328,27 +2001,32 @@ COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time")) AND flakeid_recheck(guid_timestamp(id) < "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
+        AND flakeid_recheck(guid_timestamp(id) < "time");
 COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange(NULL, "time", '(]')) AND flakeid_recheck(guid_timestamp(id) <= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
+        AND flakeid_recheck(guid_timestamp(id) <= "time");
 COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", "time", '[]')) AND flakeid_recheck(guid_timestamp(id) = "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
+        AND flakeid_recheck(guid_timestamp(id) = "time");
 COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) >= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) >= "time");
 COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, tstzrange("time", NULL)) AND flakeid_recheck(guid_timestamp(id) > "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
+        AND flakeid_recheck(guid_timestamp(id) > "time");
 COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
@@ -1393,33 +2071,27 @@ CREATE OPERATOR <> (
 COMMENT ON OPERATOR <> (guid, timestamptz) IS 'was made at another time than';
 
 CREATE FUNCTION time_lt_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id > "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id > "time";
 COMMENT ON FUNCTION time_lt_guid(timestamptz, guid) IS 'implementation of < operator';
 
 CREATE FUNCTION time_le_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id >= "time";
 COMMENT ON FUNCTION time_le_guid(timestamptz, guid) IS 'implementation of <= operator';
 
 CREATE FUNCTION time_eq_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id = "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id = "time";
 COMMENT ON FUNCTION time_eq_guid(timestamptz, guid) IS 'implementation of = operator';
 
 CREATE FUNCTION time_ge_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <= "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <= "time";
 COMMENT ON FUNCTION time_ge_guid(timestamptz, guid) IS 'implementation of >= operator';
 
 CREATE FUNCTION time_gt_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id < "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id < "time";
 COMMENT ON FUNCTION time_gt_guid(timestamptz, guid) IS 'implementation of > operator';
 
 CREATE FUNCTION time_ne_guid("time" timestamptz, id guid) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id <> "time";
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN id <> "time";
 COMMENT ON FUNCTION time_ne_guid(timestamptz, guid) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -1479,7 +2151,6 @@ CREATE OPERATOR @> (
     COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
 );
 COMMENT ON OPERATOR @> (tstzrange, guid) IS 'holds the time of';
-
 -- uniqueid: 8 bytes. 42 bits of ms since 1970, 6 of sequence, 11 of generator around 1 of mode, 4 of cluster.
 
 CREATE TYPE uniqueid_mode AS ENUM ('spread', 'time_sequential');
@@ -1655,14 +2326,14 @@ COMMENT ON FUNCTION uniqueid_ne(uniqueid, uniqueid) IS 'implementation of <> ope
 CREATE OPERATOR < (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_lt,
     COMMUTATOR = >, NEGATOR = >=,
-    RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+    RESTRICT = flakeid_ltsel, JOIN = flakeid_ltjoinsel
 );
 COMMENT ON OPERATOR < (uniqueid, uniqueid) IS 'less than';
 
 CREATE OPERATOR <= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_le,
     COMMUTATOR = >=, NEGATOR = >,
-    RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+    RESTRICT = flakeid_lesel, JOIN = flakeid_lejoinsel
 );
 COMMENT ON OPERATOR <= (uniqueid, uniqueid) IS 'less than or equal';
 
@@ -1677,14 +2348,14 @@ COMMENT ON OPERATOR = (uniqueid, uniqueid) IS 'equal';
 CREATE OPERATOR >= (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_ge,
     COMMUTATOR = <=, NEGATOR = <,
-    RESTRICT = scalargesel, JOIN = scalargejoinsel
+    RESTRICT = flakeid_gesel, JOIN = flakeid_gejoinsel
 );
 COMMENT ON OPERATOR >= (uniqueid, uniqueid) IS 'greater than or equal';
 
 CREATE OPERATOR > (
     LEFTARG = uniqueid, RIGHTARG = uniqueid, FUNCTION = uniqueid_gt,
     COMMUTATOR = <, NEGATOR = <=,
-    RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+    RESTRICT = flakeid_gtsel, JOIN = flakeid_gtjoinsel
 );
 COMMENT ON OPERATOR > (uniqueid, uniqueid) IS 'greater than';
 
@@ -1919,3 +2590,428 @@ CREATE OPERATOR @> (
     COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
 );
 COMMENT ON OPERATOR @> (tstzrange, uniqueid) IS 'holds the time of';
+-- What indexes ask of every type beside its comparison.
+
+-- btree: sorting by keys of a machine word, and the neighbours of a value ---------------------------
+
+CREATE FUNCTION sno_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'sno_sortsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_sortsupport(internal) IS 'sort support';
+
+CREATE FUNCTION sno_skipsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'sno_skipsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_skipsupport(internal) IS 'skip support';
+
+ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 2 (sno, sno) sno_sortsupport(internal);
+
+CREATE FUNCTION flake128_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'flake128_sortsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake128_sortsupport(internal) IS 'sort support';
+
+CREATE FUNCTION flake128_skipsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'flake128_skipsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake128_skipsupport(internal) IS 'skip support';
+
+ALTER OPERATOR FAMILY flake128_ops USING btree ADD FUNCTION 2 (flake128, flake128) flake128_sortsupport(internal);
+
+CREATE FUNCTION guid_local_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'guid_local_sortsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_local_sortsupport(internal) IS 'sort support';
+
+CREATE FUNCTION guid_local_skipsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'guid_local_skipsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_local_skipsupport(internal) IS 'skip support';
+
+ALTER OPERATOR FAMILY guid_local_ops USING btree ADD FUNCTION 2 (guid_local, guid_local) guid_local_sortsupport(internal);
+
+CREATE FUNCTION guid_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'guid_sortsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_sortsupport(internal) IS 'sort support';
+
+CREATE FUNCTION guid_skipsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'guid_skipsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_skipsupport(internal) IS 'skip support';
+
+ALTER OPERATOR FAMILY guid_ops USING btree ADD FUNCTION 2 (guid, guid) guid_sortsupport(internal);
+
+CREATE FUNCTION uniqueid_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'uniqueid_sortsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION uniqueid_sortsupport(internal) IS 'sort support';
+
+CREATE FUNCTION uniqueid_skipsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME', 'uniqueid_skipsupport_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION uniqueid_skipsupport(internal) IS 'skip support';
+
+ALTER OPERATOR FAMILY uniqueid_ops USING btree ADD FUNCTION 2 (uniqueid, uniqueid) uniqueid_sortsupport(internal);
+
+-- Before 18 a btree asks no such question, and its operator classes refuse the answer.
+DO $$
+DECLARE
+    id text;
+BEGIN
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        FOREACH id IN ARRAY ARRAY['sno', 'flake128', 'guid_local', 'guid', 'uniqueid'] LOOP
+            EXECUTE format(
+                'ALTER OPERATOR FAMILY %1$s_ops USING btree
+                    ADD FUNCTION 6 (%1$s, %1$s) %1$s_skipsupport(internal)',
+                id);
+        END LOOP;
+    END IF;
+END $$;
+
+-- BRIN: several ranges for a range of blocks, for a table that is not quite in the order of its IDs ---
+
+CREATE FUNCTION sno_minmax_multi_distance(internal, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'sno_minmax_multi_distance_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_minmax_multi_distance(internal, internal) IS 'BRIN multi minmax sno distance';
+
+CREATE OPERATOR CLASS sno_minmax_multi_ops FOR TYPE sno USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 sno_minmax_multi_distance(internal, internal);
+COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin
+    IS 'several pairs of smallest and largest sno of a range of blocks';
+
+CREATE FUNCTION flake128_minmax_multi_distance(internal, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'flake128_minmax_multi_distance_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake128_minmax_multi_distance(internal, internal) IS 'BRIN multi minmax flake128 distance';
+
+CREATE OPERATOR CLASS flake128_minmax_multi_ops FOR TYPE flake128 USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 flake128_minmax_multi_distance(internal, internal);
+COMMENT ON OPERATOR CLASS flake128_minmax_multi_ops USING brin
+    IS 'several pairs of smallest and largest flake128 of a range of blocks';
+
+CREATE FUNCTION guid_local_minmax_multi_distance(internal, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'guid_local_minmax_multi_distance_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_local_minmax_multi_distance(internal, internal) IS 'BRIN multi minmax guid_local distance';
+
+CREATE OPERATOR CLASS guid_local_minmax_multi_ops FOR TYPE guid_local USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 guid_local_minmax_multi_distance(internal, internal);
+COMMENT ON OPERATOR CLASS guid_local_minmax_multi_ops USING brin
+    IS 'several pairs of smallest and largest guid_local of a range of blocks';
+
+CREATE FUNCTION guid_minmax_multi_distance(internal, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'guid_minmax_multi_distance_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION guid_minmax_multi_distance(internal, internal) IS 'BRIN multi minmax guid distance';
+
+CREATE OPERATOR CLASS guid_minmax_multi_ops FOR TYPE guid USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 guid_minmax_multi_distance(internal, internal);
+COMMENT ON OPERATOR CLASS guid_minmax_multi_ops USING brin
+    IS 'several pairs of smallest and largest guid of a range of blocks';
+
+CREATE FUNCTION uniqueid_minmax_multi_distance(internal, internal) RETURNS double precision
+    AS 'MODULE_PATHNAME', 'uniqueid_minmax_multi_distance_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION uniqueid_minmax_multi_distance(internal, internal) IS 'BRIN multi minmax uniqueid distance';
+
+CREATE OPERATOR CLASS uniqueid_minmax_multi_ops FOR TYPE uniqueid USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 uniqueid_minmax_multi_distance(internal, internal);
+COMMENT ON OPERATOR CLASS uniqueid_minmax_multi_ops USING brin
+    IS 'several pairs of smallest and largest uniqueid of a range of blocks';
+-- Bounds for tables that are partitioned by range of their IDs: by day, week, month.
+
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
+    AS 'MODULE_PATHNAME', 'flakeid_partition_times_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval)
+    IS 'when partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts), flake_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval, epoch timestamptz
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts, epoch), flake_min(times.ends, epoch)
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval, timestamptz)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names, counted from an epoch';
+
+CREATE FUNCTION sno_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower sno, upper sno)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, sno_min(times.starts), sno_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION sno_partition_bounds(timestamptz, timestamptz, interval)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION flake128_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower flake128, upper flake128)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake128_min(times.starts), flake128_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION flake128_partition_bounds(timestamptz, timestamptz, interval)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION uniqueid_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower uniqueid, upper uniqueid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, uniqueid_min(times.starts), uniqueid_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION uniqueid_partition_bounds(timestamptz, timestamptz, interval)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names; time_sequential IDs only';
+
+CREATE FUNCTION guid_local_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid_local, upper guid_local)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, 
+            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.ends), drift, true)
+            ELSE guid_local_min(times.starts, drift) END, 
+            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.starts), drift, true)
+            ELSE guid_local_min(times.ends, drift) END
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION guid_local_partition_bounds(timestamptz, timestamptz, interval, interval, boolean)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION guid_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid, upper guid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, 
+            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.ends), drift, true)
+            ELSE guid_min(times.starts, drift) END, 
+            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.starts), drift, true)
+            ELSE guid_min(times.ends, drift) END
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+COMMENT ON FUNCTION guid_partition_bounds(timestamptz, timestamptz, interval, interval, boolean)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+-- What an operator can ask.
+
+CREATE FUNCTION flakeid_identity() RETURNS jsonb
+    AS 'MODULE_PATHNAME', 'flakeid_identity_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION flakeid_identity()
+    IS 'the generator IDs this server owns and where this session begins, with what they come from';
+-- What the server has done, for those who watch it, and the clock's acceptance.
+
+CREATE FUNCTION pg_stat_get_flakeid(
+    OUT system text,
+    OUT generator_id integer,
+    OUT ids bigint,
+    OUT ticks_exhausted bigint,
+    OUT spills bigint,
+    OUT waits bigint,
+    OUT wait_seconds double precision,
+    OUT clock_steps_back bigint,
+    OUT largest_step_back_seconds double precision,
+    OUT tick_tocks bigint,
+    OUT last_tick bigint,
+    OUT last_tick_at timestamptz,
+    OUT last_sequence integer,
+    OUT first_of_sequence integer,
+    OUT last_of_sequence integer,
+    OUT gate timestamptz,
+    OUT gate_lead_seconds double precision,
+    OUT horizon_written_at timestamptz,
+    OUT horizon_write_seconds double precision,
+    OUT stats_reset timestamptz
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 16;
+COMMENT ON FUNCTION pg_stat_get_flakeid()
+    IS 'statistics: what the view pg_stat_flakeid is made of';
+
+CREATE VIEW pg_stat_flakeid AS
+    SELECT
+        system,
+        generator_id,
+        ids,
+        ticks_exhausted,
+        spills,
+        waits,
+        make_interval(secs => wait_seconds) AS wait_time,
+        clock_steps_back,
+        make_interval(secs => largest_step_back_seconds) AS largest_step_back,
+        tick_tocks,
+        last_tick,
+        last_tick_at,
+        last_sequence,
+        first_of_sequence,
+        last_of_sequence,
+        gate,
+        make_interval(secs => gate_lead_seconds) AS gate_lead,
+        horizon_written_at,
+        make_interval(secs => horizon_write_seconds) AS horizon_write_time,
+        stats_reset
+    FROM pg_stat_get_flakeid();
+COMMENT ON VIEW pg_stat_flakeid
+    IS 'statistics: one row for each system and generator ID that this server has made IDs of since it started';
+
+CREATE FUNCTION flakeid_snapshot(
+    OUT partition integer,
+    OUT sequence_min integer,
+    OUT sequence_max integer,
+    OUT sequence integer,
+    OUT now bigint,
+    OUT wall_hi bigint,
+    OUT wall_safe bigint,
+    OUT drifts bigint,
+    OUT tick smallint
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'flakeid_snapshot_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 8;
+COMMENT ON FUNCTION flakeid_snapshot()
+    IS 'sno''s bookkeeping for each partition, as the sno library''s snapshot has it: times in units of 4 ms since 2010';
+
+CREATE FUNCTION pg_stat_reset_flakeid() RETURNS void
+    AS 'MODULE_PATHNAME', 'pg_stat_reset_flakeid_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION pg_stat_reset_flakeid()
+    IS 'statistics: reset what pg_stat_flakeid counts';
+
+CREATE FUNCTION flakeid_accept_clock() RETURNS void
+    AS 'MODULE_PATHNAME', 'flakeid_accept_clock_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION flakeid_accept_clock()
+    IS 'lets IDs be made again on your word that the server''s clock is right and past all IDs made here';
+
+REVOKE ALL ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot(), pg_stat_reset_flakeid(), flakeid_accept_clock() FROM PUBLIC;
+REVOKE ALL ON pg_stat_flakeid FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot() TO pg_monitor;
+GRANT SELECT ON pg_stat_flakeid TO pg_monitor;
+-- Generator IDs that are leased from etcd.
+
+CREATE FUNCTION pg_stat_get_flakeid_lease(
+    OUT state text,
+    OUT wanted integer,
+    OUT generator_ids integer[],
+    OUT cluster_id integer,
+    OUT lease text,
+    OUT since timestamptz,
+    OUT renewed_at timestamptz,
+    OUT ceiling timestamptz,
+    OUT remaining_seconds double precision,
+    OUT losses bigint,
+    OUT lost_at timestamptz,
+    OUT endpoint text,
+    OUT last_error text,
+    OUT last_error_at timestamptz,
+    OUT worker_pid integer
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_lease_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
+COMMENT ON FUNCTION pg_stat_get_flakeid_lease()
+    IS 'statistics: what the view pg_stat_flakeid_lease is made of';
+
+CREATE VIEW pg_stat_flakeid_lease AS
+    SELECT
+        state,
+        wanted,
+        generator_ids,
+        cluster_id,
+        lease,
+        since,
+        renewed_at,
+        ceiling,
+        make_interval(secs => remaining_seconds) AS remaining,
+        losses,
+        lost_at,
+        endpoint,
+        last_error,
+        last_error_at,
+        worker_pid
+    FROM pg_stat_get_flakeid_lease();
+COMMENT ON VIEW pg_stat_flakeid_lease
+    IS 'statistics: this server''s lease of generator IDs from etcd; no row where it leases none';
+
+REVOKE ALL ON FUNCTION pg_stat_get_flakeid_lease() FROM PUBLIC;
+REVOKE ALL ON pg_stat_flakeid_lease FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid_lease() TO pg_monitor;
+GRANT SELECT ON pg_stat_flakeid_lease TO pg_monitor;
