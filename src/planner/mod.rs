@@ -1,97 +1,20 @@
-//! What the planner is told: [`estimate`], how many rows a comparison of IDs is true of; [`recheck`], the
-//! same of a condition that follows a range of an index. Here is how both look at the planner's trees and
-//! at a column's statistics.
+//! What the planner learns about IDs. [`estimate`] says how many rows a comparison of IDs is true of.
+//! [`recheck`] says the same of a condition that follows a range of an index. Both rest on [`column`], a
+//! column's statistics, and on [`id_type`], which says whether a value is an ID at all. Here is how they walk
+//! the planner's trees.
 
+mod column;
 mod estimate;
+mod id_type;
 mod recheck;
 
-use crate::types::number;
-use pgrx::pg_sys::{self, Datum, List, Node, NodeTag, Oid, PlannerInfo};
-use std::ffi::c_int;
+use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 
-/// How a value lies in its datum.
-#[derive(Clone, Copy)]
-struct Layout {
-    bytes: usize,
-    by_value: bool,
-}
-
-impl Layout {
-    /// Of a type of IDs; nothing for one that can't be.
-    fn of(id_type: Oid) -> Option<Self> {
-        let (mut bytes, mut by_value) = (0, false);
-        // SAFETY: reads the catalogue into these two.
-        unsafe { pg_sys::get_typlenbyval(id_type, &mut bytes, &mut by_value) };
-        let bytes = usize::try_from(bytes).ok().filter(|&bytes| (8..=16).contains(&bytes))?;
-        Some(Self { bytes, by_value })
-    }
-
-    /// # Safety
-    /// A value of the type, and not NULL.
-    unsafe fn number(self, datum: Datum) -> u128 {
-        if self.by_value {
-            return datum.value() as u128;
-        }
-        // SAFETY: the caller's.
-        number(unsafe { std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), self.bytes) })
-    }
-}
-
-/// What PostgreSQL knows of a column or an expression: `VariableStatData`, released at the end.
-#[derive(Default)]
-struct Statistics(pg_sys::VariableStatData);
-
-impl Drop for Statistics {
-    fn drop(&mut self) {
-        if let (false, Some(free)) = (self.0.statsTuple.is_null(), self.0.freefunc) {
-            // SAFETY: PostgreSQL's ReleaseVariableStats.
-            unsafe { free(self.0.statsTuple) };
-        }
-    }
-}
-
-impl Statistics {
-    /// What part of the rows is NULL.
-    fn nulls(&self) -> f64 {
-        if self.0.statsTuple.is_null() {
-            return 0.0;
-        }
-        // SAFETY: a row of pg_statistic.
-        unsafe {
-            let row = pg_sys::GETSTRUCT(self.0.statsTuple).cast::<pg_sys::FormData_pg_statistic>();
-            f64::from((*row).stanullfrac)
-        }
-    }
-
-    /// What `read` makes of the histogram's bounds, where there is one.
-    fn histogram<T>(&self, read: impl FnOnce(&[Datum]) -> T) -> Option<T> {
-        if self.0.statsTuple.is_null() {
-            return None;
-        }
-        let mut slot = pg_sys::AttStatsSlot::default();
-        // SAFETY: a row of pg_statistic; the slot is freed when it has been read.
-        unsafe {
-            let found = pg_sys::get_attstatsslot(
-                &mut slot,
-                self.0.statsTuple,
-                pg_sys::STATISTIC_KIND_HISTOGRAM as c_int,
-                Oid::INVALID,
-                pg_sys::ATTSTATSSLOT_VALUES as c_int,
-            );
-            if !found {
-                return None;
-            }
-            let read = read(std::slice::from_raw_parts(slot.values, slot.nvalues as usize));
-            pg_sys::free_attstatsslot(&mut slot);
-            Some(read)
-        }
-    }
-}
-
-/// The value that the planner knows for an expression; nothing where it will be known later.
+/// Reduces an expression to the value that the planner knows for it; `None` where the value is known only
+/// later.
 ///
 /// # Safety
-/// An expression of this query.
+/// An expression of the query that the planner's state is of.
 unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut pg_sys::Const> {
     // SAFETY: the caller's.
     unsafe {
@@ -100,14 +23,89 @@ unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut
     }
 }
 
+/// # Safety
+/// A node, or null.
 unsafe fn is(node: *mut Node, tag: NodeTag) -> bool {
     // SAFETY: a node begins with its tag.
     !node.is_null() && unsafe { (*node).type_ } == tag
 }
 
+/// # Safety
+/// A list of nodes that outlives the iterator, or null.
 unsafe fn nodes(list: *mut List) -> impl Iterator<Item = *mut Node> {
-    // SAFETY: a list of nodes, or none.
+    // SAFETY: the caller's: where there is a list it has a length.
     let length = if list.is_null() { 0 } else { unsafe { (*list).length as usize } };
-    // SAFETY: as above.
+    // SAFETY: a list has as many elements as its length says.
     (0..length).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
+}
+
+/// Returns the clause in a restriction of the planner's: for an OR the one with restrictions inside.
+///
+/// # Safety
+/// A clause of the query, or a RestrictInfo.
+unsafe fn clause(node: *mut Node) -> *mut Node {
+    // SAFETY: the tag says what the node is.
+    unsafe {
+        if !is(node, NodeTag::T_RestrictInfo) {
+            return node;
+        }
+        let restriction = node.cast::<pg_sys::RestrictInfo>();
+        let or = (*restriction).orclause;
+        if or.is_null() { (*restriction).clause.cast() } else { or.cast() }
+    }
+}
+
+/// Finds the list of clauses, all of which must hold, in which the operator or the function with these
+/// arguments stands.
+///
+/// # Safety
+/// A list of the query's clauses, and the arguments of one of its clauses.
+unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut List> {
+    // SAFETY: each node is looked at as what its tag says.
+    unsafe {
+        nodes(list).find_map(|node| {
+            let node = clause(node);
+            if is(node, NodeTag::T_OpExpr) {
+                let found = (*node.cast::<pg_sys::OpExpr>()).args == arguments;
+                return found.then_some(list);
+            }
+            if is(node, NodeTag::T_FuncExpr) {
+                let found = (*node.cast::<pg_sys::FuncExpr>()).args == arguments;
+                return found.then_some(list);
+            }
+            if !is(node, NodeTag::T_BoolExpr) {
+                return None;
+            }
+            let bool_expr = node.cast::<pg_sys::BoolExpr>();
+            match (*bool_expr).boolop {
+                pg_sys::BoolExprType::AND_EXPR => clauses_around((*bool_expr).args, arguments),
+                pg_sys::BoolExprType::OR_EXPR => nodes((*bool_expr).args).find_map(|branch| {
+                    let branch = clause(branch);
+                    let and = is(branch, NodeTag::T_BoolExpr)
+                        && (*branch.cast::<pg_sys::BoolExpr>()).boolop
+                            == pg_sys::BoolExprType::AND_EXPR;
+                    // A branch of one clause has no others to look at.
+                    let list = and.then(|| (*branch.cast::<pg_sys::BoolExpr>()).args)?;
+                    clauses_around(list, arguments)
+                }),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// Finds the clauses that hold together with the one that has these arguments, among the restrictions and
+/// the joins of a relation.
+///
+/// # Safety
+/// The arguments of a clause of the query that the relation is of.
+unsafe fn clauses_with(
+    relation: &pg_sys::RelOptInfo,
+    arguments: *mut List,
+) -> Option<*mut List> {
+    // SAFETY: a relation's restrictions and joins are clauses of the query.
+    unsafe {
+        clauses_around(relation.baserestrictinfo, arguments)
+            .or_else(|| clauses_around(relation.joininfo, arguments))
+    }
 }

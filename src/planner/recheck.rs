@@ -1,20 +1,29 @@
-//! `flakeid_recheck(condition)`: the condition itself, of which the planner is told that it is true of
-//! nearly all rows.
+//! `flakeid_recheck(condition)`: the condition itself. The planner learns from its support function that the
+//! condition is true of nearly all rows that it is asked about.
 //!
-//! A time that an ID's place in an index does not tell exactly is a range of the index and a condition
-//! that each row of it is asked. The planner knows nothing of such a condition and would take it for
-//! true of every third row. But the range has done the choosing already.
+//! Where an ID's position in an index does not tell its time exactly, a predicate is a range of the index and
+//! a condition that is evaluated for each row of the range. The planner knows nothing of such a condition and
+//! would take it to be true of every third row. But the range has already chosen the rows.
 //!
-//! Only of a short time the range holds much more: a guid's index is exact to some minutes, and what part
-//! of those is asked for is reckoned from the condition, `guid_timestamp(id) <@ times`, and the drift that
-//! the column's IDs have.
+//! Only for a short time does the range hold many more: a guid's index is exact to some minutes, since the
+//! node stands between the parts of the time. The part of those minutes that the condition leaves is computed
+//! from the condition, `guid_timestamp(id) <@ times`, and the drift that the column's IDs have.
+//!
+//! # Several conditions
+//! `id >= t1 AND id <= t2` is two predicates, each with a range of its own, open at one end. The planner takes
+//! them to be independent and multiplies what it expects of the two ranges: of a month of IDs it would expect
+//! a quarter for any two times in the middle, however near to each other. So the first condition in the list
+//! answers for all of them: the part of the rows that the common range of times holds, divided by the product
+//! that the planner computes. The others answer "all".
 
-use super::{Layout, Statistics, constant, is, nodes};
+use super::column::{Column, Comparison, Side, Statistics};
+use super::estimate::LEAST;
+use super::{clause, clauses_with, constant, is, nodes};
 use crate::types::{Ready, ends, unix_micros};
 use flakeid_core::clock::UnixMicros;
-use flakeid_core::guid::{Drift, LEN};
+use flakeid_core::guid::{Clock, Drift, Id};
 use pgrx::datum::Range;
-use pgrx::pg_sys::{self, FunctionCallInfo, Node, NodeTag, PlannerInfo, SupportRequestSelectivity};
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, SupportRequestSelectivity};
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
@@ -22,7 +31,7 @@ fn flakeid_recheck(condition: bool) -> bool {
     condition
 }
 
-/// The planner's question; a null pointer, which is not NULL, says that we know no better.
+/// Answers the planner's question. A null pointer, which is not NULL, says that there is no answer.
 #[pg_extern(sql = false)]
 fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> Ready {
     // SAFETY: a support function has one argument, a node, which begins with its tag; the tag says
@@ -38,89 +47,173 @@ fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> Ready {
     }
 }
 
-/// What part of a range of guids is of the times in the condition; nothing where it is of another form.
+/// Estimates the part of a range of guids that is of the times in the condition; `None` for a condition of
+/// another form.
 ///
 /// # Safety
 /// The planner's question about a call of [`flakeid_recheck`].
 unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
-    // SAFETY: nodes of the query's expressions, each looked at as what its tag says.
+    // SAFETY: what a question holds is of the query: its arguments, and the expressions in them.
     unsafe {
         let root = (*request).root;
         let condition = nodes((*request).args).next()?;
-        // From PostgreSQL 17 on a range is written out as two comparisons.
-        let both = is(condition, NodeTag::T_BoolExpr)
-            && (*condition.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR;
-        let conditions = match both {
-            true => nodes((*condition.cast::<pg_sys::BoolExpr>()).args).collect(),
-            false => vec![condition],
-        };
-        let (mut from, mut to, mut id) = (i64::MIN, i64::MAX, None);
-        for condition in conditions {
-            let asked = Asked::of(root, condition)?;
-            (from, to) = (from.max(asked.from.0), to.min(asked.to.0));
-            id = Some(asked.id);
+        let own = Times::of(root, condition)?;
+        let statistics = Statistics::of(root, own.id, (*request).varRelid);
+        let mut column = Column::of(root, statistics, Oid::INVALID)?;
+        if !column.id_type.is_guid() {
+            return None;
         }
+        // Most values have the drift of the median, as a guid's highest bits are its drift. A user who may
+        // not read the column learns nothing about its values.
+        let median = if column.is_visible() { column.first_byte_of_median() } else { None };
+        let drift = median.map_or(Drift::DEFAULT, Drift::of_first_byte);
 
-        let mut statistics = Statistics::default();
-        pg_sys::examine_variable(root, id?, (*request).varRelid, &mut statistics.0);
-        // Its values are sorted: in the middle is what most of them have. Who may not read the column learns
-        // nothing of them.
-        let drift = || {
-            statistics.histogram(|bounds| {
-                let first_byte = *bounds[bounds.len() / 2].cast_mut_ptr::<u8>();
-                Drift::of_first_byte(first_byte)
-            })
-        };
-        let drift = if statistics.0.acl_ok { drift() } else { None };
-        Some(drift.unwrap_or(Drift::DEFAULT).share(UnixMicros(from), UnixMicros(to)))
+        let all = own.with_others(&column, request);
+        let [first, others @ ..] = all.as_slice() else { return None };
+        if others.is_empty() {
+            return Some(drift.share(own.from, own.to));
+        }
+        if first.condition != condition {
+            return Some(1.0);
+        }
+        let from = all.iter().map(|times| times.from).max()?;
+        let to = all.iter().map(|times| times.to).min()?;
+        if from > to {
+            return Some(LEAST);
+        }
+        let expected: Option<f64> =
+            all.iter().map(|times| times.part(&mut column, drift)).product();
+        let common = Times { from, to, ..own }.part(&mut column, drift)?;
+        Some((common / expected? * drift.share(from, to)).clamp(LEAST, 1.0))
     }
 }
 
-/// What a condition asks of the time of a guid.
-struct Asked {
+/// The times that a condition allows the time of a guid.
+#[derive(Clone, Copy)]
+struct Times {
+    condition: *mut Node,
     id: *mut Node,
+    /// Whether the condition is about the clock that counts up, in its simplest form.
+    is_plain: bool,
     from: UnixMicros,
     to: UnixMicros,
 }
 
-impl Asked {
+impl Times {
     /// # Safety
     /// An expression of the query.
-    unsafe fn of(root: *mut PlannerInfo, condition: *mut Node) -> Option<Self> {
-        // SAFETY: as above.
+    unsafe fn of(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
+        // SAFETY: each node is looked at as what its tag says.
+        unsafe {
+            // From PostgreSQL 17 on the planner writes a range out as two comparisons.
+            let both = is(condition, NodeTag::T_BoolExpr)
+                && (*condition.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR;
+            let conditions = match both {
+                true => nodes((*condition.cast::<pg_sys::BoolExpr>()).args).collect(),
+                false => vec![condition],
+            };
+            let mut all: Option<Self> = None;
+            for part in conditions {
+                let part = Self::of_comparison(root, part)?;
+                let sofar = all.unwrap_or(part);
+                let (from, to) = (sofar.from.max(part.from), sofar.to.min(part.to));
+                all = Some(Self { condition, from, to, ..part });
+            }
+            all
+        }
+    }
+
+    /// # Safety
+    /// An expression of the query.
+    unsafe fn of_comparison(
+        root: *mut pg_sys::PlannerInfo,
+        condition: *mut Node,
+    ) -> Option<Self> {
+        // SAFETY: each node is looked at as what its tag says; a Const's value as its type says.
         unsafe {
             if !is(condition, NodeTag::T_OpExpr) {
                 return None;
             }
-            let condition = condition.cast::<pg_sys::OpExpr>();
-            let sides: Vec<_> = nodes((*condition).args).collect();
+            let operation = condition.cast::<pg_sys::OpExpr>();
+            let sides: Vec<_> = nodes((*operation).args).collect();
             let &[time, than] = sides.as_slice() else { return None };
             if !is(time, NodeTag::T_FuncExpr) {
                 return None;
             }
-            let id = nodes((*time.cast::<pg_sys::FuncExpr>()).args).next()?;
-            Layout::of(pg_sys::exprType(id)).filter(|layout| layout.bytes == LEN)?;
-            let times = pg_sys::exprType(than);
+            let arguments: Vec<_> = nodes((*time.cast::<pg_sys::FuncExpr>()).args).collect();
+            let (id, is_plain) = (*arguments.first()?, arguments.len() == 1);
             let value = constant(root, than).filter(|&value| !(*value).constisnull)?;
-            let value = (*value).constvalue;
+            let (times, value) = ((*value).consttype, (*value).constvalue);
             if times == pg_sys::TSTZRANGEOID {
                 let (from, to) = ends(Range::<TimestampWithTimeZone>::from_datum(value, false)?);
-                return Some(Self { id, from, to });
+                return Some(Self { condition, id, is_plain, from, to });
             }
             if times != pg_sys::TIMESTAMPTZOID {
                 return None;
             }
             let time = unix_micros(value.value() as i64);
             let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
-            // To the microsecond it doesn't matter here. PostgreSQL has not looked up yet which function
-            // an operator is that it put there itself.
-            let (from, to) = match u32::from(pg_sys::get_opcode((*condition).opno)) {
+            // A microsecond more or less does not matter here. PostgreSQL has not looked up yet which
+            // function an operator is that it put there itself.
+            let (from, to) = match u32::from(pg_sys::get_opcode((*operation).opno)) {
                 pg_sys::F_TIMESTAMPTZ_LT | pg_sys::F_TIMESTAMPTZ_LE => (first, time),
                 pg_sys::F_TIMESTAMPTZ_GE | pg_sys::F_TIMESTAMPTZ_GT => (time, last),
                 pg_sys::F_TIMESTAMPTZ_EQ => (time, time),
                 _ => return None,
             };
-            Some(Self { id, from, to })
+            Some(Self { condition, id, is_plain, from, to })
         }
+    }
+
+    /// Collects the conditions on the same ID that must hold together with this one, itself included, in
+    /// the order in which the planner has them. A condition about the inverse clock is alone.
+    ///
+    /// # Safety
+    /// The question in which the condition stands.
+    unsafe fn with_others(
+        self,
+        column: &Column,
+        request: *const SupportRequestSelectivity,
+    ) -> Vec<Self> {
+        // SAFETY: each node is looked at as what its tag says.
+        unsafe {
+            let relation = column.statistics.relation().filter(|_| self.is_plain);
+            let Some(list) =
+                relation.and_then(|relation| clauses_with(relation, (*request).args))
+            else {
+                return vec![self];
+            };
+            nodes(list)
+                .filter_map(|node| {
+                    let node = clause(node);
+                    if !is(node, NodeTag::T_FuncExpr) {
+                        return None;
+                    }
+                    let call = node.cast::<pg_sys::FuncExpr>();
+                    if (*call).funcid != (*request).funcid {
+                        return None;
+                    }
+                    let other = Self::of(column.root, nodes((*call).args).next()?)?;
+                    let is_same = pg_sys::equal(other.id.cast(), self.id.cast());
+                    (other.is_plain && is_same).then_some(other)
+                })
+                .collect()
+        }
+    }
+
+    /// Estimates the part of the rows in the range of the index that belongs to these times. It holds whole
+    /// windows of the drift.
+    fn part(&self, column: &mut Column, drift: Drift) -> Option<f64> {
+        let (mut lowest, mut highest) = Id::range(self.from, self.to, drift, Clock::Unix);
+        let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
+        let at_most = Comparison::of_btree(column.id_type, Side::Below, true)?;
+        // SAFETY: a guid is passed by the address of its bytes, and the column is of guids.
+        let (above, below) = unsafe {
+            (
+                column.part(at_least, Datum::from(lowest.0.as_mut_ptr()))?,
+                column.part(at_most, Datum::from(highest.0.as_mut_ptr()))?,
+            )
+        };
+        Some((above + below - (1.0 - column.nulls)).max(LEAST))
     }
 }
