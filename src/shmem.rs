@@ -322,8 +322,15 @@ impl ExclusiveLock {
 
 impl Drop for ExclusiveLock {
     fn drop(&mut self) {
-        // SAFETY: taken above. An error raised in between is still unwinding when this runs, before
-        // PostgreSQL releases what is held.
-        unsafe { pg_sys::LWLockRelease(self.0) };
+        // SAFETY: this process took the lock and still holds it: an error raised since then is still
+        // unwinding here, before PostgreSQL releases all locks. Where PostgreSQL raised that error, it has
+        // set its count of reasons to hold interrupts off to 0. Releasing a lock takes one from that count,
+        // so one is added first, as LWLockReleaseAll does; below 0 the session could not be canceled again.
+        unsafe {
+            if pg_sys::InterruptHoldoffCount == 0 {
+                pg_sys::InterruptHoldoffCount = 1;
+            }
+            pg_sys::LWLockRelease(self.0);
+        }
     }
 }
