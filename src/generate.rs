@@ -406,10 +406,10 @@ pub fn no_standby(function: &'static str) -> Result<(), Failure> {
 /// This process's number among the server's, small and its own while it lives.
 fn process_number() -> u32 {
     // SAFETY: set when the process joined the server, before it could run a function.
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     let number = unsafe { pg_sys::MyProcNumber };
     // SAFETY: as above.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
     let number = unsafe { (*pg_sys::MyProc).pgprocno };
     number as u32
 }

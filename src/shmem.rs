@@ -35,7 +35,7 @@ const NAME: &std::ffi::CStr = c"flakeid";
 
 /// What a named segment has, of which the struct needs a part. It is the same for all versions: a segment
 /// of another size is an error of PostgreSQL's, which would not say what to do.
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
 const ROOM: usize = {
     assert!(size_of::<Shared>() <= 1 << 20);
     1 << 20
@@ -77,7 +77,7 @@ pub enum Kind {
     /// By `shared_preload_libraries`.
     Preloaded,
     /// By the first backend that asked, as a named segment (PostgreSQL 17 and later).
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     NamedSegment,
 }
 
@@ -208,12 +208,12 @@ pub fn kind() -> Option<Kind> {
     (!shared.is_null()).then(|| unsafe { (*shared).kind })
 }
 
-#[cfg(not(feature = "pg18"))]
+#[cfg(any(feature = "pg15", feature = "pg16"))]
 fn named_segment() -> Result<*mut Shared, Failure> {
     Err(Failure::NotPreloaded)
 }
 
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
 fn named_segment() -> Result<*mut Shared, Failure> {
     #[pg_guard]
     unsafe extern "C-unwind" fn init(memory: *mut std::ffi::c_void) {

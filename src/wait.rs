@@ -37,7 +37,7 @@ pub struct Waiting(());
 
 impl Event {
     /// Its number in the server: of its own from PostgreSQL 17 on, else that of all extensions.
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     fn number(self) -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBERS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
@@ -56,7 +56,7 @@ impl Event {
         number
     }
 
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
     fn number(self) -> u32 {
         pg_sys::PG_WAIT_EXTENSION
     }

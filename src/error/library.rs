@@ -14,7 +14,7 @@ pub(super) fn another(other: Build) -> Words {
         )
 }
 
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
 pub(super) fn other_segment(theirs: Build) -> Words {
     Words::new(STATE, "this server makes IDs by another build of the flakeid library")
         .detail(format!(

@@ -61,12 +61,12 @@ pub enum Failure {
     /// A step that does not lead from one partition to a later one.
     Step { from: UnixMicros, to: UnixMicros },
     /// No shared memory, and none to be had.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
     NotPreloaded,
     /// Another file of this library is in this process.
     AnotherLibrary { other: Build },
     /// The memory that sessions share was set up by another build.
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     OtherSegment { theirs: Build },
     /// The SQL is newer than the library.
     OlderLibrary { needed: String },
@@ -258,7 +258,7 @@ impl Failure {
                 "step of partitions does not lead to a later time",
             )
             .detail(format!("It leads from {} to {}.", moment(from), moment(to))),
-            #[cfg(not(feature = "pg18"))]
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
             Self::NotPreloaded => Words::new(
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "flakeid must be loaded via \"shared_preload_libraries\" to make IDs",
@@ -268,7 +268,7 @@ impl Failure {
                  server. Reading IDs works without it.",
             ),
             Self::AnotherLibrary { other } => library::another(other),
-            #[cfg(feature = "pg18")]
+            #[cfg(not(any(feature = "pg15", feature = "pg16")))]
             Self::OtherSegment { theirs } => library::other_segment(theirs),
             Self::OlderLibrary { needed } => library::older(&needed),
             Self::NoPlaceLeft { places } => Words::new(

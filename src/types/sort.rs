@@ -160,15 +160,15 @@ pub fn distance<V: Value + FromDatum>(fcinfo: FunctionCallInfo) -> f64 {
     number(high.bytes().as_ref()).saturating_sub(number(low.bytes().as_ref())) as f64
 }
 
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub use skip::prepare as skip;
 
-#[cfg(not(feature = "pg18"))]
+#[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
 pub fn skip<V: Value + FromDatum + IntoDatum>(_: FunctionCallInfo) {
     pgrx::error!("an index that skips needs PostgreSQL 18");
 }
 
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 mod skip {
     //! The next value and the one before, for an index whose first column has few values: a scan that
     //! looks for the next of them tries that first.
