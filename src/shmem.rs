@@ -158,7 +158,7 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         // Memory that is used again can hold what an earlier struct left.
         addr_of_mut!((*shared).build).write_bytes(0, 1);
         let lock = addr_of_mut!((*shared).lock);
-        pg_sys::LWLockInitialize(lock.cast(), pg_sys::LWLockNewTrancheId());
+        pg_sys::LWLockInitialize(lock.cast(), new_tranche());
         addr_of_mut!((*shared).kind).write(kind);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
         addr_of_mut!((*shared).record).write(horizon::Record::new());
@@ -176,11 +176,23 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
     }
 }
 
+/// Reserves a tranche number for the lock. From PostgreSQL 19 on the server keeps the tranche's name, too.
+fn new_tranche() -> i32 {
+    // SAFETY: PostgreSQL counts tranches in shared memory, which exists when the struct is set up.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let tranche = unsafe { pg_sys::LWLockNewTrancheId() };
+    // SAFETY: PostgreSQL counts tranches in shared memory, and copies the name, a valid string.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    let tranche = unsafe { pg_sys::LWLockNewTrancheId(NAME.as_ptr()) };
+    tranche
+}
+
 /// # Safety
 /// `shared` must have been set up.
 unsafe fn adopt(shared: *mut Shared) {
-    // SAFETY: the tranche's number was chosen when the struct was set up; its name is told to every
-    // process.
+    // Up to PostgreSQL 18 each process has its own table of tranche names.
+    // SAFETY: the tranche's number was chosen when the struct was set up; the name is never freed.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         let tranche = (*(*shared).lock.get()).tranche;
         pg_sys::LWLockRegisterTranche(tranche.into(), NAME.as_ptr());
@@ -215,8 +227,17 @@ fn named_segment() -> Result<*mut Shared, Failure> {
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 fn named_segment() -> Result<*mut Shared, Failure> {
+    use std::ffi::c_void;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
     #[pg_guard]
-    unsafe extern "C-unwind" fn init(memory: *mut std::ffi::c_void) {
+    unsafe extern "C-unwind" fn init(memory: *mut c_void) {
+        // SAFETY: the registry calls this once, under its lock, before it hands the segment out.
+        unsafe { set_up(memory.cast(), Kind::NamedSegment) };
+    }
+    // From PostgreSQL 19 on the registry passes on an argument.
+    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    #[pg_guard]
+    unsafe extern "C-unwind" fn init(memory: *mut c_void, _argument: *mut c_void) {
         // SAFETY: the registry calls this once, under its lock, before it hands the segment out.
         unsafe { set_up(memory.cast(), Kind::NamedSegment) };
     }
@@ -224,7 +245,14 @@ fn named_segment() -> Result<*mut Shared, Failure> {
     // SAFETY: the segment has room for the struct and is kept mapped until the process ends. Whoever made
     // it, it begins with a build; what comes after that is only looked at where that is our own.
     unsafe {
-        let memory = pg_sys::GetNamedDSMSegment(NAME.as_ptr(), ROOM, Some(init), &mut found);
+        let memory = pg_sys::GetNamedDSMSegment(
+            NAME.as_ptr(),
+            ROOM,
+            Some(init),
+            &mut found,
+            #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+            std::ptr::null_mut(),
+        );
         let build = *memory.cast::<Build>();
         if build != *Build::this() {
             return Err(Failure::OtherSegment { theirs: build });
