@@ -13,9 +13,11 @@ endif
 PG_CONFIG ?= $(or $(wildcard $(shell scripts/pg_config 15)),pg_config)
 PG_CONFIG_PATH := $(shell command -v $(PG_CONFIG))
 PG_MAJOR := $(if $(PG_CONFIG_PATH),$(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'))
-MAJORS := 15 16 18
+MAJORS := $(shell scripts/pg_config --majors)
 
 CARGO ?= cargo
+# pgrx declares Rust 1.96; it and flakeid compile with 1.95 too.
+ANY_RUST := $(shell [ "$$(rustc --version 2>/dev/null | sed 's/^rustc 1\.\([0-9]*\).*/\1/')" = 95 ] && echo --ignore-rust-version)
 INSTALL ?= install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
@@ -53,7 +55,7 @@ all: build
 build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
 
 $(BUILT): $(SOURCES)
-	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build --release --no-default-features --features $(FEATURES)
+	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build $(ANY_RUST) --release --no-default-features --features $(FEATURES)
 	@mkdir -p $(STAGE)
 	@cp $(TARGET)/release/libflakeid.so $@
 
