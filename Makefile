@@ -90,7 +90,7 @@ test: ## set up, and run every test on every version of PostgreSQL
 	@scripts/test $(GIVEN_PG_CONFIG)
 
 # With --release, and so with the build scripts that `make build` has run already: to read
-# PostgreSQL's headers takes the longest time of all.
+# PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 lint: ## rustfmt, clippy, rustdoc
 	$(CARGO) fmt --all --check
@@ -103,10 +103,11 @@ lint: ## rustfmt, clippy, rustdoc
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
-		set -x -- -p flakeid --release --no-default-features --features pg$$major,etcd; \
-		$(CARGO) clippy --all-targets "$$@" -- -D warnings || exit; \
-		$(CARGO) clippy --all-targets -p flakeid --release --no-default-features --features pg$$major -- -D warnings || exit; \
-		$(CARGO) doc --no-deps --document-private-items "$$@" || exit; \
+		set -x -- $(ANY_RUST) -p flakeid --release --no-default-features --features; \
+		$(CARGO) clippy --all-targets "$$@" pg$$major,etcd -- -D warnings || exit; \
+		[ $$pg_config = $(lastword $(LINT_PG_CONFIGS)) ] || continue; \
+		$(CARGO) clippy --all-targets "$$@" pg$$major -- -D warnings || exit; \
+		$(CARGO) doc --no-deps --document-private-items "$$@" pg$$major,etcd || exit; \
 	done
 
 bench: ## measure the speed, on a private server: half an hour; SECTIONS="calls sort" for a part
