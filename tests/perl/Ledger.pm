@@ -5,8 +5,11 @@ package Ledger;
 use strict;
 use warnings;
 
+use Errno;
 use Exporter qw(import);
+use Fcntl qw(O_NONBLOCK O_WRONLY);
 use IPC::Run;
+use POSIX ();
 use PostgreSQL::Test::Utils;
 use StateFile;
 use Test::More;
@@ -103,7 +106,7 @@ sub new
 {
 	my ($class, $name) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir("ledger_$name");
-	return bless { dir => $dir, sessions => [], files => [], number => 0 }, $class;
+	return bless { dir => $dir, sessions => [], feeders => [], files => [], number => 0 }, $class;
 }
 
 # What a session asks: a row has the system's name and an ID.
@@ -115,37 +118,64 @@ sub _statement
 }
 
 # Begins sessions that ask until the server ends them or an error comes: one for each system, database
-# and way.
+# and way. None ends by itself, however fast the machine is.
 sub crowd
 {
 	my ($self, $node, %which) = @_;
+	my @sessions;
 	for my $database (@{ $which{databases} || ['postgres'] })
 	{
 		for my $way (@{ $which{ways} || [ 'single', 'batch' ] })
 		{
-			$self->_begin($node, $database, $_, $way) for @{ $which{systems} || \@SYSTEMS };
+			push @sessions, $self->_begin($node, $database, $_, $way) for @{ $which{systems} || \@SYSTEMS };
 		}
 	}
+	push @{ $self->{sessions} }, @sessions;
+	push @{ $self->{feeders} }, _feed(map { ($_->{in} => _statement($_->{system}, $_->{way}) . ";\n") } @sessions);
 	return;
 }
 
 sub _begin
 {
 	my ($self, $node, $database, $system, $way) = @_;
-	my $script = "$self->{dir}/$system->{name}_$way.sql";
-	my $times = $way eq 'stream' ? 1 : 100_000;
-	my $statement = _statement($system, $way);
-	append_to_file($script, "$statement;\n" x $times) unless -e $script;
 	my $out = $self->_file;
+	my $in  = "$out.in";
+	POSIX::mkfifo($in, 0600) or die "could not make $in: $!";
 	my $run = IPC::Run::start(
 		[
-			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-f', $script,
+			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose', '-f', $in,
 			'-d', $node->connstr($database) . ' application_name=crowd'
 		],
 		'<', '/dev/null', '>', $out, '2>', "$out.err",
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	push @{ $self->{sessions} }, { run => $run, system => $system, way => $way, out => $out };
-	return;
+	return { run => $run, system => $system, way => $way, in => $in, out => $out };
+}
+
+# Starts a process that feeds sessions their statements through their pipes, as long as they read. One statement in
+# 2 ms to each is at most 500 a second: what they are given in a second has a limit on a fast machine, too. A slow one
+# has statements waiting in the pipe.
+sub _feed
+{
+	my (%statements) = @_;
+	my $test   = $$;
+	my $feeder = fork;
+	die "could not fork: $!" unless defined $feeder;
+	return $feeder if $feeder;
+
+	local $SIG{PIPE} = 'IGNORE';
+	my %pipes;
+	while (getppid() == $test)
+	{
+		for my $in (keys %statements)
+		{
+			# There is no pipe to write to before the session reads it.
+			$pipes{$in} || sysopen($pipes{$in}, $in, O_WRONLY | O_NONBLOCK) or delete $pipes{$in}, next;
+			defined syswrite($pipes{$in}, $statements{$in}) || $!{EAGAIN} or delete $statements{$in};
+		}
+		sleep 0.002;
+	}
+	# Neither the test's plan nor its servers are this process's to end.
+	POSIX::_exit(0);
 }
 
 # The files that `twice` has not looked at are in the list.
@@ -158,21 +188,31 @@ sub _file
 	return $file;
 }
 
-# Waits until every session of the crowd has been given IDs, and then for so many seconds.
+# Waits until every session of the crowd has been given IDs; with a number of seconds, until all that have not ended
+# are given more when these are over.
 sub wait_until_given
 {
 	my ($self, $seconds) = @_;
+	$self->_wait_until_more(map { $_->{out} => 0 } @{ $self->{sessions} });
+	return unless $seconds;
+	sleep $seconds;
+	return $self->_wait_until_more(map { $_->{out} => -s $_->{out} } @{ $self->{sessions} });
+}
+
+sub _wait_until_more
+{
+	my ($self, %size) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	for my $session (@{ $self->{sessions} })
 	{
-		while (!-s $session->{out})
+		until (-s $session->{out} > $size{ $session->{out} })
 		{
-			die "no $session->{system}{name} IDs: " . slurp_file("$session->{out}.err")
-			  if time() > $until || !$session->{run}->pumpable && -s "$session->{out}.err";
+			my $ended = !$session->{run}->pumpable && -s "$session->{out}.err";
+			last if $ended && $size{ $session->{out} };
+			die "no $session->{system}{name} IDs: " . slurp_file("$session->{out}.err") if $ended || time() > $until;
 			sleep 0.02;
 		}
 	}
-	sleep($seconds || 0);
 	return;
 }
 
@@ -183,11 +223,11 @@ sub given
 	return scalar grep { -s $_->{out} } @{ $self->{sessions} };
 }
 
-# Whether the crowd has gone within so many seconds.
+# Whether the crowd has gone, for which it has so many seconds, or as long as tests wait for anything.
 sub has_gone
 {
 	my ($self, $seconds) = @_;
-	my $until = time() + $seconds;
+	my $until = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
 	while (grep { $_->{run}->pumpable } @{ $self->{sessions} })
 	{
 		return 0 if time() > $until;
@@ -211,13 +251,15 @@ sub dispersed
 			last if @{ $session->{first} } == 100;
 		}
 	}
+	for my $feeder (splice @{ $self->{feeders} })
+	{
+		kill 'KILL', $feeder;
+		waitpid $feeder, 0;
+	}
 	my @sessions = @{ $self->{sessions} };
 	$self->{sessions} = [];
 	return @sessions;
 }
-
-# How long a client waits for an answer that should come at once or soon.
-my $longest = 15;
 
 # Asks for some IDs of one system, in a session of its own. Returns the error, which is empty where
 # there is none, and the IDs.
@@ -225,6 +267,7 @@ sub ask
 {
 	my ($self, $node, $system, $n, $database) = @_;
 	my ($given, $error, $late);
+	my $longest = $PostgreSQL::Test::Utils::timeout_default;
 	$node->psql(
 		$database || 'postgres', "\\set VERBOSITY verbose\n" . _statement($system, 'batch', $n),
 		stdout    => \$given,
