@@ -47,7 +47,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test lint bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress lint bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -88,6 +88,9 @@ run: ## set up, build, and see it work: pgbench with 8 clients on a private serv
 
 test: ## set up, and run every test on every version of PostgreSQL
 	@scripts/test $(GIVEN_PG_CONFIG)
+
+test-stress: ## run the tests many times on a machine that is slow: TESTS=, TIMES=, CONDITIONS= for a part
+	@TIMES='$(TIMES)' CONDITIONS='$(CONDITIONS)' scripts/test-stress $(PG_CONFIG) $(TESTS)
 
 # With --release, and so with the build scripts that `make build` has run already: to read
 # PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.

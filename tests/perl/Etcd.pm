@@ -1,6 +1,7 @@
 # An etcd of the test's own, with one member or several on loopback ports, and what may stand between it and a
-# server: a wire that can be cut, a hole that swallows. The programs are those that scripts/setup has unpacked. Its data
-# need not survive a loss of power, and nothing of it outlives the test.
+# server: a wire that can be cut, a hole that swallows. The programs are those that scripts/setup has unpacked:
+# FLAKEID_ETCD names their folder, etcd-12 (3.4, the default) or etcd-13 (3.5). Its data need not survive a loss of
+# power, and nothing of it outlives the test.
 package Etcd;
 
 use strict;
@@ -26,10 +27,11 @@ our @EXPORT = qw(@LEASED lease_of wait_for_lease wait_for_flow processes_of gene
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
 my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
   '/var/cache/flakeid';
-my ($programs) = grep { -d } map { "$_/etcd-12/usr/bin" } @caches;
+my $release = $ENV{FLAKEID_ETCD} || 'etcd-12';
+my ($programs) = grep { -d } map { "$_/$release/usr/bin" } @caches;
 if (!$programs)
 {
-	my $reason = 'etcd is missing; scripts/setup 15 tests fetches it';
+	my $reason = "$release is missing; scripts/setup 15 tests fetches it";
 	BAIL_OUT($reason) if $ENV{CI};
 	plan(skip_all => $reason);
 }
@@ -141,6 +143,10 @@ sub wait_until_ready
 	until (eval { $self->ctl('put', 'ready', 'yes') })
 	{
 		die "etcd does not answer: $@" if time() > $until;
+		for my $member (grep { $_->{pid} } @{ $self->{members} })
+		{
+			die "etcd's $member->{name} has ended; see its log" if waitpid $member->{pid}, POSIX::WNOHANG();
+		}
 		sleep 0.05;
 	}
 	return;
@@ -204,7 +210,7 @@ sub ctl
 	my $able = join ',', map { $_->{url} } grep { $_->{pid} && !$_->{paused} } $self->_members;
 	local $ENV{ETCDCTL_API} = 3;
 	IPC::Run::run(
-		[ "$programs/etcdctl", "--endpoints=$able", '--command-timeout=10s', @{ $self->{ctl} }, @arguments ],
+		[ "$programs/etcdctl", "--endpoints=$able", '--command-timeout=60s', '--dial-timeout=60s', @{ $self->{ctl} }, @arguments ],
 		'<', '/dev/null', '>', \$out, '2>', \$error)
 	  or die "etcdctl @arguments: $error";
 	return $out;
@@ -222,7 +228,14 @@ sub authenticate
 sub all
 {
 	my ($self, $prefix) = @_;
-	my $answer = JSON::PP->new->decode($self->ctl('get', '--prefix', "flakeid/$prefix", '-w', 'json'));
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $json;
+	# A member that sees a change of the leader gives an error.
+	until (defined($json = eval { $self->ctl('get', '--prefix', "flakeid/$prefix", '-w', 'json') }))
+	{
+		die $@ if time() > $until;
+	}
+	my $answer = JSON::PP->new->decode($json);
 	my $length = length "flakeid/$prefix";
 	return map { substr(decode_base64($_->{key}), $length) => decode_base64($_->{value} // '') } @{ $answer->{kvs} || [] };
 }
@@ -326,11 +339,12 @@ sub _forward
 our @LEASED = grep { !$_->{one_cell} } @SYSTEMS;
 my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator');
 
-# The lines that have a server lease eight generator IDs, and of these settings instead or besides.
+# The lines that have a server lease eight generator IDs, and of these settings instead or besides. The lease is long
+# enough that none is lost because the machine is slow; a test whose matter is the loss asks for a shorter one.
 sub configuration
 {
 	my ($self, %settings) = @_;
-	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '5s', %settings);
+	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '15s', %settings);
 	return join "\n", "shared_preload_libraries = 'flakeid'", 'restart_after_crash = on', 'log_statement = none',
 	  (map { "flakeid.$_ = '$settings{$_}'" } sort(CORE::keys %settings)), '';
 }

@@ -15,8 +15,8 @@ use Time::HiRes qw(time);
 my $etcd   = Etcd->new('fleet', members => 3);
 my $ledger = Ledger->new('fleet');
 
-# Long enough that no renewal comes too late on a machine which has this much to do.
-my @nodes = map { $etcd->server("server$_", generator_ids => 'etcd:4', etcd_lease_ttl => '12s') } 1 .. 4;
+# Long enough that no renewal comes too late while etcd is without a leader, on a machine which has this much to do.
+my @nodes = map { $etcd->server("server$_", generator_ids => 'etcd:4', etcd_lease_ttl => '30s') } 1 .. 4;
 
 sub crowd
 {

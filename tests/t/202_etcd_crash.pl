@@ -46,8 +46,8 @@ sub greatest
 	return %greatest;
 }
 
-# The servers share the only generator IDs that there are.
-my %settings = (generator_ids => 'etcd:2', etcd_pool => '3-4', etcd_lease_ttl => '4s');
+# The servers share the only generator IDs that there are. What a killed server held is waited for.
+my %settings = (generator_ids => 'etcd:2', etcd_pool => '3-4', etcd_lease_ttl => '10s');
 
 # a server ---------------------------------------------------------------------------------------------------
 

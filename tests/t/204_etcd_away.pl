@@ -10,10 +10,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
+use Time::HiRes qw(time sleep);
 
 my @others = grep { $_->{one_cell} } @SYSTEMS;
 my $late   = qr/WARNING:  flakeid has not renewed its lease of generator IDs for /;
 my $again  = qr/LOG:  flakeid renews its lease of generator IDs again/;
+
+# How long the leases are that are lost, in seconds.
+my $ttl = 10;
 
 my $ledger = Ledger->new('away');
 my $etcd   = Etcd->new('away', idle => 1);
@@ -22,7 +26,7 @@ my ($node, $session, $end_of_log);
 sub begin
 {
 	my ($name, %settings) = @_;
-	$node = $etcd->server($name, generator_ids => 'etcd:4', max_clock_wait => '100ms', %settings);
+	$node = $etcd->server($name, generator_ids => 'etcd:4', etcd_lease_ttl => "${ttl}s", max_clock_wait => '100ms', %settings);
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 	$session = session($node);
@@ -53,22 +57,22 @@ sub refused
 	return;
 }
 
-# How often the log has this since the last `$end_of_log`.
-sub told
+# How many warnings of a late renewal the log has since the last `$end_of_log`, but for those after which it was renewed.
+sub warned
 {
-	my ($line) = @_;
-	return scalar(() = slurp_file($node->logfile, $end_of_log) =~ /$line/g);
+	my $log = slurp_file($node->logfile, $end_of_log);
+	return (() = $log =~ /$late/g) - (() = $log =~ /$again/g);
 }
 
 # How many IDs of a system sessions were given whose times lie above a moment, in seconds since 1970, and how many in
-# the second up to it.
+# the last third of a lease up to it, which begins after the warning.
 sub count_around
 {
 	my ($system, $moment, @sessions) = @_;
 	my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
 	return split /\|/, $node->safe_psql('postgres', join ' ',
 		"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
-SELECT count(*) FILTER (WHERE at > to_timestamp($moment)), count(*) FILTER (WHERE at BETWEEN to_timestamp($moment - 1) AND to_timestamp($moment))
+SELECT count(*) FILTER (WHERE at > to_timestamp($moment)), count(*) FILTER (WHERE at BETWEEN to_timestamp($moment - $ttl / 3.0) AND to_timestamp($moment))
 FROM made, LATERAL (SELECT $system->{name}_timestamp(id)) AS time (at)
 SQL
 }
@@ -83,7 +87,12 @@ sub outage
 	$ledger->crowd($node, systems => \@LEASED, ways => [ 'single', 'batch' ]);
 	$ledger->wait_until_given(0.5);
 	$goes->();
-	$node->wait_for_log($late, $end_of_log);
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (warned() == 1)
+	{
+		die 'there is no warning' if time() > $until;
+		sleep 0.1;
+	}
 	pass("$what: at half of the lease's time the log has a warning");
 	# It does not move any more.
 	my $ceiling = $node->safe_psql('postgres', 'SELECT extract(epoch FROM ceiling) FROM pg_stat_flakeid_lease');
@@ -100,7 +109,7 @@ sub outage
 	}
 	refused(qr/the lease of this server's generator IDs was lost .* ago/, '... and who comes later is refused');
 	$node->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs/, $end_of_log);
-	is(told($late), 1, '... the log has one warning before the loss');
+	is(warned(), 1, '... the log has one warning before the loss');
 	my $lease = lease_of($node);
 	is($lease->{losses}, $losses + 1, '... the view has counted it');
 	is((grep { !defined $lease->{$_} } 'lost_at', 'last_error', 'last_error_at'), 0, '... and says when, and what etcd\'s last error was');
@@ -152,7 +161,7 @@ $node->stop;
 
 # not there for less than the lease ------------------------------------------------------------------------------
 
-begin('short', etcd_lease_ttl => '15s');
+begin('short', etcd_lease_ttl => '30s');
 wait_for_lease($node, 4);
 $end_of_log = -s $node->logfile;
 $ledger->crowd($node, systems => \@LEASED, ways => ['single']);
@@ -162,7 +171,7 @@ $node->wait_for_log($late, $end_of_log);
 $etcd->continue;
 $node->wait_for_log($again, $end_of_log);
 pass('when etcd answers again before the lease is over the log says so');
-is(told($late), 1, '... after one warning');
+is(warned(), 0, '... after one warning');
 is(lease_of($node)->{losses}, 0, '... the lease is not lost');
 give();
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
@@ -176,7 +185,7 @@ $etcd->stop;
 
 $etcd   = Etcd->new('three', members => 3);
 $ledger = Ledger->new('three');
-begin('three', etcd_lease_ttl => '8s');
+begin('three', etcd_lease_ttl => '30s');
 wait_for_lease($node, 4);
 $ledger->crowd($node, systems => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
@@ -192,6 +201,9 @@ for my $number (0 .. 2)
 }
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
 is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', '... and no session saw anything of it');
+reload_with($node, etcd_lease_ttl => "${ttl}s");
+$node->poll_query_until('postgres', "SELECT remaining <= '$ttl s' FROM pg_stat_flakeid_lease") or die 'there is no shorter lease';
+wait_for_lease($node, 4);
 outage('two members of three do not answer', sub { $etcd->pause(0, 1) }, sub { $etcd->continue(0, 1) });
 $session->quit;
 $node->stop;

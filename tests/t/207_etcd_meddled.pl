@@ -124,7 +124,7 @@ below('when the server is stopped the marks are still above all it made', { $etc
 # the wire is cut ------------------------------------------------------------------------------------------------------
 
 my $wire = $etcd->wire;
-my %pool = (generator_ids => 'etcd:2', etcd_pool => '200-201', max_clock_wait => '100ms');
+my %pool = (generator_ids => 'etcd:2', etcd_pool => '200-201', etcd_lease_ttl => '10s', max_clock_wait => '100ms');
 $node = begin('cut', %pool, etcd_endpoints => $wire->{endpoint});
 wait_for_lease($node, 2);
 $session = session($node);

@@ -162,20 +162,29 @@ for my $name (sort keys %other)
 	$writer{$name}->safe_psql('mutual', "CREATE SUBSCRIPTION at_$name CONNECTION '$connection' PUBLICATION by_$other{$name}");
 }
 $writer{$_}->wait_for_subscription_sync($writer{ $other{$_} }, "at_$_", 'mutual') for sort keys %other;
-# Both are at it before either is done.
+# Both write until they are told to stop, which is when both have written much.
 my %run;
-my @inserts = map { my $kind = $_->{name}; ("INSERT INTO ${kind}_both (nr) SELECT generate_series(1, 100)") x 10 } @shared;
+my $inserts = join ' ', map { "INSERT INTO $_->{name}_both (nr) SELECT generate_series(1, 100);" } @shared;
 for my $name (sort keys %writer)
 {
-	$run{$name} = IPC::Run::start([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $writer{$name}->connstr('mutual'), map { ('-c', $_) } @inserts ]);
+	$writer{$name}->safe_psql('mutual', 'CREATE TABLE stop ()');
+	$run{$name} = IPC::Run::start([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $writer{$name}->connstr('mutual'),
+		'-c', "DO \$\$ BEGIN LOOP $inserts COMMIT; EXIT WHEN EXISTS (SELECT FROM stop); END LOOP; END \$\$" ]);
 }
+for my $name (sort keys %writer)
+{
+	$writer{$name}->poll_query_until('mutual', "SELECT count(*) >= 1000 FROM $shared[-1]{name}_both WHERE writer = '$name'")
+	  or die "$name does not write";
+}
+$writer{$_}->safe_psql('mutual', 'INSERT INTO stop DEFAULT VALUES') for sort keys %writer;
 ok($run{$_}->finish, "$_ has written") for sort keys %run;
 $writer{ $other{$_} }->wait_for_catchup("at_$_") for sort keys %other;
 for my $kind (@shared)
 {
 	my $all = "SELECT count(DISTINCT id), count(*) FILTER (WHERE writer = 'here'), md5(string_agg(id::text, ' ' ORDER BY id)) FROM $kind->{name}_both";
 	my $rows = $here->safe_psql('mutual', $all);
-	like($rows, qr/^2000\|1000\|/, "$kind->{name}: two who write at a time never make the same ID");
+	my %written = map { $_ => $writer{$_}->safe_psql('mutual', "SELECT count(*) FROM $kind->{name}_both WHERE writer = '$_'") } keys %writer;
+	like($rows, qr/^@{[ $written{here} + $written{there} ]}\|$written{here}\|/, "$kind->{name}: two who write at a time never make the same ID");
 	is($there->safe_psql('mutual', $all), $rows, '... and both have all');
 	my $owned = "SELECT $owner{ $kind->{name} } AS owner FROM $kind->{name}_both GROUP BY 1 HAVING count(DISTINCT writer)";
 	is($here->safe_psql('mutual', "SELECT (SELECT count(*) FROM ($owned = 2) AS twice), (SELECT count(*) > 0 FROM ($owned = 1) AS once)"),

@@ -89,6 +89,9 @@ $node->pgbench(
 		'regret@4' => $regret,
 		'vacuum@1' => 'VACUUM (INDEX_CLEANUP on, TRUNCATE off) ids;',
 	});
+# A session tells what it did when it ends, which is after the client has.
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
+  or die 'the sessions do not end';
 my ($came, $anew_or_touched, $touched, $gone, $vacuums) = split /\|/,
   sql(q{SELECT n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del, vacuum_count FROM pg_stat_user_tables WHERE relname = 'ids'});
 cmp_ok(@columns * ($came + $anew_or_touched - $touched + $gone), '>', 1_000_000, 'a million entries of btree indexes came and went');

@@ -92,10 +92,17 @@ SQL
 	my $failed = 0;
 	for my $group (@groups)
 	{
+		# They all wait with their first row, and so go on together.
+		my $barrier = session($there);
+		$barrier->query_safe("BEGIN; LOCK TABLE ${name}s IN SHARE MODE");
 		my @runs = map {
 			IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $_->[0], '-c', $_->[1] ],
 				IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
 		} @$group;
+		my $waiting = "SELECT count(*) = @{[ scalar @$group ]} FROM pg_locks WHERE relation = '${name}s'::regclass AND NOT granted";
+		$there->poll_query_until('postgres', $waiting) or die 'the sessions do not wait';
+		$barrier->query_safe('COMMIT');
+		$barrier->quit;
 		$failed += grep { !$_->finish } @runs;
 	}
 	is($failed, 0, "$name: rows come from here and from there");

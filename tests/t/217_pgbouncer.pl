@@ -123,6 +123,17 @@ sub not_above
 }
 my $none = join '|', (0) x @rising;
 
+# Two clients that are in a transaction at the same time make the pooler open both sessions of the server.
+my $barrier = session($node);
+$barrier->query_safe('SELECT pg_advisory_lock(1)');
+my @both = map {
+	IPC::Run::start([ 'psql', '-XAtq', '-d', $pooled, '-c', 'SELECT pg_advisory_xact_lock_shared(1)' ], '<', \undef, '>', '/dev/null')
+} 1 .. 2;
+$node->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or die 'the pooler does not open two sessions';
+$barrier->quit;
+$_->finish or die 'a client of the pooler failed' for @both;
+
 for my $mode ('simple', 'extended', $prepares ? 'prepared' : ())
 {
 	crowd($mode, $mode);

@@ -15,7 +15,8 @@ use Test::More;
 my @systems = map { $_->{name} } @SYSTEMS;
 slurp_file('flakeid.control') =~ /^default_version = '([\d.]+)'$/m or die 'no version in flakeid.control';
 my $version = $1;
-my $older   = '0.5.9';
+# The oldest one from which an update leads to this.
+my $older   = '0.6.0';
 my $place   = Installation->new('surroundings');
 my $has_segment = $place->{version} >= 17;
 
@@ -108,12 +109,12 @@ my $needs = qr/ERROR:  55000: the flakeid library that is loaded has version \Q$
 $node->safe_psql('postgres', 'CREATE DATABASE new');
 like(error_of($node, 'CREATE EXTENSION flakeid', 'new'), $needs, 'an older library refuses a newer extension');
 is($node->safe_psql('new', "SELECT count(*) FROM pg_extension WHERE extname = 'flakeid'"), '0', '... of which nothing is left');
-$node->safe_psql('new', "CREATE EXTENSION flakeid VERSION '0.5.0'");
+$node->safe_psql('new', "CREATE EXTENSION flakeid VERSION '$older'");
 $node->safe_psql('new', 'CREATE TABLE made (id sno DEFAULT sno_next() PRIMARY KEY); INSERT INTO made SELECT FROM generate_series(1, 100)');
 $place->put_library;
 like(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), $needs,
 	'an update before the restart is refused');
-is($node->safe_psql('new', "SELECT extversion FROM pg_extension WHERE extname = 'flakeid'"), '0.5.0', '... the extension is what it was');
+is($node->safe_psql('new', "SELECT extversion FROM pg_extension WHERE extname = 'flakeid'"), $older, '... the extension is what it was');
 is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'), '', '... and makes IDs');
 $node->restart;
 is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'), '',
@@ -127,7 +128,7 @@ is(error_of($node, "SELECT flakeid_require_library('0.5.10')"), '', '... one of 
 
 # Two databases, two versions of the SQL, one library.
 $node->safe_psql('postgres', 'CREATE DATABASE old');
-$node->safe_psql('old', "CREATE EXTENSION flakeid VERSION '0.1.0'; CREATE TABLE made AS SELECT flake_next() AS id FROM generate_series(1, 1000)");
+$node->safe_psql('old', "CREATE EXTENSION flakeid VERSION '$older'; CREATE TABLE made AS SELECT flake_next() AS id FROM generate_series(1, 1000)");
 $node->safe_psql('new', 'CREATE TABLE flakes AS SELECT flake_next() AS id FROM generate_series(1, 1000)');
 my %ids = map { $_ => 1 } map { split /\n/, $node->safe_psql(@$_) } [ 'old', 'TABLE made' ], [ 'new', 'TABLE flakes' ];
 is(scalar keys %ids, 2000, 'databases with different versions of the SQL have different IDs');
