@@ -22,7 +22,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@LEASED lease_of wait_for_lease wait_for_flow processes_of generators_of);
+our @EXPORT = qw(@LEASED lease_of wait_for_lease wait_for_error wait_for_flow processes_of generators_of);
 
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
 my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
@@ -375,6 +375,21 @@ sub wait_for_lease
 		"SELECT state = 'held' AND cardinality(generator_ids) = $number FROM pg_stat_flakeid_lease")
 	  or die $node->name . " does not hold $number generator IDs";
 	return @{ lease_of($node)->{generator_ids} };
+}
+
+# Waits until a server says that etcd's last error was this one, and returns it. On a slow machine there may be others
+# before it, of an etcd that did not answer in time.
+sub wait_for_error
+{
+	my ($node, $reason) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (1)
+	{
+		my $error = lease_of($node)->{last_error} // '';
+		return $error if $error =~ $reason;
+		die $node->name . " has no error like $reason, but: $error" if time() > $until;
+		sleep 0.1;
+	}
 }
 
 # Waits until a server, or a session that stays, makes IDs without an error.

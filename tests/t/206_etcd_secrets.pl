@@ -173,9 +173,8 @@ for my $wrong (
 	my $end_of_log = -s $node->logfile;
 	$node->start;
 	is($node->safe_psql('postgres', 'SELECT 1'), '1', "$what: the server starts and serves");
-	$node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease') or die 'there is no error';
-	my $error = lease_of($node)->{last_error};
-	like($error, $reason, '... the view has the reason');
+	my $error = wait_for_error($node, $reason);
+	pass('... the view has the reason');
 	$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: .*$reason/, $end_of_log);
 	pass('... and so has the log');
 	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and who asks for an ID is told that there are none');

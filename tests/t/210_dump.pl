@@ -179,7 +179,7 @@ for my $kind (@KINDS)
 }
 is(
 	$epoch->safe_psql('life', 'WITH made AS (INSERT INTO life.flake_parts (nr) VALUES (1) RETURNING id)'
-		  . ' SELECT made.id < (SELECT min(id) FROM life.flake_parts), flake_timestamp(made.id) >= date_trunc('milliseconds', now()) FROM made'),
+		  . q{ SELECT made.id < (SELECT min(id) FROM life.flake_parts), flake_timestamp(made.id) >= date_trunc('milliseconds', now()) FROM made}),
 	't|t', '... and where there is none sort before all of the old');
 $epoch->stop;
 
