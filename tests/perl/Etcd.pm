@@ -344,7 +344,7 @@ my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniq
 sub configuration
 {
 	my ($self, %settings) = @_;
-	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '15s', %settings);
+	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '30s', %settings);
 	return join "\n", "shared_preload_libraries = 'flakeid'", 'restart_after_crash = on', 'log_statement = none',
 	  (map { "flakeid.$_ = '$settings{$_}'" } sort(CORE::keys %settings)), '';
 }

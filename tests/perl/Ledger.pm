@@ -152,8 +152,8 @@ sub _begin
 }
 
 # Starts a process that feeds sessions their statements through their pipes, as long as they read. One statement in
-# 2 ms to each is at most 500 a second: what they are given in a second has a limit on a fast machine, too. A slow one
-# has statements waiting in the pipe.
+# 4 ms to each is at most 250 a second: what they are given in a second has a limit on a fast machine, too, and other
+# tests have room beside them. On a slow machine statements wait in the pipe.
 sub _feed
 {
 	my (%statements) = @_;
@@ -172,7 +172,7 @@ sub _feed
 			$pipes{$in} || sysopen($pipes{$in}, $in, O_WRONLY | O_NONBLOCK) or delete $pipes{$in}, next;
 			defined syswrite($pipes{$in}, $statements{$in}) || $!{EAGAIN} or delete $statements{$in};
 		}
-		sleep 0.002;
+		sleep 0.004;
 	}
 	# Neither the test's plan nor its servers are this process's to end.
 	POSIX::_exit(0);

@@ -17,7 +17,7 @@ my $second = 1_000_000_000;    # nanoseconds
 my $worker = "FROM pg_stat_activity WHERE backend_type = 'flakeid etcd'";
 
 # How long a lease is, and for how much of it IDs are made, in seconds.
-my ($ttl, $usable) = (15, 13.5);
+my ($ttl, $usable) = (30, 27);
 
 my $etcd   = Etcd->new('lease');
 my $ledger = Ledger->new('lease');
