@@ -12,7 +12,7 @@ use Server;
 use Test::More;
 
 my $etcd = Etcd->new('no_preload');
-my $node = $etcd->server('leases_late', max_clock_wait => '30s');
+my $node = $etcd->server('leases_late', max_clock_wait => '10min');
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', q{''});
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
