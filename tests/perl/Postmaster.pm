@@ -82,8 +82,13 @@ sub _wait_until_gone
 {
 	my ($self) = @_;
 	waitpid $self->{pid}, 0;
-	IO::Select->new($self->{ends})->can_read($PostgreSQL::Test::Utils::timeout_default)
-	  or die 'processes of the server outlive it';
+	my $ends  = IO::Select->new($self->{ends});
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until ($ends->can_read(1))
+	{
+		# A signal, such as that of a session that ends, interrupts the wait.
+		die 'processes of the server outlive it' if time() > $until;
+	}
 	return;
 }
 
