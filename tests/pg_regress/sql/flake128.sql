@@ -74,7 +74,9 @@ SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'flake128'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
 -- They must be asked for.
+\set VERBOSITY terse
 SELECT length(flake128 '1');
+\set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c uuid, d flake128, e numeric);
 INSERT INTO loose (b) VALUES (flake128 '1');
 INSERT INTO loose (c) VALUES (flake128 '1');
@@ -83,8 +85,10 @@ INSERT INTO loose (d) VALUES ('1'::text);
 INSERT INTO loose (d) VALUES ('\x00000000000000000000000000000001'::bytea);
 INSERT INTO loose (d) VALUES ('00000000-0000-0000-0000-000000000001'::uuid);
 INSERT INTO loose (d) VALUES (1::numeric);
+\set VERBOSITY terse
 SELECT flake128 '1' = text '1';
 SELECT flake128 '1' = numeric '1';
+\set VERBOSITY default
 SELECT '\x00'::bytea::flake128;
 SELECT '\x0000000000000000000000000000000000'::bytea::flake128;
 SELECT ''::bytea::flake128;

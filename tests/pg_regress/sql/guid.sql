@@ -77,15 +77,19 @@ SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'guid'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
 -- They must be asked for.
+\set VERBOSITY terse
 SELECT length(guid '................');
+\set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c guid_local, d guid);
 INSERT INTO loose (b) VALUES (guid '................');
 INSERT INTO loose (c) VALUES (guid '................');
 INSERT INTO loose (d) VALUES ('................'::text);
 INSERT INTO loose (d) VALUES ('\x000000000000000000000000'::bytea);
 INSERT INTO loose (d) VALUES ('................'::guid_local);
+\set VERBOSITY terse
 SELECT guid '................' = text '................';
 SELECT guid '................' = guid_local '................';
+\set VERBOSITY default
 SELECT guid_local '................'::guid;
 SELECT '\x00'::bytea::guid;
 SELECT '\x00000000000000000000000000'::bytea::guid;

@@ -74,15 +74,19 @@ SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'guid_local'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
 -- They must be asked for.
+\set VERBOSITY terse
 SELECT length(guid_local '................');
+\set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c bigint, d guid_local);
 INSERT INTO loose (b) VALUES (guid_local '................');
 INSERT INTO loose (c) VALUES (guid_local '................');
 INSERT INTO loose (d) VALUES ('................'::text);
 INSERT INTO loose (d) VALUES ('\x0000000000000000'::bytea);
 INSERT INTO loose (d) VALUES (0::bigint);
+\set VERBOSITY terse
 SELECT guid_local '................' = text '................';
 SELECT guid_local '................' = bigint '0';
+\set VERBOSITY default
 SELECT '\x00'::bytea::guid_local;
 SELECT '\x000000000000000000'::bytea::guid_local;
 SELECT ''::bytea::guid_local;

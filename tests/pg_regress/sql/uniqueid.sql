@@ -75,15 +75,19 @@ SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'uniqueid'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
 -- They must be asked for.
+\set VERBOSITY terse
 SELECT length(uniqueid '0000000000000000');
+\set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c bigint, d uniqueid);
 INSERT INTO loose (b) VALUES (uniqueid '0000000000000000');
 INSERT INTO loose (c) VALUES (uniqueid '0000000000000000');
 INSERT INTO loose (d) VALUES ('0000000000000000'::text);
 INSERT INTO loose (d) VALUES ('\x0000000000000000'::bytea);
 INSERT INTO loose (d) VALUES (0::bigint);
+\set VERBOSITY terse
 SELECT uniqueid '0000000000000000' = text '0000000000000000';
 SELECT uniqueid '0000000000000000' = bigint '0';
+\set VERBOSITY default
 SELECT '\x00'::bytea::uniqueid;
 SELECT '\x000000000000000000'::bytea::uniqueid;
 SELECT ''::bytea::uniqueid;
@@ -160,7 +164,9 @@ SELECT count(*) FROM (SELECT uniqueid_next_batch(2147483647) LIMIT 3) AS cut_sho
 SELECT uniqueid_next_batch(-1);
 SELECT uniqueid_next('SPREAD');
 SELECT uniqueid_next('');
+\set VERBOSITY terse
 SELECT uniqueid_next(0);
+\set VERBOSITY default
 
 -- putting together ---------------------------------------------------------------------------------
 
