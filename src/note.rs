@@ -7,6 +7,7 @@ use crate::identity::Identity;
 use crate::shmem::Shared;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub struct Notes {
     behind: Note,
     ahead: Note,
     slow_write: Note,
+    withheld: Note,
 }
 
 /// One kind.
@@ -48,6 +50,7 @@ impl Notes {
             behind: note(),
             ahead: note(),
             slow_write: note(),
+            withheld: note(),
         }
     }
 }
@@ -81,13 +84,15 @@ impl Note {
     }
 }
 
-/// A line that comes whenever it is asked for.
+/// Writes a line that comes whenever it is asked for. It goes to the server's log alone, also where a session has set
+/// `client_min_messages` to `log`: it may have what the session's user is not shown.
 pub fn log(message: String, detail: String) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    match detail.is_empty() {
-        true => ereport!(LOG, code, message),
-        false => ereport!(LOG, code, message, detail),
+    let mut report = ErrorReport::new(code, message, "flakeid");
+    if !detail.is_empty() {
+        report = report.set_detail(detail);
     }
+    report.report(PgLogLevel::LOG_SERVER_ONLY);
 }
 
 /// No partition has any sequence left for this tick.
@@ -161,6 +166,15 @@ pub fn slow_write(shared: &Shared, took: Duration, lead: Duration) {
 pub fn no_ids(failure: Failure) {
     let (message, detail) = failure.line();
     log(format!("flakeid makes no IDs: {message}"), detail);
+}
+
+/// Writes what an error kept from a session's user.
+pub fn withheld(message: &str, detail: &str) {
+    let message = || format!("flakeid makes no IDs: {message}");
+    match crate::shmem::shared() {
+        Ok(shared) => shared.notes.withheld.write(message, detail),
+        Err(_) => log(message(), detail.into()),
+    }
 }
 
 /// The horizon stays where it was at the end.

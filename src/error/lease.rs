@@ -42,7 +42,7 @@ pub(super) fn not_leased(
     let trouble = trouble.map(|trouble| format!("The last trouble was: {trouble}."));
     match [lease, trouble].into_iter().flatten().collect::<Vec<_>>().join(" ") {
         detail if detail.is_empty() => words,
-        detail => words.detail(detail),
+        detail => words.confidential(detail),
     }
 }
 

@@ -4,18 +4,20 @@ mod lease;
 mod library;
 mod wording;
 
+#[cfg(feature = "etcd")]
+pub use wording::excerpt;
 pub use wording::{moment, span, timestamp};
 
 use crate::horizon::file::{self, Trouble};
 use crate::identity::lease::State;
 use crate::library::Build;
+use crate::note;
 use flakeid_core::Error;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode as Code, pg_sys};
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::time::Duration;
 use wording::{instant, quoted, text_detail};
 
@@ -25,6 +27,8 @@ pub struct Refusal {
     pub setting: &'static str,
     pub value: String,
     pub reason: String,
+    /// Whether PostgreSQL keeps the setting's value from ordinary users. Then no message has it.
+    pub hidden: bool,
 }
 
 /// A type of ID, as errors speak of it.
@@ -96,9 +100,9 @@ pub enum Failure {
     /// A system has no more time to give out.
     Ended { system: &'static str, last: UnixMicros },
     /// The state file is no good, or can't be read or written.
-    State { path: PathBuf, trouble: Trouble },
+    State { trouble: Trouble },
     /// The server was down for longer than is allowed without a look at its clock.
-    Downtime { down: Duration, allowed: Duration, path: PathBuf },
+    Downtime { down: Duration, allowed: Duration },
     /// The epoch has moved to where IDs would come again.
     EpochLater { system: &'static str, earliest: UnixNanos, epoch: UnixNanos },
     /// The server is going down.
@@ -113,20 +117,57 @@ struct Words {
     code: Code,
     message: String,
     detail: Option<String>,
+    /// Whether the detail has what PostgreSQL's settings keep from ordinary users: files, hosts, names of users.
+    confidential: bool,
     hint: Option<String>,
+}
+
+/// What an ordinary user reads instead of a confidential detail.
+pub const WITHHELD: &str = "The server's log has the details.";
+
+/// Whether details of the server may be shown to the current user: who has the privileges of pg_monitor may read
+/// settings that others may not. PostgreSQL asks about the same user, so in a SECURITY DEFINER function it is the
+/// function's owner, and in a parallel worker the leader's.
+pub fn may_see_details() -> bool {
+    // SAFETY: the first two calls read variables of this process. The third searches catalogs, which is allowed
+    // within a transaction.
+    unsafe {
+        !pg_sys::IsUnderPostmaster
+            || pg_sys::IsTransactionState()
+                && pg_sys::has_privs_of_role(
+                    pg_sys::GetUserId(),
+                    pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR),
+                )
+    }
 }
 
 impl Words {
     fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None }
+        Self { code, message: message.into(), detail: None, confidential: false, hint: None }
     }
 
     fn detail(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
+    /// A detail that only superusers and members of pg_monitor are shown. The server's log has it.
+    fn confidential(self, detail: impl Into<String>) -> Self {
+        Self { confidential: true, ..self.detail(detail) }
+    }
+
     fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// The words for the current user. What is withheld goes to the server's log.
+    fn for_current_user(self) -> Self {
+        match self.detail {
+            Some(detail) if self.confidential && !may_see_details() => {
+                note::withheld(&self.message, &detail);
+                Self { detail: Some(WITHHELD.into()), ..self }
+            }
+            _ => self,
+        }
     }
 }
 
@@ -135,7 +176,8 @@ const ACCEPT: &str = "Check the server's clock. If it is right, and past all IDs
                       a superuser's flakeid_accept_clock() lets IDs begin after what it shows.";
 
 /// What is wrong with the state file.
-fn state_words(path: &str, trouble: Trouble) -> Words {
+fn state_words(trouble: Trouble) -> Words {
+    let path = file::NAME;
     match trouble {
         Trouble::Missing => {
             Words::new(Code::ERRCODE_UNDEFINED_FILE, format!("state file \"{path}\" is missing"))
@@ -181,7 +223,7 @@ fn denied(error: &std::io::Error) -> Code {
 
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
-        Self::State { path: file::path(), trouble }
+        Self::State { trouble }
     }
 }
 
@@ -288,11 +330,14 @@ impl Failure {
             )
             .detail(format!("A {system} has generator IDs from 0 to {max}."))
             .hint("Choose smaller ones in \"flakeid.generator_ids\", or another system."),
-            Self::Refused(Refusal { setting, value, reason }) => Words::new(
+            Self::Refused(Refusal { setting, value, reason, hidden }) => Words::new(
                 Code::ERRCODE_CONFIG_FILE_ERROR,
-                format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+                match hidden {
+                    true => format!("no IDs are made while \"{setting}\" is invalid"),
+                    false => format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+                },
             )
-            .detail(reason)
+            .confidential(reason)
             .hint("Mend it in the server's configuration and reload."),
             Self::NotLeased { state, lease, lost, trouble } => {
                 lease::not_leased(state, lease, lost, trouble)
@@ -338,8 +383,8 @@ impl Failure {
                 }
                 _ => "Check the server's clock.",
             }),
-            Self::State { path, trouble } => state_words(&path.display().to_string(), trouble),
-            Self::Downtime { down, allowed, path } => Words::new(
+            Self::State { trouble } => state_words(trouble),
+            Self::Downtime { down, allowed } => Words::new(
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("no IDs are made, as the server was down for {}", span(down)),
             )
@@ -347,7 +392,7 @@ impl Failure {
                 "flakeid.allowable_downtime is {}, and the state file \"{}\" was written last so \
                  long before this start by the server's clock.",
                 span(allowed),
-                path.display()
+                file::NAME
             ))
             .hint(ACCEPT),
             Self::EpochLater { system, earliest, epoch } => Words::new(
@@ -374,7 +419,7 @@ impl Failure {
     /// Raises it as an error.
     #[cold]
     pub fn raise(self) -> ! {
-        let words = self.words();
+        let words = self.words().for_current_user();
         let mut report = ErrorReport::new(words.code, words.message, "flakeid");
         if let Some(detail) = words.detail {
             report = report.set_detail(detail);
@@ -416,7 +461,7 @@ impl Failure {
             fn errdetail(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
             fn errhint(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
         }
-        let words = self.words();
+        let words = self.words().for_current_user();
         let text = |words: Option<String>| {
             words.and_then(|words| std::ffi::CString::new(words.replace('\0', " ")).ok())
         };

@@ -51,6 +51,26 @@ pub(super) fn quoted(text: &[u8]) -> String {
     }
 }
 
+/// A text from outside, as another host's error or a value of etcd, for a message: so many bytes at most, all of
+/// them printable ASCII. So it neither fills the log nor breaks its lines, and it is valid in any encoding.
+#[cfg(feature = "etcd")]
+pub fn excerpt(text: &[u8], limit: usize) -> String {
+    let mut excerpt = String::new();
+    for &byte in text {
+        let start = excerpt.len();
+        match byte {
+            b'"' | b'\'' => excerpt.push(byte.into()),
+            _ => excerpt.extend(byte.escape_ascii().map(char::from)),
+        }
+        if excerpt.len() > limit {
+            excerpt.truncate(start);
+            excerpt.push_str("...");
+            break;
+        }
+    }
+    excerpt
+}
+
 /// What is wrong with a text, as a sentence.
 pub(super) fn text_detail(what: &str, error: Error) -> String {
     match error {

@@ -3,6 +3,10 @@
 //!
 //! There is none for the password itself: PostgreSQL writes a setting that changes into its log, with its
 //! value. A file has it, as a file has the key.
+//!
+//! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them `ssl_ca_file`
+//! and `ssl_cert_file`. So here the endpoints, the user, and the files of the password and the key are hidden, and
+//! the files of certificates are not.
 
 use super::{TextSetting, define_number, define_text, text};
 use crate::identity;
@@ -109,6 +113,7 @@ fn pool_of(value: &str) -> Result<RangeInclusive<u16>, String> {
 struct EndpointsSetting;
 impl TextSetting for EndpointsSetting {
     const NAME: &'static CStr = c"flakeid.etcd_endpoints";
+    const HIDDEN: bool = true;
     type Value = Vec<String>;
     fn read(value: &str) -> Result<Self::Value, String> {
         endpoints(value)
@@ -141,10 +146,11 @@ impl TextSetting for PoolSetting {
 
 /// A setting of any text.
 macro_rules! any_text {
-    ($($setting:ident $name:literal)*) => {$(
+    ($($setting:ident $name:literal hidden: $hidden:literal)*) => {$(
         struct $setting;
         impl TextSetting for $setting {
             const NAME: &'static CStr = $name;
+            const HIDDEN: bool = $hidden;
             type Value = ();
             fn read(_: &str) -> Result<(), String> {
                 Ok(())
@@ -154,32 +160,28 @@ macro_rules! any_text {
     )*};
 }
 any_text! {
-    UserSetting c"flakeid.etcd_user"
-    PasswordFileSetting c"flakeid.etcd_password_file"
-    CaFileSetting c"flakeid.etcd_ca_file"
-    CertFileSetting c"flakeid.etcd_cert_file"
-    KeyFileSetting c"flakeid.etcd_key_file"
+    UserSetting c"flakeid.etcd_user" hidden: true
+    PasswordFileSetting c"flakeid.etcd_password_file" hidden: true
+    CaFileSetting c"flakeid.etcd_ca_file" hidden: false
+    CertFileSetting c"flakeid.etcd_cert_file" hidden: false
+    KeyFileSetting c"flakeid.etcd_key_file" hidden: true
 }
 
 pub fn define() {
-    let (open, hidden) = (GucFlags::empty(), GucFlags::SUPERUSER_ONLY);
     define_text::<EndpointsSetting>(
         c"Members of the etcd that generator IDs are leased from.",
         c"URLs, separated by commas. Only used where \"flakeid.generator_ids\" is etcd:N.",
         &ENDPOINTS,
-        open,
     );
     define_text::<NamespaceSetting>(
         c"What all keys in etcd begin with.",
         c"All servers that make IDs for one set of data have the same.",
         &NAMESPACE,
-        open,
     );
     define_text::<PoolSetting>(
         c"Generator IDs that this server may lease.",
         c"First and last, as in 0-1023. Keep those out of it that other servers own without a lease.",
         &POOL,
-        open,
     );
     define_number(
         c"flakeid.etcd_lease_ttl",
@@ -193,30 +195,25 @@ pub fn define() {
         c"User for etcd.",
         c"Empty for none. The password is in \"flakeid.etcd_password_file\".",
         &USER,
-        hidden,
     );
     define_text::<PasswordFileSetting>(
         c"File with the password for etcd.",
         c"Its first line. Nobody but the server's user may read it.",
         &PASSWORD_FILE,
-        hidden,
     );
     define_text::<CaFileSetting>(
         c"File with the certificates that etcd's is checked by.",
         c"In PEM. Needed for https.",
         &CA_FILE,
-        open,
     );
     define_text::<CertFileSetting>(
         c"File with this server's certificate for etcd.",
         c"In PEM. Empty where etcd asks for none.",
         &CERT_FILE,
-        open,
     );
     define_text::<KeyFileSetting>(
         c"File with the key of this server's certificate for etcd.",
         c"In PEM. Nobody but the server's user may read it.",
         &KEY_FILE,
-        hidden,
     );
 }

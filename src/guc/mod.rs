@@ -10,8 +10,9 @@
 #[cfg(feature = "etcd")]
 pub mod etcd;
 
-use crate::error::Refusal;
+use crate::error::{self, Refusal};
 use crate::identity::{self, guid_node, worker};
+use crate::note;
 use flakeid_core::flake::Epoch;
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::{sno, uniqueid};
@@ -139,6 +140,8 @@ fn text(value: Option<CString>) -> String {
 /// A setting of text: how it is read, and what is done with it.
 trait TextSetting {
     const NAME: &'static CStr;
+    /// Whether ordinary users are not to see its value.
+    const HIDDEN: bool = false;
     type Value;
     /// Reads a value; says why it is no good otherwise, as a sentence.
     fn read(value: &str) -> Result<Self::Value, String>;
@@ -228,7 +231,7 @@ fn parse_epoch(value: &str) -> Result<Epoch, String> {
         ));
     };
     Epoch::from_millis(millis).ok_or_else(|| {
-        let last = crate::error::moment(Epoch::MAX.micros());
+        let last = error::moment(Epoch::MAX.micros());
         format!("The epoch must lie between 1970-01-01 00:00:00+00 and {last}.")
     })
 }
@@ -249,31 +252,26 @@ pub fn define() {
         c"Generator IDs that this server owns.",
         c"Ranges and lists (0-7, or 16-31,40), hostname:N for N of them from N times the number that the host's name ends in, or etcd:N to lease N. No two servers that make IDs for one set of data may share one.",
         &GENERATOR_IDS,
-        GucFlags::empty(),
     );
     define_text::<EpochSetting>(
         c"Moment from which flake's milliseconds count.",
         c"unix, a date, a moment with its offset, or milliseconds since 1970. Never change it once IDs exist.",
         &EPOCH,
-        GucFlags::empty(),
     );
     define_text::<SnoSequenceSetting>(
         c"Part of sno's sequence that this server may use.",
         c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
         &SNO_SEQUENCE,
-        GucFlags::empty(),
     );
     define_text::<GuidNodeSetting>(
         c"Node of this server's guids.",
         c"A number of 32 bits, or a name, which is hashed. Empty for a random one that is kept with the server's state.",
         &GUID_NODE,
-        GucFlags::empty(),
     );
     define_text::<InterfaceSetting>(
         c"Network interface whose hardware address is the worker of this server's flake128s.",
         c"Its name, or an address itself. Empty for the first real interface; where there is none a random address is kept with the server's state.",
         &INTERFACE,
-        GucFlags::empty(),
     );
     define_number(
         c"flakeid.cluster_id",
@@ -312,11 +310,23 @@ pub fn define() {
     PROCESS.0.defining.set(false);
     // SAFETY: a plain call with a static string.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
-    for Refusal { setting, value, reason } in PROCESS.0.refused.borrow().iter() {
+    for Refusal { setting, value, reason, hidden } in PROCESS.0.refused.borrow().iter() {
+        let message = match hidden {
+            true => format!("invalid value for parameter \"{setting}\""),
+            false => format!("invalid value for parameter \"{setting}\": \"{value}\""),
+        };
+        // Where the library was not preloaded, a session that loads it gets the warning.
+        let reason = match error::may_see_details() {
+            true => reason.as_str(),
+            false => {
+                note::log(message.clone(), reason.clone());
+                error::WITHHELD
+            }
+        };
         ereport!(
             WARNING,
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid value for parameter \"{setting}\": \"{value}\""),
+            message,
             format!("{reason} No IDs are made until it is mended.")
         );
     }
@@ -337,8 +347,8 @@ fn define_text<S: TextSetting>(
     short: &'static CStr,
     long: &'static CStr,
     setting: &'static GucSetting<Option<CString>>,
-    flags: GucFlags,
 ) {
+    let flags = if S::HIDDEN { GucFlags::SUPERUSER_ONLY } else { GucFlags::empty() };
     // SAFETY: both hooks are guarded against panics.
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
@@ -396,7 +406,8 @@ unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra:
     match S::read(&value) {
         Ok(value) => S::take(value),
         Err(reason) => {
-            refused.push(Refusal { setting: S::name(), value: value.into_owned(), reason });
+            let (setting, value) = (S::name(), value.into_owned());
+            refused.push(Refusal { setting, value, reason, hidden: S::HIDDEN });
         }
     }
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));

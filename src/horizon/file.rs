@@ -6,10 +6,14 @@
 //! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
 //! being together with its first file, by the same kind of rename: where it is, a file is expected.
 //!
+//! Neither file is reached through a symbolic link, and what is no regular file is not read: see
+//! [`regular_file`].
+//!
 //! The file always has the same length: a backup that looks at the size of one and then copies the next
 //! would cut it. The document is filled up with empty lines for that.
 
 use crate::identity::{Names, worker};
+use crate::regular_file::{self, Links};
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
@@ -18,7 +22,7 @@ use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +35,9 @@ const NAMELESS: u64 = 1;
 
 /// Of a document, which is longer than any has been.
 const LENGTH: usize = 1280;
+
+/// The longest file that is read, of whatever version.
+const LONGEST: usize = 64 * 1024;
 
 /// Of one that fills it up.
 const LINE: usize = 72;
@@ -86,10 +93,13 @@ fn directory() -> PathBuf {
     data_directory().join("flakeid")
 }
 
-/// Where the file is.
-pub fn path() -> PathBuf {
+fn path() -> PathBuf {
     directory().join("state")
 }
+
+/// The file as errors name it: from the data directory, which PostgreSQL does not show to everyone, and as
+/// PostgreSQL itself names the files there.
+pub const NAME: &str = "flakeid/state";
 
 /// The file's contents as people and serde read them. Moments are in UTC.
 #[derive(Deserialize, Serialize)]
@@ -247,14 +257,17 @@ impl State {
 /// # Errors
 /// [`Trouble`], but never `Foreign`.
 pub fn read() -> Result<Option<State>, Trouble> {
-    match fs::read(path()) {
-        Ok(bytes) => State::from_bytes(&bytes).map(Some),
+    match regular_file::read(&path(), LONGEST, Links::Refused) {
+        Ok((bytes, _)) => State::from_bytes(&bytes).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             match fs::symlink_metadata(directory()) {
                 Ok(_) => Err(Trouble::Missing),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(denied("look for")(error)),
             }
+        }
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            Err(Trouble::Damaged("It is too long."))
         }
         Err(error) => Err(denied("read")(error)),
     }
@@ -277,6 +290,10 @@ pub fn write(state: &State) -> Result<(), Trouble> {
         }
         _ => {}
     }
+    // A link leads to where the state does not belong.
+    if !fs::symlink_metadata(&new).is_ok_and(|new| new.is_dir()) {
+        return Err(denied("create")(io::Error::from_raw_os_error(libc::ENOTDIR)));
+    }
     replace(&new, state)?;
     fs::rename(&new, &directory).map_err(denied("rename the directory of"))?;
     sync(&parent)
@@ -286,12 +303,12 @@ fn replace(directory: &Path, state: &State) -> Result<(), Trouble> {
     let bytes = state.bytes().map_err(denied("write"))?;
     let (new, file) = (directory.join("state.new"), directory.join("state"));
     let written = (|| {
-        let mut out = File::create(&new).map_err(denied("create"))?;
+        let mut out = regular_file::create(&new).map_err(denied("create"))?;
         out.write_all(&bytes).map_err(denied("write"))?;
         out.sync_all().map_err(denied("sync"))
     })();
     if written.is_err() {
-        // A full disk gets its room back. What is left of it otherwise is written over next time.
+        // A full disk gets its room back. What is left of it otherwise is removed next time.
         let _ = fs::remove_file(&new);
         return written;
     }
@@ -300,6 +317,5 @@ fn replace(directory: &Path, state: &State) -> Result<(), Trouble> {
 }
 
 fn sync(directory: &Path) -> Result<(), Trouble> {
-    let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(denied("sync the directory of"))
+    regular_file::sync_directory(directory).map_err(denied("sync the directory of"))
 }

@@ -265,7 +265,7 @@ fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
         let down = recovery::started().0.saturating_sub(state.written.0);
         let down = Duration::from_nanos(down);
         if down > allowed {
-            return Err(Failure::Downtime { down, allowed, path: file::path() });
+            return Err(Failure::Downtime { down, allowed });
         }
     }
     // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.

@@ -18,7 +18,7 @@ use Test::More;
 my %no_message = (
 	(map { $_ => 'a span of time' } '{:.3} ms', '{:.1} ms', '{} ms', '{} min', '{} days'),
 	'base {base}' => 'a value within a message',
-	(map { $_ => 'what others have written' } ' (os error', 'etcdserver: ', 'lease already exists', 'lease not found', '-----BEGIN ', 'PRIVATE KEY'),
+	(map { $_ => 'what others have written' } ' (os error', 'etcdserver: ', 'lease already exists', 'lease not found', 'message length too large', '-----BEGIN ', 'PRIVATE KEY'),
 	(map { $_ => 'a name' } 'flakeid recovery', 'flakeid etcd'),
 	'crc32 ' => 'a word of the state file',
 	'the system is not in the table of systems' => 'an error of the compiler',

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use FaultyDisk;
 use Ledger;
 use Postmaster;
 use PostgreSQL::Test::Cluster;
@@ -135,7 +136,7 @@ put_state($node, '');
 $node->start;
 my $session = session($node);
 
-my $damaged = qr/\AXX001 state file "\Q$path\E" is damaged\z/;
+my $damaged = qr/\AXX001 state file "flakeid\/state" is damaged\z/;
 my @wrong;
 for my $length (0 .. length($good) - 1)
 {
@@ -227,7 +228,7 @@ my $directory = $node->data_dir . '/flakeid';
 
 # Makes something else of the file, or of its directory; what is said then; and what undoes it beyond
 # putting another file in its place.
-my $name  = qr/state file "\Q$path\E"/;
+my $name  = qr/state file "flakeid\/state"/;
 my %other = (
 	'of a later version' => [
 		sub { put_state($node, $newer) }, '55000', qr/$name has version 3, which this flakeid cannot read/
@@ -236,7 +237,7 @@ my %other = (
 	'empty'              => [ sub { put_state($node, '') }, 'XX001', qr/$name is damaged/ ],
 	'missing'            => [ sub { unlink $path }, '58P01', qr/$name is missing/ ],
 	'a link to nowhere' => [
-		sub { unlink $path; symlink 'nowhere', $path }, '58P01', qr/$name is missing/
+		sub { unlink $path; symlink 'nowhere', $path }, '58030', qr/could not read $name: it is a symbolic link/
 	],
 	'a directory' => [
 		sub { unlink $path; mkdir $path }, '58030', qr/could not read $name: Is a directory/,
@@ -426,7 +427,11 @@ $node->stop;
 
 # cannot be written ----------------------------------------------------------------------------------------------------
 
-begin('full', "flakeid.horizon_lead = '200ms'\n");
+my $disk = FaultyDisk->new;
+{
+	local %ENV = (%ENV, $disk->environment);
+	begin('full', "flakeid.horizon_lead = '200ms'\n");
+}
 ($path, $directory) = (state_path($node), $node->data_dir . '/flakeid');
 give();
 $session = session($node);
@@ -434,21 +439,19 @@ my $pid = $session->query_safe('SELECT pg_backend_pid()');
 
 my %unwritable = (
 	'a directory that is read-only' => [
-		sub { chmod 0500, $directory }, '42501', qr/could not create state file "\Q$path\E": Permission denied/,
+		sub { chmod 0500, $directory }, '42501', qr/could not create state file "flakeid\/state": Permission denied/,
 		sub { chmod 0700, $directory }
 	],
-	# In a directory that is writable what is left of a file that could not be written is removed.
 	'a full disk' => [
-		sub { symlink '/dev/full', "$path.new"; chmod 0500, $directory },
-		'53100', qr/could not write state file "\Q$path\E": No space left on device/,
-		sub { chmod 0700, $directory; unlink "$path.new" }
+		sub { $disk->becomes('full') }, '53100', qr/could not write state file "flakeid\/state": No space left on device/,
+		sub { $disk->ends('full') }
 	],
 	'something else in its place' => [
-		sub { mkdir "$path.new" }, '58030', qr/could not create state file "\Q$path\E": Is a directory/,
+		sub { mkdir "$path.new" }, '58030', qr/could not create state file "flakeid\/state": Is a directory/,
 		sub { rmdir "$path.new" }
 	],
 	'a limit to the size of files' => [
-		sub { limit(100) }, '58030', qr/could not write state file "\Q$path\E": File too large/,
+		sub { limit(100) }, '58030', qr/could not write state file "flakeid\/state": File too large/,
 		sub { limit('unlimited') }
 	],
 );
@@ -460,7 +463,6 @@ sub limit
 	return system('prlimit', '--pid', $pid, "--fsize=$bytes:") == 0 || die 'no prlimit';
 }
 
-delete $unwritable{'a full disk'} unless -c '/dev/full';
 delete $unwritable{'a limit to the size of files'} if system('prlimit --pid $$ >/dev/null 2>&1') != 0;
 for my $what (sort keys %unwritable)
 {
@@ -501,7 +503,7 @@ $node->stop;
 chmod 0700, $directory;
 like(
 	slurp_file($node->logfile, $end_of_log),
-	qr/LOG:  flakeid could not write its last horizon: could not create state file "\Q$path\E": Permission denied/,
+	qr/LOG:  flakeid could not write its last horizon: could not create state file "flakeid\/state": Permission denied/,
 	'a stop that cannot write the state says so in the log');
 ok(state_of($node)->{server} eq 'running', '... and the horizon is as after a crash');
 $node->start;
@@ -524,7 +526,7 @@ append_to_file($new, '');
 $path = state_path($node);
 like(
 	error_of($node, "SELECT $_->{next}"),
-	qr/ERROR:  58030: could not create state file "\Q$path\E": Not a directory/,
+	qr/ERROR:  58030: could not create state file "flakeid\/state": Not a directory/,
 	"where the first state cannot be written there is no $_->{name}")
   for @SYSTEMS;
 ok(!-e $node->data_dir . '/flakeid', '... nor a state');

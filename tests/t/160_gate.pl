@@ -1,13 +1,13 @@
-# While one session writes the horizon the others go on, until they meet the true gate. The disk is made
-# slow by a pipe in the place of the file that is written: who opens it waits for a reader.
+# While one session writes the horizon the others go on, until they meet the true gate. The disk is slow, and then
+# broken, for the file that is written.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use FakedClock;
+use FaultyDisk;
 use IPC::Run;
 use Ledger;
-use POSIX qw(mkfifo);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -15,7 +15,12 @@ use Test::More;
 
 my $clock = FakedClock->new('gate', "flakeid.horizon_lead = '20s'\nflakeid.max_clock_wait = 0\n");
 my $node  = $clock->node;
-$clock->start;
+my $disk  = FaultyDisk->new;
+{
+	my %clock = $clock->environment;
+	local %ENV = (%ENV, %clock, $disk->environment($clock{LD_PRELOAD}));
+	$node->start;
+}
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
 my $ask = 'SELECT ' . join(', ', map { $_->{next} } @SYSTEMS) . ' FROM generate_series(1, 1000)';
@@ -41,8 +46,8 @@ sub waits_for
 }
 
 my $all = $node->safe_psql('postgres', $ask);
-my $pipe = $node->data_dir . '/flakeid/state.new';
-mkfifo($pipe, 0600) or die "could not make a pipe: $!";
+my $new = $node->data_dir . '/flakeid/state.new';
+$disk->becomes('slow');
 
 $clock->step(17);
 my $writer = begin('writer', $ask);
@@ -56,15 +61,14 @@ my $late = begin('late', $ask);
 ok(waits_for('late', '^flakeid$'), 'at the gate they wait for him');
 is($late->{out}, '', '... and get none');
 
-# A pipe cannot be synced.
-open my $reader, '<', $pipe or die "could not open the pipe: $!";
+$disk->becomes('broken');
+$disk->ends('slow');
 $writer->{run}->finish;
 like($writer->{err}, qr/ERROR:  58030: could not sync state file ".*flakeid\/state"/, 'a write that fails is his error');
 $late->{run}->finish;
 is($late->{err}, '', '... and the next one writes');
 is(scalar(split /\n/, $late->{out}), 1000, '... and has IDs');
-close $reader;
-ok(!-e $pipe, '... with nothing left of the failure');
+ok(!-e $new, '... with nothing left of the failure');
 
 my @ids = map { split /[|\n]/ } $all, $others, $late->{out}, $node->safe_psql('postgres', $ask);
 my %once;

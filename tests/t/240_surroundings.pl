@@ -261,7 +261,7 @@ for my $system (@systems)
 {
 	like(
 		error_of($bare, "INSERT INTO ${system}s DEFAULT VALUES"),
-		qr/ERROR:  42501: could not create the directory of state file "\Q$data\E\/flakeid\/state": Permission denied/,
+		qr/ERROR:  42501: could not create the directory of state file "flakeid\/state": Permission denied/,
 		"in a data directory that is read-only there are no $system IDs");
 }
 is($bare->safe_psql('postgres', 'SELECT sno_timestamp(sno_min(now())) >= now(), count(*) FROM flakes'), 't|0', '... all else goes on');

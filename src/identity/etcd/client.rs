@@ -6,23 +6,43 @@
 //! * Every call has a deadline of its own. It runs in slices, between which this process looks after its
 //!   latch, its signals and the deadline of what it holds; so neither a shutdown nor the loss of a lease
 //!   waits for etcd.
+//! * A connection ends with its client. Left to itself, the task that drives it goes on until the peer has read what
+//!   is still to be sent, and a peer that never reads would keep it, and its descriptor, for good ([`Tasks`]).
+//! * What comes from the peer or from a file is bounded: files by [`crate::regular_file`], answers by the client's
+//!   4 MiB, texts for people by [`excerpt`].
 //! * The runtime has this one thread, and signals are blocked while it runs: a host's name is resolved in
 //!   another thread, where PostgreSQL's signal handlers must not find themselves.
 //! * A call whose answer is not seen may have been done. It is made again at the next endpoint; so what is
 //!   called must be good for being done twice.
 
 use crate::clock::boot;
+use crate::error::excerpt;
 use crate::guc::etcd::Access;
-use etcd_client::{Certificate, Client, ConnectOptions, Error, Identity, TlsOptions};
+use crate::regular_file::{self, Links};
+use etcd_client::{Certificate, Channel, Client, ConnectOptions, Error, Identity, TlsOptions};
+use std::fs::Metadata;
 use std::future::Future;
 use std::mem::ManuallyDrop;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use tonic::transport::Endpoint;
 
 /// How long the runtime runs before somebody looks up.
 const SLICE: Duration = Duration::from_millis(100);
+
+/// The longest file with a password, in bytes.
+const PASSWORD_LIMIT: usize = 64 * 1024;
+
+/// The longest file with a key or with certificates, in bytes: all authorities of a system are a quarter of it.
+const PEM_LIMIT: usize = 1024 * 1024;
+
+/// The longest text from a peer that a message repeats, in bytes.
+const SAID_LIMIT: usize = 300;
 
 /// Why a call came to nothing.
 #[derive(Debug)]
@@ -55,7 +75,88 @@ pub struct Etcd {
 
 struct Member {
     endpoint: String,
-    client: Option<Client>,
+    connection: Option<Connection>,
+}
+
+/// A client and the tasks that work for it, which end with it.
+struct Connection {
+    client: Client,
+    _tasks: TasksOwner,
+}
+
+/// The tasks of one connection: what drives the connection itself, and what hands it calls.
+#[derive(Clone, Default)]
+struct Tasks(Arc<Mutex<JoinSet<()>>>);
+
+/// Aborts the tasks when it is dropped; they have [`Tasks`] themselves. The runtime drops an aborted task, and closes
+/// its socket, with the next call, whichever endpoint that goes to.
+#[derive(Default)]
+struct TasksOwner(Tasks);
+
+impl Drop for TasksOwner {
+    fn drop(&mut self) {
+        self.0.running().abort_all();
+    }
+}
+
+impl Tasks {
+    fn running(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Tasks {
+    fn execute(&self, task: F) {
+        let mut running = self.running();
+        // Those that have ended are forgotten: a client connects again by itself.
+        while running.try_join_next().is_some() {}
+        running.spawn(task);
+    }
+}
+
+/// Connects to an endpoint. No time limit here: the caller has one.
+async fn connect(
+    access: &Access,
+    endpoint: &str,
+    longest: Duration,
+) -> Result<Connection, Problem> {
+    let (options, tls) = options(access, endpoint)?;
+    let uri = Endpoint::from_shared(endpoint.to_owned()).map_err(Error::from)?;
+    let uri = uri.connect_timeout(longest);
+    let uri = match tls {
+        Some(tls) => uri.tls_config(tls).map_err(Error::from)?,
+        None => uri,
+    };
+    // Before the first wait: the caller may give up there.
+    let tasks = TasksOwner::default();
+    let channel = Channel::Tonic(uri.executor(tasks.0.clone()).connect_lazy());
+    let client = Client::from_channel(channel, Some(options)).await?;
+    Ok(Connection { client, _tasks: tasks })
+}
+
+/// Why a call to one endpoint came to nothing.
+enum Problem {
+    /// What this server was set up with is not as it must be.
+    Setup(String),
+    Call(Error),
+}
+
+impl From<String> for Problem {
+    fn from(problem: String) -> Self {
+        Self::Setup(problem)
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(problem: &str) -> Self {
+        Self::Setup(problem.into())
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Call(error)
+    }
 }
 
 impl Etcd {
@@ -109,29 +210,25 @@ impl Etcd {
     ) -> Result<T, Trouble> {
         let mut trouble = String::from("no endpoint is set");
         for _ in 0..self.members.len() {
-            let Member { endpoint, client } = &mut self.members[self.at];
-            trouble = match options(&self.access, endpoint, longest) {
-                Err(trouble) => trouble,
-                Ok(options) => {
-                    let whole = async {
-                        if client.is_none() {
-                            *client = Some(Client::connect([&*endpoint], Some(options)).await?);
-                        }
-                        match client {
-                            Some(client) => what(client).await,
-                            None => Err(Error::Internal("no client".into())),
-                        }
-                    };
-                    match drive(&self.runtime, longest, self.patience, whole) {
-                        Ok(Ok(answer)) => return Ok(answer),
-                        Ok(Err(error)) => say(&error),
-                        Err(Stopped::Late) => "it did not answer in time".into(),
-                        Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
-                    }
-                }
+            let Member { endpoint, connection } = &mut self.members[self.at];
+            let access = &self.access;
+            let whole = async {
+                let connected = match connection.take() {
+                    Some(connected) => connected,
+                    None => connect(access, endpoint, longest).await?,
+                };
+                let Connection { client, .. } = connection.insert(connected);
+                Ok::<_, Problem>(what(client).await?)
+            };
+            trouble = match drive(&self.runtime, longest, self.patience, whole) {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(Problem::Setup(problem))) => problem,
+                Ok(Err(Problem::Call(error))) => say(&error),
+                Err(Stopped::Late) => "it did not answer in time".into(),
+                Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
             };
             trouble = format!("{endpoint}: {trouble}");
-            *client = None;
+            *connection = None;
             self.at = (self.at + 1) % self.members.len();
         }
         Err(Trouble::Etcd(trouble))
@@ -147,7 +244,7 @@ impl Drop for Etcd {
 }
 
 fn members(access: &Access) -> Vec<Member> {
-    let member = |endpoint: &String| Member { endpoint: endpoint.clone(), client: None };
+    let member = |endpoint: &String| Member { endpoint: endpoint.clone(), connection: None };
     access.endpoints.iter().map(member).collect()
 }
 
@@ -210,33 +307,33 @@ fn drive<T>(
     }
 }
 
-/// What an endpoint is connected with. Files are read each time: they may have been changed.
-fn options(access: &Access, endpoint: &str, longest: Duration) -> Result<ConnectOptions, String> {
-    let mut options = ConnectOptions::new()
-        .with_connect_timeout(longest)
-        .with_keep_alive_while_idle(false)
-        .with_require_leader(true);
+/// What an endpoint is connected with, and for `https` what its certificate is checked by. Files are read with each
+/// connection: they may have been changed.
+fn options(
+    access: &Access,
+    endpoint: &str,
+) -> Result<(ConnectOptions, Option<TlsOptions>), Problem> {
+    let mut options = ConnectOptions::new().with_require_leader(true);
     if !access.user.is_empty() {
         let file = access.password_file.as_deref();
         let file = file.ok_or("\"flakeid.etcd_password_file\" is not set")?;
-        let password = String::from_utf8(private(file)?)
-            .map_err(|_| format!("\"{}\" is not UTF-8", file.display()))?;
+        let password = String::from_utf8(private(file, PASSWORD_LIMIT)?)
+            .map_err(|_| format!("\"{}\" is not UTF-8", name(file)))?;
         let password = password.lines().next().unwrap_or_default();
         options = options.with_user(&*access.user, password).with_auto_token_refresh(true);
     }
+    let mut tls = None;
     if endpoint.starts_with("https://") {
         let ca = access.ca_file.as_deref();
         let ca = ca.ok_or("https needs \"flakeid.etcd_ca_file\"")?;
-        let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(pem(
-            ca,
-            read(ca)?,
-            "CERTIFICATE",
-        )?));
+        let authorities = Certificate::from_pem(pem(ca, read(ca, PEM_LIMIT)?.0, "CERTIFICATE")?);
+        let mut checks = TlsOptions::new().ca_certificate(authorities);
         match (&access.cert_file, &access.key_file) {
             (Some(certificate), Some(key)) => {
-                let certificate = pem(certificate, read(certificate)?, "CERTIFICATE")?;
-                let key = pem(key, private(key)?, "PRIVATE KEY")?;
-                tls = tls.identity(Identity::from_pem(certificate, key));
+                let content = read(certificate, PEM_LIMIT)?.0;
+                let certificate = pem(certificate, content, "CERTIFICATE")?;
+                let key = pem(key, private(key, PEM_LIMIT)?, "PRIVATE KEY")?;
+                checks = checks.identity(Identity::from_pem(certificate, key));
             }
             (None, None) => {}
             _ => {
@@ -246,16 +343,20 @@ fn options(access: &Access, endpoint: &str, longest: Duration) -> Result<Connect
                 );
             }
         }
-        options = options.with_tls(tls);
+        tls = Some(checks);
     }
-    Ok(options)
+    Ok((options, tls))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| {
+fn name(path: &Path) -> String {
+    excerpt(path.as_os_str().as_bytes(), SAID_LIMIT)
+}
+
+fn read(path: &Path, limit: usize) -> Result<(Vec<u8>, Metadata), String> {
+    regular_file::read(path, limit, Links::Followed).map_err(|error| {
         let reason = error.to_string();
         let reason = reason.split(" (os error").next().unwrap_or_default();
-        format!("could not read \"{}\": {reason}", path.display())
+        format!("could not read \"{}\": {reason}", name(path))
     })
 }
 
@@ -265,30 +366,29 @@ fn pem(path: &Path, content: Vec<u8>, label: &str) -> Result<Vec<u8>, String> {
     let begins = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&end);
     match String::from_utf8_lossy(&content).lines().any(begins) {
         true => Ok(content),
-        false => Err(format!("\"{}\" holds no {}", path.display(), label.to_lowercase())),
+        false => Err(format!("\"{}\" holds no {}", name(path), label.to_lowercase())),
     }
 }
 
 /// A file with a secret: as PostgreSQL has it for keys, nobody but its owner may read it; or root owns it
 /// and a group that the server is in may.
-fn private(path: &Path) -> Result<Vec<u8>, String> {
-    let content = read(path)?;
-    let meta = std::fs::metadata(path).map_err(|error| error.to_string())?;
+fn private(path: &Path, limit: usize) -> Result<Vec<u8>, String> {
+    let (content, meta) = read(path, limit)?;
     let open_to_others = if meta.uid() == 0 { 0o027 } else { 0o077 };
     match meta.mode() & open_to_others {
         0 => Ok(content),
         _ => Err(format!(
             "\"{}\" can be read by others: its mode must be 0600, or 0640 if root \
                           owns it",
-            path.display()
+            name(path)
         )),
     }
 }
 
-/// What went wrong, without the layers that it went through. It holds no secret: neither etcd nor the
-/// client repeats a password.
+/// What went wrong, without the layers that it went through, and no more of it than a line holds. It holds no
+/// secret: neither etcd nor the client repeats a password.
 fn say(error: &Error) -> String {
-    match error {
+    let said = match error {
         Error::GRpcStatus(status) => {
             let said = status.message().trim_start_matches("etcdserver: ");
             match std::error::Error::source(status).map(innermost) {
@@ -298,7 +398,8 @@ fn say(error: &Error) -> String {
         }
         Error::TransportError(error) => innermost(error),
         other => other.to_string(),
-    }
+    };
+    excerpt(said.as_bytes(), SAID_LIMIT)
 }
 
 fn innermost(error: &dyn std::error::Error) -> String {

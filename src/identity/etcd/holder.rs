@@ -2,7 +2,8 @@
 //! what it has in hand.
 
 use super::client::{Etcd, Patience, Trouble};
-use super::registry::{Document, Holding, Listing, MOST, Registry, Renewal, written};
+use super::note::Repeated;
+use super::registry::{Document, Holding, Listing, MOST, Mark, Marks, Registry, Renewal, written};
 use super::{ENDED, anywhere, began, may_go_on, may_wait, new_lease, note, renewed, whoami};
 use crate::clock::{boot, now};
 use crate::generate::Served;
@@ -13,6 +14,7 @@ use crate::shmem::Shared;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term, choose};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -65,10 +67,12 @@ pub struct Holder {
     strays_until: Duration,
     /// Leases that may still be there and are not wanted.
     leftover: Vec<i64>,
-    /// The last trouble that the log was told, and whether it was told that the pool is empty.
-    told: String,
+    /// Marks of the namespace as they were last read. One whose revision has not changed is not read again.
+    marks: BTreeMap<u16, Mark>,
+    /// What the log was told: trouble, that the pool is empty, which generator ID is left alone.
+    told: Repeated,
     told_waiting: bool,
-    told_unreadable: String,
+    told_unreadable: Repeated,
 }
 
 impl Holder {
@@ -89,9 +93,10 @@ impl Holder {
             revoked: 0,
             strays_until: Duration::ZERO,
             leftover: Vec::new(),
-            told: String::new(),
+            marks: BTreeMap::new(),
+            told: Repeated::default(),
             told_waiting: false,
-            told_unreadable: String::new(),
+            told_unreadable: Repeated::default(),
         })
     }
 
@@ -112,7 +117,7 @@ impl Holder {
         }
         match self.act(wanted) {
             Ok(pause) => {
-                self.told.clear();
+                self.told.forget();
                 pause
             }
             Err(Halt::Interrupted) => Duration::ZERO,
@@ -120,9 +125,8 @@ impl Holder {
                 hold::trouble(self.shared, &reason);
                 // Whether the pool is still empty nobody knows.
                 hold::wait(self.shared, false);
-                if self.told != reason {
-                    note::cannot(&reason);
-                    self.told = reason;
+                if let Some(left_out) = self.told.due(&reason) {
+                    note::cannot(&reason, left_out);
                 }
                 self.not_before = boot() + AGAIN;
                 AGAIN
@@ -248,7 +252,11 @@ impl Holder {
     fn claim(&mut self, kept: &Kept, missing: usize) -> Result<(), Halt> {
         let holds = kept.state == State::Held;
         if !holds {
-            self.registry = Registry { namespace: settings::namespace() };
+            let namespace = settings::namespace();
+            if self.registry.namespace != namespace {
+                self.marks.clear();
+            }
+            self.registry = Registry { namespace };
             self.ttl = settings::lease_ttl();
             // One that was lost may live on in etcd for a while.
             if kept.lease != self.revoked {
@@ -258,14 +266,22 @@ impl Holder {
         }
         let mut lease = None;
         for _ in 0..TRIES {
-            let listing = self.list()?;
+            let mut listing = self.list()?;
             let cluster = self.registry.cluster_of(&listing).map_err(Halt::Because)?;
-            self.tell_unreadable(&listing);
             if holds && cluster != kept.cluster {
                 self.give_back(None, None);
                 return Ok(());
             }
-            let Some(chosen) = self.choose(&listing, missing.min(MOST)) else {
+            let chosen = self.choose(&mut listing, missing.min(MOST));
+            self.tell_unreadable();
+            let chosen = match chosen {
+                Err(halt) => {
+                    self.give_back_unused(lease);
+                    return Err(halt);
+                }
+                Ok(chosen) => chosen,
+            };
+            let Some(chosen) = chosen else {
                 self.give_back_unused(lease);
                 self.more_at = boot() + self.ttl / 3;
                 return if holds { Ok(()) } else { self.wait(&listing) };
@@ -331,11 +347,18 @@ impl Holder {
     /// Claims of this lease that are not used: a call that made them, or did not take them away, had no
     /// answer. They would be kept as long as the lease is.
     fn let_go_of_strays(&mut self, kept: &Kept) -> Result<(), Halt> {
-        let listing = self.list()?;
+        let mut listing = self.list()?;
         let is_held = |id: u16| kept.held().iter().any(|held| held.id == id);
-        for &(lease, (id, revision)) in &listing.claims {
-            let mark = listing.marks.get(&id).filter(|_| lease == kept.lease && !is_held(id));
-            let Some(&(mark, _)) = mark else { continue };
+        let strays: Vec<_> = listing
+            .claims
+            .iter()
+            .copied()
+            .filter(|&(lease, (id, _))| lease == kept.lease && !is_held(id))
+            .collect();
+        for (lease, (id, revision)) in strays {
+            self.read_marks(&mut listing, &[id])?;
+            let mark = self.marks.get(&id).filter(|_| listing.marked.contains_key(&id));
+            let Some(&Mark { moment: Ok(mark), .. }) = mark else { continue };
             let (registry, document) = (&self.registry, self.document(kept.since, lease));
             let held = &[Marked { id, mark, revision }];
             let holding = Holding { cluster: kept.cluster, lease, held, document: &document };
@@ -370,28 +393,78 @@ impl Holder {
     }
 
     /// Says which generator ID is left alone because nobody knows what was made with it.
-    fn tell_unreadable(&mut self, listing: &Listing) {
+    fn tell_unreadable(&mut self) {
         let pool = settings::pool();
-        let Some((id, value)) = listing.unreadable.iter().find(|(id, _)| pool.contains(id)) else {
-            return;
-        };
+        let unreadable =
+            self.marks.range(pool).find_map(|(id, mark)| Some((id, mark.moment.as_ref().err()?)));
+        let Some((id, value)) = unreadable else { return };
         let key = format!("{}until/{id}", self.registry.namespace);
         let reason = format!("etcd's key \"{key}\" is \"{value}\", not a moment");
         hold::trouble(self.shared, &reason);
-        if self.told_unreadable != reason {
-            note::left_alone(&reason, *id);
-            self.told_unreadable = reason;
+        if let Some(left_out) = self.told_unreadable.due(&reason) {
+            note::left_alone(&reason, *id, left_out);
         }
     }
 
-    fn choose(&self, listing: &Listing, want: usize) -> Option<Vec<Marked>> {
-        let now = now();
-        let mark = |id: u16| listing.marks.get(&id).map_or(UnixNanos(0), |&(mark, _)| mark);
-        let is_free =
-            |id: u16| !listing.taken.contains(&id) && !listing.unreadable.contains_key(&id);
-        let chosen = choose(settings::pool(), self.start, want, is_free, |id| mark(id) <= now)?;
-        let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
-        Some(chosen.as_slice().iter().map(marked).collect())
+    /// Chooses generator IDs that nobody has, and reads the marks of those alone.
+    fn choose(&mut self, listing: &mut Listing, want: usize) -> Result<Option<Vec<Marked>>, Halt> {
+        // What has been taken away, or written again, counts no more.
+        self.marks.retain(|id, mark| listing.marked.get(id) == Some(&mark.revision));
+        loop {
+            let (now, marks) = (now(), &self.marks);
+            let is_readable = |id: u16| marks.get(&id).is_none_or(|mark| mark.moment.is_ok());
+            let mark = |id: u16| match marks.get(&id) {
+                Some(Mark { moment: Ok(mark), .. }) => *mark,
+                _ => UnixNanos(0),
+            };
+            let is_free = |id: u16| !listing.taken.contains(&id) && is_readable(id);
+            let is_past = |id: u16| mark(id) <= now;
+            let chosen = choose(settings::pool(), self.start, want, is_free, is_past);
+            let Some(chosen) = chosen else { return Ok(None) };
+            let is_unread = |id: &&u16| listing.marked.contains_key(id) && !marks.contains_key(id);
+            let unread: Vec<u16> = chosen.as_slice().iter().filter(is_unread).copied().collect();
+            if unread.is_empty() {
+                let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
+                return Ok(Some(chosen.as_slice().iter().map(marked).collect()));
+            }
+            // Many marks that are none take long to read. What is held comes first; what was read is kept.
+            let kept = lease::look(self.shared);
+            let renewal = kept.sent + Term(kept.ttl).renewal();
+            if kept.state == State::Held && (boot() >= renewal || self.shared.lease.is_asked()) {
+                return Err(Halt::Interrupted);
+            }
+            self.read_marks(listing, &unread)?;
+        }
+    }
+
+    /// Reads these marks, fewer at a time where they are too large for one answer. What was read stays read
+    /// where a later part fails.
+    fn read_marks(&mut self, listing: &mut Listing, ids: &[u16]) -> Result<(), Halt> {
+        let mut parts = vec![ids];
+        while let Some(part) = parts.pop() {
+            let registry = &self.registry;
+            match self.etcd.call(async |client| registry.marks(client, part).await)? {
+                Marks::TooLarge => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                }
+                Marks::Read(read) => {
+                    for (id, mark) in read {
+                        match mark {
+                            Some(mark) => {
+                                listing.marked.insert(id, mark.revision);
+                                self.marks.insert(id, mark);
+                            }
+                            None => {
+                                listing.marked.remove(&id);
+                                self.marks.remove(&id);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {

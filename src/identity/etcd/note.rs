@@ -1,6 +1,6 @@
 //! What the worker has to say in the server's log. It sees to it itself that it does not repeat itself.
 
-use crate::clock::now;
+use crate::clock::{boot, now};
 use crate::error::span;
 use crate::identity::lease::{Kept, Marked};
 use crate::note::log;
@@ -8,6 +8,63 @@ use flakeid_core::generator_ids::GeneratorIds;
 use pgrx::prelude::*;
 use std::ops::RangeInclusive;
 use std::time::Duration;
+
+/// How many lines of one kind may come at once.
+const BURST: u32 = 5;
+
+/// How long it takes until there may be another.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A kind of line that says why something is not so. It comes when the reason changes, which is up to others: so
+/// there may be a few at once, and then one every [`PAUSE`].
+#[derive(Debug)]
+pub struct Repeated {
+    told: String,
+    /// How many lines may come now, and as of when, by the clock since boot.
+    left: u32,
+    counted: Duration,
+    left_out: u64,
+}
+
+impl Default for Repeated {
+    fn default() -> Self {
+        Self { told: String::new(), left: BURST, counted: boot(), left_out: 0 }
+    }
+}
+
+impl Repeated {
+    /// Whether to write a line now, for this reason: if so, how many were left out since the last.
+    pub fn due(&mut self, reason: &str) -> Option<u64> {
+        if self.told == reason {
+            return None;
+        }
+        let pauses = boot().saturating_sub(self.counted).as_secs() / PAUSE.as_secs();
+        if pauses > 0 {
+            self.left = BURST.min(self.left.saturating_add(u32::try_from(pauses).unwrap_or(BURST)));
+            self.counted = boot();
+        }
+        if self.left == 0 {
+            self.left_out += 1;
+            return None;
+        }
+        self.left -= 1;
+        self.told = reason.into();
+        Some(std::mem::take(&mut self.left_out))
+    }
+
+    /// The reason is there no more. If it comes back there may be another line.
+    pub fn forget(&mut self) {
+        self.told.clear();
+    }
+}
+
+/// What a line says of those that were left out.
+fn others(left_out: u64) -> String {
+    match left_out {
+        0 => String::new(),
+        n => format!("Such lines that were left out since the last: {n}."),
+    }
+}
 
 fn ids(marked: &[Marked]) -> String {
     let ids: Vec<u16> = marked.iter().map(|marked| marked.id).collect();
@@ -75,14 +132,13 @@ pub fn lost(kept: &Kept, why: &str) {
     );
 }
 
-pub fn left_alone(reason: &str, id: u16) {
-    log(
-        format!("flakeid leaves generator ID {id} alone: {reason}"),
-        "What was made with it last is not known. Put a moment there that is past all of that."
-            .into(),
-    );
+pub fn left_alone(reason: &str, id: u16, left_out: u64) {
+    let detail =
+        "What was made with it last is not known. Put a moment there that is past all of that.";
+    let detail = format!("{detail} {}", others(left_out));
+    log(format!("flakeid leaves generator ID {id} alone: {reason}"), detail.trim_end().into());
 }
 
-pub fn cannot(reason: &str) {
-    log(format!("flakeid cannot lease generator IDs: {reason}"), String::new());
+pub fn cannot(reason: &str, left_out: u64) {
+    log(format!("flakeid cannot lease generator IDs: {reason}"), others(left_out));
 }

@@ -9,6 +9,12 @@
 //!
 //! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
 //!
+//! # What is read
+//! Someone may have put anything there, also what no answer of etcd has room for. So a listing has keys alone, in
+//! pages, and marks are read when they are wanted, in parts that become smaller where they are too large to be
+//! answered: a broken value stops its own generator ID and no other. Listing and marks need not be of one moment,
+//! as a claim is only made where all that it depends on is still as it was read.
+//!
 //! # Each change is one transaction
 //! * A claim is made if no key of its pool is there, the marks are those that were listed, and cluster and
 //!   epoch too. With it the marks become the ceiling: before any ID is made.
@@ -21,11 +27,13 @@
 //! * A release writes the exact marks and takes the claims away, on the same condition.
 
 use crate::clock::{boot, now};
+use crate::error::excerpt;
 use crate::generate::Served;
 use crate::identity::lease::{Marked, Revision};
 use etcd_client::{
-    Client, Compare, CompareOp, Error, EventType, GetOptions, KeyValue, LeaseGrantOptions,
-    PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
+    Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, KeyValue,
+    LeaseGrantOptions, PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType,
+    WatchOptions,
 };
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
@@ -53,15 +61,24 @@ pub struct Document {
     pub version: &'static str,
 }
 
-/// A value, and when it was last changed; 0 for one that is not there.
+/// The longest value that is looked at, in bytes. The Java library's list of clusters is the longest that there is.
+const VALUE_LIMIT: usize = 256;
+
+/// How much of a value a message repeats, in bytes.
+const EXCERPT: usize = 64;
+
+/// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
+const PAGE: i64 = 4096;
+
+/// The beginning of a value, and when it was last changed; 0 for one that is not there.
 #[derive(Clone, Debug, Default)]
 pub struct Versioned {
     pub value: Option<String>,
     pub revision: i64,
 }
 
-/// All that a claim depends on, as of one moment.
-#[derive(Debug)]
+/// All that a claim depends on, but for the marks themselves.
+#[derive(Debug, Default)]
 pub struct Listing {
     pub cluster: Versioned,
     pub epoch: Versioned,
@@ -69,10 +86,26 @@ pub struct Listing {
     pub claims: Vec<(i64, Revision)>,
     /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
     pub taken: BTreeSet<u16>,
-    pub marks: BTreeMap<u16, (UnixNanos, i64)>,
-    /// Marks that are none: their IDs are left alone.
-    pub unreadable: BTreeMap<u16, String>,
+    /// The revisions of the marks that there are.
+    pub marked: BTreeMap<u16, i64>,
     pub revision: i64,
+}
+
+/// A mark as it was read.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    pub revision: i64,
+    /// The moment; or why there is none, so that its ID is left alone.
+    pub moment: Result<UnixNanos, String>,
+}
+
+/// What asking for several marks came to.
+#[derive(Debug)]
+pub enum Marks {
+    /// Each with its ID; `None` for one that is not there.
+    Read(Vec<(u16, Option<Mark>)>),
+    /// They are more than one answer holds. Ask for fewer.
+    TooLarge,
 }
 
 /// What a renewal came to.
@@ -117,7 +150,52 @@ pub fn read(moment: &str) -> Option<UnixNanos> {
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
+}
+
+fn quoted(value: &str) -> String {
+    excerpt(value.as_bytes(), EXCERPT)
+}
+
+/// Whether an answer was longer than the client takes. gRPC has no code of its own for that.
+fn is_too_large(error: &Error) -> bool {
+    matches!(error, Error::GRpcStatus(status) if status.message().contains("message length too large"))
+}
+
+/// The end of the range of all keys that begin with this, which ends in a slash.
+fn end_of(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}
+
+/// One page of keys, from a key on.
+fn page(prefix: &str, limit: i64) -> GetOptions {
+    GetOptions::new().with_range(end_of(prefix)).with_keys_only().with_limit(limit)
+}
+
+/// A key that was listed: the generator ID at its end, its lease and its revision.
+type Listed = (u16, i64, i64);
+
+fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
+    let listed = |kv: &KeyValue| Some((id_of(kv.key(), prefix)?, kv.lease(), kv.mod_revision()));
+    kvs.iter().filter_map(listed).collect()
+}
+
+/// Where the page after this one begins.
+fn following(get: &GetResponse) -> Option<Vec<u8>> {
+    let last = get.kvs().last().filter(|_| get.more())?;
+    // The first key after it.
+    Some([last.key(), &[0]].concat())
+}
+
+fn versioned(get: &GetResponse) -> Versioned {
+    match get.kvs().first() {
+        Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
+        None => Versioned::default(),
+    }
 }
 
 /// The generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
@@ -127,7 +205,7 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
 }
 
 /// The answers to a transaction's questions, in their order.
-fn gets(response: &TxnResponse) -> Vec<etcd_client::GetResponse> {
+fn gets(response: &TxnResponse) -> Vec<GetResponse> {
     let get = |response| match response {
         TxnOpResponse::Get(get) => Some(get),
         _ => None,
@@ -151,50 +229,99 @@ impl Registry {
     /// # Errors
     /// As etcd has them; so it is with all that follow.
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
-        let all = || GetOptions::new().with_prefix();
-        let (pool, registry, until) =
-            (self.key("pool/"), self.key("registry/"), self.key("until/"));
-        let txn = Txn::new().and_then([
-            TxnOp::get(self.key("cluster-id"), None),
-            TxnOp::get(self.key("epoch"), None),
-            TxnOp::get(&*pool, Some(all().with_keys_only())),
-            TxnOp::get(&*registry, Some(all().with_keys_only())),
-            TxnOp::get(&*until, Some(all())),
-        ]);
-        let response = client.txn(txn).await?;
-        let [cluster, epoch, claimed, registered, marked] = &gets(&response)[..] else {
-            return Err(Error::Internal("etcd left out a part of its answer".into()));
-        };
-        let versioned = |get: &etcd_client::GetResponse| match get.kvs().first() {
-            Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
-            None => Versioned::default(),
-        };
-        let ids = |get: &etcd_client::GetResponse, prefix: &str| -> Vec<(i64, Revision)> {
-            let claim = |kv: &KeyValue| {
-                id_of(kv.key(), prefix).map(|id| (kv.lease(), (id, kv.mod_revision())))
-            };
-            get.kvs().iter().filter_map(claim).collect()
-        };
-        let claims = ids(claimed, &pool);
-        let taken = ids(registered, &registry);
-        let taken = taken.iter().chain(&claims).map(|&(_, (id, _))| id).collect();
-        let (mut marks, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
-        for kv in marked.kvs() {
-            let Some(id) = id_of(kv.key(), &until) else { continue };
-            match read(&text(kv.value())) {
-                Some(mark) => drop(marks.insert(id, (mark, kv.mod_revision()))),
-                None => drop(unreadable.insert(id, text(kv.value()))),
+        let prefixes = ["pool/", "registry/", "until/"].map(|name| self.key(name));
+        let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
+        let values = ["cluster-id", "epoch"].map(|name| TxnOp::get(self.key(name), None));
+        let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
+        let mut listing = Listing::default();
+        let mut lists = [const { Vec::new() }; 3];
+        // From where on each range is still to be listed.
+        let mut next = prefixes.each_ref().map(|prefix| Some(prefix.as_bytes().to_vec()));
+        match client.txn(txn).await {
+            Ok(response) => {
+                let answers = gets(&response);
+                let [cluster, epoch, pages @ ..] = &answers[..] else {
+                    return Err(Error::Internal("etcd left out a part of its answer".into()));
+                };
+                (listing.cluster, listing.epoch) = (versioned(cluster), versioned(epoch));
+                listing.revision = response.header().map_or(0, |header| header.revision());
+                for (place, get) in pages.iter().enumerate().take(lists.len()) {
+                    lists[place] = listed(get.kvs(), &prefixes[place]);
+                    next[place] = following(get);
+                }
+            }
+            // Long keys, or values: one after the other there is room for them.
+            Err(error) if is_too_large(&error) => {
+                let cluster = client.get(self.key("cluster-id"), None).await?;
+                let epoch = client.get(self.key("epoch"), None).await?;
+                (listing.cluster, listing.epoch) = (versioned(&cluster), versioned(&epoch));
+                listing.revision = cluster.header().map_or(0, |header| header.revision());
+            }
+            Err(error) => return Err(error),
+        }
+        for ((prefix, list), next) in prefixes.iter().zip(&mut lists).zip(next) {
+            self.list_from(client, prefix, next, list).await?;
+        }
+        let [claimed, registered, marked] = lists;
+        listing.taken = claimed.iter().chain(&registered).map(|&(id, ..)| id).collect();
+        listing.claims =
+            claimed.into_iter().map(|(id, lease, revision)| (lease, (id, revision))).collect();
+        listing.marked = marked.into_iter().map(|(id, _, revision)| (id, revision)).collect();
+        Ok(listing)
+    }
+
+    /// Lists the rest of a range, page by page.
+    async fn list_from(
+        &self,
+        client: &mut Client,
+        prefix: &str,
+        mut next: Option<Vec<u8>>,
+        list: &mut Vec<Listed>,
+    ) -> Result<(), Error> {
+        let mut limit = PAGE;
+        while let Some(from) = &next {
+            match client.get(from.clone(), Some(page(prefix, limit))).await {
+                Ok(get) => {
+                    list.extend(listed(get.kvs(), prefix));
+                    next = following(&get);
+                }
+                Err(error) if is_too_large(&error) && limit > 1 => limit /= 8,
+                Err(error) => return Err(error),
             }
         }
-        Ok(Listing {
-            cluster: versioned(cluster),
-            epoch: versioned(epoch),
-            claims,
-            taken,
-            marks,
-            unreadable,
-            revision: response.header().map_or(0, |header| header.revision()),
-        })
+        Ok(())
+    }
+
+    /// Reads the marks of these generator IDs, at most [`MOST`].
+    pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
+        let ops: Vec<_> = ids.iter().map(|&id| TxnOp::get(self.until(id), None)).collect();
+        let response = match client.txn(Txn::new().and_then(ops)).await {
+            Err(error) if is_too_large(&error) => match ids {
+                &[id] => return self.too_large(client, id).await,
+                _ => return Ok(Marks::TooLarge),
+            },
+            done => done?,
+        };
+        let mark = |get: &GetResponse| {
+            get.kvs().first().map(|kv| {
+                let value = text(kv.value());
+                let moment = match read(&value) {
+                    Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
+                    _ => Err(quoted(&value)),
+                };
+                Mark { revision: kv.mod_revision(), moment }
+            })
+        };
+        let answers = gets(&response);
+        Ok(Marks::Read(ids.iter().zip(&answers).map(|(&id, get)| (id, mark(get))).collect()))
+    }
+
+    /// What is known of a mark that no answer holds.
+    async fn too_large(&self, client: &mut Client, id: u16) -> Result<Marks, Error> {
+        let options = GetOptions::new().with_keys_only();
+        let get = client.get(self.until(id), Some(options)).await?;
+        let mark = |kv: &KeyValue| Mark { revision: kv.mod_revision(), moment: Err("...".into()) };
+        Ok(Marks::Read(vec![(id, get.kvs().first().map(mark))]))
     }
 
     /// The cluster of a listing, if this server can lease by it.
@@ -209,12 +336,14 @@ impl Registry {
         let cluster = first.parse().ok().filter(|&id| u64::from(id) <= last);
         let cluster = cluster.ok_or_else(|| {
             let key = self.key("cluster-id");
+            let value = quoted(value);
             format!("etcd's key \"{key}\" is \"{value}\", not a number from 0 to {last}")
         })?;
         let theirs = listing.epoch.value.as_deref().unwrap_or_default();
         let ours = Flake::scale();
         if read(theirs) != Some(ours.epoch()) {
             let (key, ours) = (self.key("epoch"), crate::error::timestamp(ours.start(Tick(0))));
+            let theirs = quoted(theirs);
             return Err(format!(
                 "etcd's key \"{key}\" is \"{theirs}\", where \"flakeid.epoch\" is {ours}"
             ));
@@ -319,7 +448,7 @@ impl Registry {
             Compare::mod_revision(self.key("epoch"), equal, listing.epoch.revision),
         ];
         for &Marked { id, .. } in holding.held {
-            let seen = listing.marks.get(&id).map_or(0, |&(_, revision)| revision);
+            let seen = listing.marked.get(&id).copied().unwrap_or(0);
             conditions.push(Compare::create_revision(self.pool(holding.cluster, id), equal, 0));
             conditions.push(Compare::mod_revision(self.until(id), equal, seen));
         }

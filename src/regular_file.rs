@@ -1,0 +1,81 @@
+//! Files as a server may read and create them whatever stands in their place.
+//!
+//! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits for another
+//! process, and nothing reads more than the caller allows. A file that PostgreSQL's user did not name, as the
+//! state file, is not reached through a link either, neither to read it nor to write it.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Yes: an administrator named the file, and Kubernetes, for one, shows secrets as links.
+    Followed,
+    /// No: the file is the server's own.
+    Refused,
+}
+
+/// Reads a regular file of at most `limit` bytes. Gives what it holds, and what the system knows of the file that
+/// was read.
+///
+/// # Errors
+/// Those of the operating system; and an error that says so where it is no regular file, or a longer one.
+pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Metadata)> {
+    let no_follow = if links == Links::Refused { libc::O_NOFOLLOW } else { 0 };
+    let opened = OpenOptions::new()
+        .read(true)
+        // Without O_NONBLOCK the call waits until a process opens a pipe to write to it.
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC | no_follow)
+        .open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) if links == Links::Refused => io::Error::other("it is a symbolic link"),
+        // A socket.
+        Some(libc::ENXIO) => io::Error::other("it is not a regular file"),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::from_raw_os_error(libc::EISDIR));
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut content = Vec::new();
+    // One byte more shows that the file is longer, also where it grows now.
+    file.take(limit as u64 + 1).read_to_end(&mut content)?;
+    match content.len() {
+        length if length > limit => {
+            Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {limit} bytes")))
+        }
+        _ => Ok((content, metadata)),
+    }
+}
+
+/// Creates a file that was not there: what stands in its place, as a file that was left half written or a link, is
+/// removed, and what a link leads to stays as it is.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+}
+
+/// Makes the entries of a directory durable.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)?.sync_all()
+}
