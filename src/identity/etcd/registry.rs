@@ -153,8 +153,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
 }
 
-fn quoted(value: &str) -> String {
-    excerpt(value.as_bytes(), EXCERPT)
+fn quoted(value: &[u8]) -> String {
+    excerpt(value, EXCERPT)
 }
 
 /// Whether an answer was longer than the client takes. gRPC has no code of its own for that.
@@ -307,7 +307,7 @@ impl Registry {
                 let value = text(kv.value());
                 let moment = match read(&value) {
                     Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
-                    _ => Err(quoted(&value)),
+                    _ => Err(quoted(kv.value())),
                 };
                 Mark { revision: kv.mod_revision(), moment }
             })
@@ -336,14 +336,14 @@ impl Registry {
         let cluster = first.parse().ok().filter(|&id| u64::from(id) <= last);
         let cluster = cluster.ok_or_else(|| {
             let key = self.key("cluster-id");
-            let value = quoted(value);
+            let value = quoted(value.as_bytes());
             format!("etcd's key \"{key}\" is \"{value}\", not a number from 0 to {last}")
         })?;
         let theirs = listing.epoch.value.as_deref().unwrap_or_default();
         let ours = Flake::scale();
         if read(theirs) != Some(ours.epoch()) {
             let (key, ours) = (self.key("epoch"), crate::error::timestamp(ours.start(Tick(0))));
-            let theirs = quoted(theirs);
+            let theirs = quoted(theirs.as_bytes());
             return Err(format!(
                 "etcd's key \"{key}\" is \"{theirs}\", where \"flakeid.epoch\" is {ours}"
             ));
