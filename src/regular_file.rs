@@ -11,6 +11,7 @@ use std::path::Path;
 
 /// Whether the last part of a path may be a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "etcd"), allow(dead_code))]
 pub enum Links {
     /// Yes: an administrator named the file, and Kubernetes, for one, shows secrets as links.
     Followed,
