@@ -67,7 +67,9 @@ pub struct Holder {
     strays_until: Duration,
     /// Leases that may still be there and are not wanted.
     leftover: Vec<i64>,
-    /// Marks of the namespace as they were last read. One whose revision has not changed is not read again.
+    /// Marks that were read for the last listing. From one listing to the next only those are kept that are none, so
+    /// that they are not read again while they stay as they are. A good one is read again each time: revisions
+    /// start over in an etcd that is set up again, and one mark must never be taken for another.
     marks: BTreeMap<u16, Mark>,
     /// What the log was told: trouble, that the pool is empty, which generator ID is left alone.
     told: Repeated,
@@ -408,8 +410,9 @@ impl Holder {
 
     /// Chooses generator IDs that nobody has, and reads the marks of those alone.
     fn choose(&mut self, listing: &mut Listing, want: usize) -> Result<Option<Vec<Marked>>, Halt> {
-        // What has been taken away, or written again, counts no more.
-        self.marks.retain(|id, mark| listing.marked.get(id) == Some(&mark.revision));
+        self.marks.retain(|id, mark| {
+            mark.moment.is_err() && listing.marked.get(id) == Some(&mark.revision)
+        });
         loop {
             let (now, marks) = (now(), &self.marks);
             let is_readable = |id: u16| marks.get(&id).is_none_or(|mark| mark.moment.is_ok());
