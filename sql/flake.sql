@@ -125,48 +125,48 @@ COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id >= flake_min("from") AND id <= flake_max("to");
+    RETURN id OPERATOR(pg_catalog.>=) flake_min("from") AND id OPERATOR(pg_catalog.<=) flake_max("to");
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made from one time to another, both included';
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= flake_min("from", epoch) AND id <= flake_max("to", epoch);
+    RETURN id OPERATOR(pg_catalog.>=) flake_min("from", epoch) AND id OPERATOR(pg_catalog.<=) flake_max("to", epoch);
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
     IS 'whether a flake ID was made from one time to another, both included, counted from an epoch';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id >= flake_range_min(times) AND id <= flake_range_max(times);
+    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times) AND id OPERATOR(pg_catalog.<=) flake_range_max(times);
 COMMENT ON FUNCTION flake_within(bigint, tstzrange)
     IS 'whether a flake ID was made within a range of times';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= flake_range_min(times, epoch) AND id <= flake_range_max(times, epoch);
+    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times, epoch) AND id OPERATOR(pg_catalog.<=) flake_range_max(times, epoch);
 COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
     IS 'whether a flake ID was made within a range of times, counted from an epoch';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id < flake_min("time");
+    RETURN id OPERATOR(pg_catalog.<) flake_min("time");
 COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id < flake_min("time", epoch);
+    RETURN id OPERATOR(pg_catalog.<) flake_min("time", epoch);
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made before a time, counted from an epoch';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id > flake_max("time");
+    RETURN id OPERATOR(pg_catalog.>) flake_max("time");
 COMMENT ON FUNCTION flake_after(bigint, timestamptz) IS 'whether a flake ID was made after a time';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id > flake_max("time", epoch);
+    RETURN id OPERATOR(pg_catalog.>) flake_max("time", epoch);
 COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made after a time, counted from an epoch';
 

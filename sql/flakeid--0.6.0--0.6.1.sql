@@ -1,3 +1,117 @@
 \echo Use "ALTER EXTENSION flakeid UPDATE TO '0.6.1'" to load this file. \quit
 
-SELECT flakeid_require_library('0.6.1');
+SELECT flakeid_require_library('0.6.1'::pg_catalog.text);
+
+-- 0.6.0 named no schema where it called PostgreSQL's functions and operators, so that these definitions could
+-- have taken functions and operators of the extension's schema for them. Replaced, they depend on PostgreSQL's
+-- and on the extension's alone.
+
+CREATE OR REPLACE FUNCTION guid_local_within(
+    id guid_local, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= guid_local_range_min(times, drift, inverse) AND id <= guid_local_range_max(times, drift, inverse)
+        AND flakeid_recheck(guid_local_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
+
+CREATE OR REPLACE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
+
+CREATE OR REPLACE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
+
+CREATE OR REPLACE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
+
+CREATE OR REPLACE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
+
+CREATE OR REPLACE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
+
+CREATE OR REPLACE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
+
+CREATE OR REPLACE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
+
+CREATE OR REPLACE FUNCTION guid_within(
+    id guid, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id >= guid_range_min(times, drift, inverse) AND id <= guid_range_max(times, drift, inverse)
+        AND flakeid_recheck(guid_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
+
+CREATE OR REPLACE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
+
+CREATE OR REPLACE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
+
+CREATE OR REPLACE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
+
+CREATE OR REPLACE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
+
+CREATE OR REPLACE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
+
+CREATE OR REPLACE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
+
+CREATE OR REPLACE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
+
+CREATE OR REPLACE FUNCTION guid_local_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid_local, upper guid_local)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends,
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
+            ELSE guid_local_min(times.starts, drift) END,
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
+            ELSE guid_local_min(times.ends, drift) END
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;
+
+CREATE OR REPLACE FUNCTION guid_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval,
+    drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid, upper guid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends,
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
+            ELSE guid_min(times.starts, drift) END,
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
+            ELSE guid_min(times.ends, drift) END
+        FROM flakeid_partition_times("from", "to", step) AS times;
+    END;

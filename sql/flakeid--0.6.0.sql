@@ -8,7 +8,7 @@ CREATE FUNCTION flakeid_require_library(version text) RETURNS void
 COMMENT ON FUNCTION flakeid_require_library(text)
     IS 'an error where the library that is loaded is older than this version: what an update script asks first';
 
-SELECT flakeid_require_library('0.6.0');
+SELECT flakeid_require_library('0.6.0'::pg_catalog.text);
 -- What the planner is told: how many rows a comparison or a time is true of.
 
 CREATE FUNCTION flakeid_ltsel(internal, oid, internal, integer) RETURNS double precision
@@ -194,48 +194,48 @@ COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id >= flake_min("from") AND id <= flake_max("to");
+    RETURN id OPERATOR(pg_catalog.>=) flake_min("from") AND id OPERATOR(pg_catalog.<=) flake_max("to");
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made from one time to another, both included';
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz)
     RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= flake_min("from", epoch) AND id <= flake_max("to", epoch);
+    RETURN id OPERATOR(pg_catalog.>=) flake_min("from", epoch) AND id OPERATOR(pg_catalog.<=) flake_max("to", epoch);
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
     IS 'whether a flake ID was made from one time to another, both included, counted from an epoch';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id >= flake_range_min(times) AND id <= flake_range_max(times);
+    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times) AND id OPERATOR(pg_catalog.<=) flake_range_max(times);
 COMMENT ON FUNCTION flake_within(bigint, tstzrange)
     IS 'whether a flake ID was made within a range of times';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id >= flake_range_min(times, epoch) AND id <= flake_range_max(times, epoch);
+    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times, epoch) AND id OPERATOR(pg_catalog.<=) flake_range_max(times, epoch);
 COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
     IS 'whether a flake ID was made within a range of times, counted from an epoch';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id < flake_min("time");
+    RETURN id OPERATOR(pg_catalog.<) flake_min("time");
 COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id < flake_min("time", epoch);
+    RETURN id OPERATOR(pg_catalog.<) flake_min("time", epoch);
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made before a time, counted from an epoch';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id > flake_max("time");
+    RETURN id OPERATOR(pg_catalog.>) flake_max("time");
 COMMENT ON FUNCTION flake_after(bigint, timestamptz) IS 'whether a flake ID was made after a time';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id > flake_max("time", epoch);
+    RETURN id OPERATOR(pg_catalog.>) flake_max("time", epoch);
 COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made after a time, counted from an epoch';
 
@@ -1497,43 +1497,43 @@ CREATE FUNCTION guid_local_within(
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= guid_local_range_min(times, drift, inverse) AND id <= guid_local_range_max(times, drift, inverse)
-        AND flakeid_recheck(guid_local_timestamp(id, inverse) <@ times);
+        AND flakeid_recheck(guid_local_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
     IS 'whether a guid_local of this drift was made within a range of times';
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
-        AND flakeid_recheck(guid_local_timestamp(id) < "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
 COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
-        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
 COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
-        AND flakeid_recheck(guid_local_timestamp(id) = "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
 COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
 COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_local_timestamp(id) > "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
 COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_timestamp(id) <> "time";
+    RETURN guid_local_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
 COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -1634,7 +1634,7 @@ COMMENT ON OPERATOR <> (timestamptz, guid_local) IS 'time not equal that of a gu
 
 CREATE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id) <@ times);
+    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
@@ -1995,43 +1995,43 @@ CREATE FUNCTION guid_within(
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= guid_range_min(times, drift, inverse) AND id <= guid_range_max(times, drift, inverse)
-        AND flakeid_recheck(guid_timestamp(id, inverse) <@ times);
+        AND flakeid_recheck(guid_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
     IS 'whether a guid of this drift was made within a range of times';
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
-        AND flakeid_recheck(guid_timestamp(id) < "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
 COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
-        AND flakeid_recheck(guid_timestamp(id) <= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
 COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
-        AND flakeid_recheck(guid_timestamp(id) = "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
 COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_timestamp(id) >= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
 COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_timestamp(id) > "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
 COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_timestamp(id) <> "time";
+    RETURN guid_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
 COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -2132,7 +2132,7 @@ COMMENT ON OPERATOR <> (timestamptz, guid) IS 'time not equal that of a guid';
 
 CREATE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id) <@ times);
+    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (
@@ -2655,17 +2655,14 @@ COMMENT ON FUNCTION uniqueid_skipsupport(internal) IS 'skip support';
 ALTER OPERATOR FAMILY uniqueid_ops USING btree ADD FUNCTION 2 (uniqueid, uniqueid) uniqueid_sortsupport(internal);
 
 -- Before 18 a btree asks no such question, and its operator classes refuse the answer.
-DO $$
-DECLARE
-    id text;
+DO LANGUAGE plpgsql $$
 BEGIN
-    IF current_setting('server_version_num')::integer >= 180000 THEN
-        FOREACH id IN ARRAY ARRAY['sno', 'flake128', 'guid_local', 'guid', 'uniqueid'] LOOP
-            EXECUTE format(
-                'ALTER OPERATOR FAMILY %1$s_ops USING btree
-                    ADD FUNCTION 6 (%1$s, %1$s) %1$s_skipsupport(internal)',
-                id);
-        END LOOP;
+    IF pg_catalog.current_setting('server_version_num'::pg_catalog.text)::pg_catalog.int4 OPERATOR(pg_catalog.>=) 180000 THEN
+        ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skipsupport(internal);
+        ALTER OPERATOR FAMILY flake128_ops USING btree ADD FUNCTION 6 (flake128, flake128) flake128_skipsupport(internal);
+        ALTER OPERATOR FAMILY guid_local_ops USING btree ADD FUNCTION 6 (guid_local, guid_local) guid_local_skipsupport(internal);
+        ALTER OPERATOR FAMILY guid_ops USING btree ADD FUNCTION 6 (guid, guid) guid_skipsupport(internal);
+        ALTER OPERATOR FAMILY uniqueid_ops USING btree ADD FUNCTION 6 (uniqueid, uniqueid) uniqueid_skipsupport(internal);
     END IF;
 END $$;
 
@@ -2847,9 +2844,9 @@ CREATE FUNCTION guid_local_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, 
-            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.ends), drift, true)
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
             ELSE guid_local_min(times.starts, drift) END, 
-            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.starts), drift, true)
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_local_min(times.ends, drift) END
         FROM flakeid_partition_times("from", "to", step) AS times;
     END;
@@ -2864,9 +2861,9 @@ CREATE FUNCTION guid_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, 
-            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.ends), drift, true)
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
             ELSE guid_min(times.starts, drift) END, 
-            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.starts), drift, true)
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_min(times.ends, drift) END
         FROM flakeid_partition_times("from", "to", step) AS times;
     END;
@@ -2916,9 +2913,9 @@ CREATE VIEW pg_stat_flakeid AS
         ticks_exhausted,
         spills,
         waits,
-        make_interval(secs => wait_seconds) AS wait_time,
+        pg_catalog.make_interval(secs => wait_seconds) AS wait_time,
         clock_steps_back,
-        make_interval(secs => largest_step_back_seconds) AS largest_step_back,
+        pg_catalog.make_interval(secs => largest_step_back_seconds) AS largest_step_back,
         tick_tocks,
         last_tick,
         last_tick_at,
@@ -2926,9 +2923,9 @@ CREATE VIEW pg_stat_flakeid AS
         first_of_sequence,
         last_of_sequence,
         gate,
-        make_interval(secs => gate_lead_seconds) AS gate_lead,
+        pg_catalog.make_interval(secs => gate_lead_seconds) AS gate_lead,
         horizon_written_at,
-        make_interval(secs => horizon_write_seconds) AS horizon_write_time,
+        pg_catalog.make_interval(secs => horizon_write_seconds) AS horizon_write_time,
         stats_reset
     FROM pg_stat_get_flakeid();
 COMMENT ON VIEW pg_stat_flakeid
@@ -3000,7 +2997,7 @@ CREATE VIEW pg_stat_flakeid_lease AS
         since,
         renewed_at,
         ceiling,
-        make_interval(secs => remaining_seconds) AS remaining,
+        pg_catalog.make_interval(secs => remaining_seconds) AS remaining,
         losses,
         lost_at,
         endpoint,

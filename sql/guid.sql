@@ -340,43 +340,43 @@ CREATE FUNCTION guid_within(
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= guid_range_min(times, drift, inverse) AND id <= guid_range_max(times, drift, inverse)
-        AND flakeid_recheck(guid_timestamp(id, inverse) <@ times);
+        AND flakeid_recheck(guid_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
     IS 'whether a guid of this drift was made within a range of times';
 
 CREATE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
-        AND flakeid_recheck(guid_timestamp(id) < "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
 COMMENT ON FUNCTION guid_lt_time(guid, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
-        AND flakeid_recheck(guid_timestamp(id) <= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
 COMMENT ON FUNCTION guid_le_time(guid, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
-        AND flakeid_recheck(guid_timestamp(id) = "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
 COMMENT ON FUNCTION guid_eq_time(guid, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_timestamp(id) >= "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
 COMMENT ON FUNCTION guid_ge_time(guid, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_timestamp(id) > "time");
+    RETURN guid_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
 COMMENT ON FUNCTION guid_gt_time(guid, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_timestamp(id) <> "time";
+    RETURN guid_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
 COMMENT ON FUNCTION guid_ne_time(guid, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -477,7 +477,7 @@ COMMENT ON OPERATOR <> (timestamptz, guid) IS 'time not equal that of a guid';
 
 CREATE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id) <@ times);
+    RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (

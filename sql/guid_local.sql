@@ -338,43 +338,43 @@ CREATE FUNCTION guid_local_within(
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id >= guid_local_range_min(times, drift, inverse) AND id <= guid_local_range_max(times, drift, inverse)
-        AND flakeid_recheck(guid_local_timestamp(id, inverse) <@ times);
+        AND flakeid_recheck(guid_local_timestamp(id, inverse) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
     IS 'whether a guid_local of this drift was made within a range of times';
 
 CREATE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time") END)
-        AND flakeid_recheck(guid_local_timestamp(id) < "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time") END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<) "time");
 COMMENT ON FUNCTION guid_local_lt_time(guid_local, timestamptz) IS 'implementation of < operator';
 
 CREATE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange(NULL, "time", '(]') END)
-        AND flakeid_recheck(guid_local_timestamp(id) <= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, "time", '(]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<=) "time");
 COMMENT ON FUNCTION guid_local_le_time(guid_local, timestamptz) IS 'implementation of <= operator';
 
 CREATE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", "time", '[]') END)
-        AND flakeid_recheck(guid_local_timestamp(id) = "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", "time", '[]'::pg_catalog.text) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.=) "time");
 COMMENT ON FUNCTION guid_local_eq_time(guid_local, timestamptz) IS 'implementation of = operator';
 
 CREATE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_local_timestamp(id) >= "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>=) "time");
 COMMENT ON FUNCTION guid_local_ge_time(guid_local, timestamptz) IS 'implementation of >= operator';
 
 CREATE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN tstzrange("time", NULL) END)
-        AND flakeid_recheck(guid_local_timestamp(id) > "time");
+    RETURN guid_local_near(id, CASE WHEN "time" IS NOT NULL THEN pg_catalog.tstzrange("time", NULL::pg_catalog.timestamptz) END)
+        AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.>) "time");
 COMMENT ON FUNCTION guid_local_gt_time(guid_local, timestamptz) IS 'implementation of > operator';
 
 CREATE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_timestamp(id) <> "time";
+    RETURN guid_local_timestamp(id, false) OPERATOR(pg_catalog.<>) "time";
 COMMENT ON FUNCTION guid_local_ne_time(guid_local, timestamptz) IS 'implementation of <> operator';
 
 CREATE OPERATOR < (
@@ -475,7 +475,7 @@ COMMENT ON OPERATOR <> (timestamptz, guid_local) IS 'time not equal that of a gu
 
 CREATE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id) <@ times);
+    RETURN guid_local_near(id, times) AND flakeid_recheck(guid_local_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
 COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'implementation of <@ operator';
 
 CREATE OPERATOR <@ (

@@ -35,9 +35,9 @@ CREATE VIEW pg_stat_flakeid AS
         ticks_exhausted,
         spills,
         waits,
-        make_interval(secs => wait_seconds) AS wait_time,
+        pg_catalog.make_interval(secs => wait_seconds) AS wait_time,
         clock_steps_back,
-        make_interval(secs => largest_step_back_seconds) AS largest_step_back,
+        pg_catalog.make_interval(secs => largest_step_back_seconds) AS largest_step_back,
         tick_tocks,
         last_tick,
         last_tick_at,
@@ -45,9 +45,9 @@ CREATE VIEW pg_stat_flakeid AS
         first_of_sequence,
         last_of_sequence,
         gate,
-        make_interval(secs => gate_lead_seconds) AS gate_lead,
+        pg_catalog.make_interval(secs => gate_lead_seconds) AS gate_lead,
         horizon_written_at,
-        make_interval(secs => horizon_write_seconds) AS horizon_write_time,
+        pg_catalog.make_interval(secs => horizon_write_seconds) AS horizon_write_time,
         stats_reset
     FROM pg_stat_get_flakeid();
 COMMENT ON VIEW pg_stat_flakeid

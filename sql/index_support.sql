@@ -63,17 +63,14 @@ COMMENT ON FUNCTION uniqueid_skipsupport(internal) IS 'skip support';
 ALTER OPERATOR FAMILY uniqueid_ops USING btree ADD FUNCTION 2 (uniqueid, uniqueid) uniqueid_sortsupport(internal);
 
 -- Before 18 a btree asks no such question, and its operator classes refuse the answer.
-DO $$
-DECLARE
-    id text;
+DO LANGUAGE plpgsql $$
 BEGIN
-    IF current_setting('server_version_num')::integer >= 180000 THEN
-        FOREACH id IN ARRAY ARRAY['sno', 'flake128', 'guid_local', 'guid', 'uniqueid'] LOOP
-            EXECUTE format(
-                'ALTER OPERATOR FAMILY %1$s_ops USING btree
-                    ADD FUNCTION 6 (%1$s, %1$s) %1$s_skipsupport(internal)',
-                id);
-        END LOOP;
+    IF pg_catalog.current_setting('server_version_num'::pg_catalog.text)::pg_catalog.int4 OPERATOR(pg_catalog.>=) 180000 THEN
+        ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skipsupport(internal);
+        ALTER OPERATOR FAMILY flake128_ops USING btree ADD FUNCTION 6 (flake128, flake128) flake128_skipsupport(internal);
+        ALTER OPERATOR FAMILY guid_local_ops USING btree ADD FUNCTION 6 (guid_local, guid_local) guid_local_skipsupport(internal);
+        ALTER OPERATOR FAMILY guid_ops USING btree ADD FUNCTION 6 (guid, guid) guid_skipsupport(internal);
+        ALTER OPERATOR FAMILY uniqueid_ops USING btree ADD FUNCTION 6 (uniqueid, uniqueid) uniqueid_skipsupport(internal);
     END IF;
 END $$;
 

@@ -32,7 +32,7 @@ CREATE VIEW pg_stat_flakeid_lease AS
         since,
         renewed_at,
         ceiling,
-        make_interval(secs => remaining_seconds) AS remaining,
+        pg_catalog.make_interval(secs => remaining_seconds) AS remaining,
         losses,
         lost_at,
         endpoint,

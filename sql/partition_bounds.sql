@@ -74,10 +74,10 @@ CREATE FUNCTION guid_local_partition_bounds(
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid_local, upper guid_local)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
-        SELECT times.name, times.starts, times.ends, 
-            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.ends), drift, true)
-            ELSE guid_local_min(times.starts, drift) END, 
-            CASE WHEN inverse THEN guid_local_range_min(tstzrange(NULL, times.starts), drift, true)
+        SELECT times.name, times.starts, times.ends,
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
+            ELSE guid_local_min(times.starts, drift) END,
+            CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_local_min(times.ends, drift) END
         FROM flakeid_partition_times("from", "to", step) AS times;
     END;
@@ -91,10 +91,10 @@ CREATE FUNCTION guid_partition_bounds(
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower guid, upper guid)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
-        SELECT times.name, times.starts, times.ends, 
-            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.ends), drift, true)
-            ELSE guid_min(times.starts, drift) END, 
-            CASE WHEN inverse THEN guid_range_min(tstzrange(NULL, times.starts), drift, true)
+        SELECT times.name, times.starts, times.ends,
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.ends), drift, true)
+            ELSE guid_min(times.starts, drift) END,
+            CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_min(times.ends, drift) END
         FROM flakeid_partition_times("from", "to", step) AS times;
     END;
