@@ -121,7 +121,9 @@ COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
 
 -- time as a predicate ------------------------------------------------------------------------------
 -- Not STRICT: a strict function is not inlined when its body holds an AND, and being inlined into
--- comparisons of the ID itself is what makes an index of it usable.
+-- comparisons of the ID itself is what makes an index of it usable. They find IDs from 0 on: a negative
+-- number is an ID of the second half of the format's time, later than every positive one, and sorts before
+-- them all.
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -149,13 +151,13 @@ COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
     IS 'whether a flake ID was made within a range of times, counted from an epoch';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.<) flake_min("time");
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time");
 COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.<) flake_min("time", epoch);
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time", epoch);
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was made before a time, counted from an epoch';
 

@@ -86,6 +86,85 @@ CREATE OR REPLACE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boole
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN guid_near(id, times) AND flakeid_recheck(guid_timestamp(id, false) OPERATOR(pg_catalog.<@) times);
 
+-- Before a time is no negative ID: it is of the second half of the format's time.
+
+CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time");
+
+CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time", epoch);
+
+-- Partitions that no ID of a system can be in are an error; the guids' could have taken foreign functions, too.
+
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval)
+    IS 'when partitions of this step begin and end, and a suffix for their names: UTC and a z for a step below a day';
+
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, system text)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
+    AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, text)
+    IS 'times of partitions for IDs of a system, each of which can hold some';
+
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, epoch timestamptz)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
+    AS 'MODULE_PATHNAME', 'flakeid_partition_times_epoch_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, timestamptz)
+    IS 'times of partitions for flake IDs that count from an epoch, each of which can hold some';
+
+CREATE OR REPLACE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts), flake_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step, 'flake'::pg_catalog.text) AS times;
+    END;
+
+CREATE OR REPLACE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval, epoch timestamptz
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts, epoch), flake_min(times.ends, epoch)
+        FROM flakeid_partition_times("from", "to", step, epoch) AS times;
+    END;
+
+CREATE OR REPLACE FUNCTION sno_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower sno, upper sno)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, sno_min(times.starts), sno_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step, 'sno'::pg_catalog.text) AS times;
+    END;
+
+CREATE OR REPLACE FUNCTION flake128_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower flake128, upper flake128)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake128_min(times.starts), flake128_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step, 'flake128'::pg_catalog.text) AS times;
+    END;
+
+CREATE OR REPLACE FUNCTION uniqueid_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower uniqueid, upper uniqueid)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, uniqueid_min(times.starts), uniqueid_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step, 'uniqueid'::pg_catalog.text) AS times;
+    END;
+
 CREATE OR REPLACE FUNCTION guid_local_partition_bounds(
     "from" timestamptz, "to" timestamptz, step interval,
     drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
@@ -98,7 +177,7 @@ CREATE OR REPLACE FUNCTION guid_local_partition_bounds(
             ELSE guid_local_min(times.starts, drift) END,
             CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_local_min(times.ends, drift) END
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'guid_local'::pg_catalog.text) AS times;
     END;
 
 CREATE OR REPLACE FUNCTION guid_partition_bounds(
@@ -113,5 +192,5 @@ CREATE OR REPLACE FUNCTION guid_partition_bounds(
             ELSE guid_min(times.starts, drift) END,
             CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_min(times.ends, drift) END
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'guid'::pg_catalog.text) AS times;
     END;

@@ -5,7 +5,21 @@ CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, st
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval)
-    IS 'when partitions of this step begin and end, and a suffix for their names';
+    IS 'when partitions of this step begin and end, and a suffix for their names: UTC and a z for a step below a day';
+
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, system text)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
+    AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, text)
+    IS 'times of partitions for IDs of a system, each of which can hold some';
+
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, epoch timestamptz)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
+    AS 'MODULE_PATHNAME', 'flakeid_partition_times_epoch_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
+COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, timestamptz)
+    IS 'times of partitions for flake IDs that count from an epoch, each of which can hold some';
 
 CREATE FUNCTION flake_partition_bounds(
     "from" timestamptz, "to" timestamptz, step interval
@@ -14,7 +28,7 @@ CREATE FUNCTION flake_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, flake_min(times.starts), flake_min(times.ends)
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'flake'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
@@ -26,7 +40,7 @@ CREATE FUNCTION flake_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, flake_min(times.starts, epoch), flake_min(times.ends, epoch)
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, epoch) AS times;
     END;
 COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval, timestamptz)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names, counted from an epoch';
@@ -38,7 +52,7 @@ CREATE FUNCTION sno_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, sno_min(times.starts), sno_min(times.ends)
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'sno'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION sno_partition_bounds(timestamptz, timestamptz, interval)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
@@ -50,7 +64,7 @@ CREATE FUNCTION flake128_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, flake128_min(times.starts), flake128_min(times.ends)
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'flake128'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION flake128_partition_bounds(timestamptz, timestamptz, interval)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
@@ -62,7 +76,7 @@ CREATE FUNCTION uniqueid_partition_bounds(
     LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
     BEGIN ATOMIC
         SELECT times.name, times.starts, times.ends, uniqueid_min(times.starts), uniqueid_min(times.ends)
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'uniqueid'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION uniqueid_partition_bounds(timestamptz, timestamptz, interval)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names; time_sequential IDs only';
@@ -79,7 +93,7 @@ CREATE FUNCTION guid_local_partition_bounds(
             ELSE guid_local_min(times.starts, drift) END,
             CASE WHEN inverse THEN guid_local_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_local_min(times.ends, drift) END
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'guid_local'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION guid_local_partition_bounds(timestamptz, timestamptz, interval, interval, boolean)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
@@ -96,7 +110,7 @@ CREATE FUNCTION guid_partition_bounds(
             ELSE guid_min(times.starts, drift) END,
             CASE WHEN inverse THEN guid_range_min(pg_catalog.tstzrange(NULL::pg_catalog.timestamptz, times.starts), drift, true)
             ELSE guid_min(times.ends, drift) END
-        FROM flakeid_partition_times("from", "to", step) AS times;
+        FROM flakeid_partition_times("from", "to", step, 'guid'::pg_catalog.text) AS times;
     END;
 COMMENT ON FUNCTION guid_partition_bounds(timestamptz, timestamptz, interval, interval, boolean)
     IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';

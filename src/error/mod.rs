@@ -13,7 +13,7 @@ use crate::identity::lease::State;
 use crate::library::Build;
 use crate::note;
 use flakeid_core::Error;
-use flakeid_core::clock::{UnixMicros, UnixNanos};
+use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode as Code, pg_sys};
@@ -64,6 +64,8 @@ pub enum Failure {
     EndlessPartitions,
     /// A step that does not lead from one partition to a later one.
     Step { from: UnixMicros, to: UnixMicros },
+    /// A partition that holds the time of no ID of a system.
+    EmptyPartition { system: &'static str, scale: Scale, from: UnixMicros, to: UnixMicros },
     /// No shared memory, and none to be had.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     NotPreloaded,
@@ -300,6 +302,20 @@ impl Failure {
                 "step of partitions does not lead to a later time",
             )
             .detail(format!("It leads from {} to {}.", moment(from), moment(to))),
+            Self::EmptyPartition { system, scale, from, to } => Words::new(
+                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
+                format!(
+                    "no {system} ID can be in a partition from {} to {}",
+                    moment(from),
+                    moment(to)
+                ),
+            )
+            .detail(format!(
+                "A {system} has times from {} to {}, one every {} ms.",
+                moment(scale.start(Tick(0))),
+                moment(scale.start(scale.last())),
+                scale.unit() as f64 / 1e6
+            )),
             #[cfg(any(feature = "pg15", feature = "pg16"))]
             Self::NotPreloaded => Words::new(
                 Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

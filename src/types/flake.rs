@@ -95,7 +95,10 @@ fn flake_timestamp_epoch(value: i64, since: Time) -> Time {
 }
 
 fn encode(time: Time, datacenter: i32, worker: i32, counter: i32, epoch: Epoch) -> i64 {
-    Id::encode(time.0, datacenter.into(), worker.into(), counter.into(), epoch).or_raise().0 as i64
+    // A bigint has a sign: an ID of the format's second half would sort before all others.
+    let id = Id::encode_signed(time.0, datacenter.into(), worker.into(), counter.into(), epoch)
+        .or_raise();
+    id.0 as i64
 }
 
 #[pg_extern(sql = false)]

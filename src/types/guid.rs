@@ -66,7 +66,7 @@ value::functions!(Guid:
 /// A drift that a caller names, in whole nanoseconds.
 #[inline]
 pub(super) fn drift(span: Span) -> Drift {
-    Drift::covering(span.0.saturating_mul(1000))
+    Drift::named(span.0.saturating_mul(1000))
 }
 
 #[inline]

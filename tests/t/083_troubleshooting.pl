@@ -343,7 +343,7 @@ for my $sql (
 	"SELECT flake_encode('1969-12-31', 0, 0, 0)", "SELECT sno_encode('infinity', 0, 0, 0, 0)", "SELECT guid_at('-infinity')",
 	"SELECT uniqueid_at('2110-01-01')", "SELECT flake_timestamp(1, '1969-12-31')", 'SELECT flake_at(now(), -1)',
 	'SELECT count(*) FROM sno_next_batch(-1)', "SELECT flakeid_partition_times('now', 'infinity', '1 day')",
-	"SELECT sno_partition_bounds('2026-11-01', '2027-11-01', '-1 day')",
+	"SELECT sno_partition_bounds('2026-11-01', '2027-11-01', '-1 day')", "SELECT sno_partition_bounds('2150-01-01', '2151-01-01', '1 year')",
 	# settings
 	"ALTER SYSTEM SET flakeid.generator_ids = '7-3'", "ALTER SYSTEM SET flakeid.generator_ids = 'hostname'",
 	"ALTER SYSTEM SET flakeid.generator_ids = '0-64'", "ALTER SYSTEM SET flakeid.epoch = 'yesterday'",

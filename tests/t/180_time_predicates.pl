@@ -61,10 +61,12 @@ sub flake
 		within    => "flake_within(id, %s$epoch)",
 		one_range => "flake_within(id, %s$epoch)",
 		between   => "flake_between(id, %s, %s$epoch)",
-		from      => "NOT flake_before(id, %s$epoch)",
+		from      => "flake_between(id, %s, 'infinity'$epoch)",
 		after     => "flake_after(id, %s$epoch)",
 		before    => "flake_before(id, %s$epoch)",
 		until     => "NOT flake_after(id, %s$epoch)",
+		# The positive half of the format's time ends, and begins.
+		closed    => { from => 1, before => 1 },
 		turned    => {}
 	};
 }
@@ -238,7 +240,7 @@ for my $system (@systems)
 		{
 			my ($word, $operator, $time, $bounds) = @$case;
 			# The eight ranges of a guid have both ends.
-			$bounds = 'both' if $system->{coarse};
+			$bounds = 'both' if $system->{coarse} || $system->{closed}{$word};
 			same_by_index(
 				$system, "$word $time$turned",
 				sprintf("SELECT $which FROM $system->{table} WHERE $way->{$word}", $time),
@@ -405,7 +407,7 @@ SQL
 	for my $words (sort keys %asked)
 	{
 		my $oracle = "SELECT $which FROM ${table}_made WHERE $wanted{$words}";
-		my %how = (bounds => $words eq 'from' && !$system->{coarse} ? 'lower' : 'both', set => ['ROLE reader']);
+		my %how = (bounds => $words eq 'from' && !$system->{coarse} && !$system->{closed}{from} ? 'lower' : 'both', set => ['ROLE reader']);
 		same_by_index(
 			$system, "$words, through a view", "SELECT $which FROM ${table}_made WHERE $asked{$words}", $oracle, %how);
 		same_by_index(

@@ -12,7 +12,7 @@
 //!
 //! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive; no
 //! later one is issued, because it would sort below all others. Taking apart and packing know all
-//! 64 bits, bounds of a time only the positive half.
+//! 64 bits; [`Id::encode_signed`] and bounds of a time only the positive half.
 
 use crate::base62::{self, Case};
 use crate::base64;
@@ -114,7 +114,31 @@ impl Id {
         counter: i64,
         epoch: Epoch,
     ) -> Result<Self, Error> {
-        let scale = epoch.scale();
+        Self::encode_within(epoch.scale(), time, datacenter, worker, counter)
+    }
+
+    /// The positive ID of these fields at `time`, cut to the millisecond: one that a signed column
+    /// sorts by its time.
+    ///
+    /// # Errors
+    /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`, [`Error::FieldOutOfRange`].
+    pub const fn encode_signed(
+        time: UnixMicros,
+        datacenter: i64,
+        worker: i64,
+        counter: i64,
+        epoch: Epoch,
+    ) -> Result<Self, Error> {
+        Self::encode_within(epoch.signed_scale(), time, datacenter, worker, counter)
+    }
+
+    const fn encode_within(
+        scale: Scale,
+        time: UnixMicros,
+        datacenter: i64,
+        worker: i64,
+        counter: i64,
+    ) -> Result<Self, Error> {
         let tick = match scale.place(time) {
             Place::At(tick) => tick,
             Place::Before | Place::After => {

@@ -95,6 +95,7 @@ SELECT expression, refused.* FROM unnest(ARRAY[
 -- times before the first and after the last
 SELECT expression, refused.state, detail FROM unnest(ARRAY[
     $$flake_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0)$$,
+    $$flake_encode('2039-09-07 15:47:35.552+00', 0, 0, 0)$$, $$flake_at('2039-09-07 15:47:35.552+00')$$,
     $$flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0)$$,
     $$flake_encode('infinity', 0, 0, 0)$$, $$flake_encode('-infinity', 0, 0, 0)$$,
     $$flake_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0)$$,

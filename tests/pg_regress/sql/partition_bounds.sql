@@ -23,6 +23,39 @@ SELECT name, starts, ends - starts AS length FROM sno_partition_bounds('2026-10-
 SELECT ends - starts AS length FROM sno_partition_bounds('2026-03-29', '2026-03-30', '1 day');
 SET timezone TO 'UTC';
 
+-- Steps below a day are named by UTC: each has a name of its own where clocks are set back and forth, by an hour in
+-- Berlin, New York and St. John's (3:30 behind UTC), by half an hour on Lord Howe Island; the names sort as the
+-- times do, are good without quotes, and are the same in every zone.
+CREATE FUNCTION pg_temp.bounds(zone text, "from" timestamptz, step interval)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower sno, upper sno) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('timezone', zone, true);
+    RETURN QUERY SELECT * FROM sno_partition_bounds("from", "from" + interval '48 hours', step);
+    PERFORM set_config('timezone', 'UTC', true);
+END $$;
+SELECT step, count(*) / count(DISTINCT zone) AS of_a_zone, count(DISTINCT name) AS names, count(DISTINCT (name, starts, ends)) AS partitions,
+       bool_and(('p' || name) = quote_ident('p' || name)) AS unquoted, min(name), max(name)
+FROM unnest('{UTC,Europe/Berlin,America/New_York,America/St_Johns,Australia/Lord_Howe,Asia/Kathmandu,Pacific/Chatham,Africa/Casablanca}'::text[]) AS zone,
+     unnest('{6 hours,1 hour,45 min,30 min}'::interval[]) AS step,
+     unnest('{2026-03-07 12:00+00,2026-03-28 12:00+00,2026-04-04 00:00+00,2026-10-03 00:00+00,2026-10-24 12:00+00,2026-10-31 12:00+00}'::timestamptz[]) AS day,
+     pg_temp.bounds(zone, day, step) GROUP BY step ORDER BY step;
+SELECT count(*) AS out_of_order FROM (SELECT name <= lag(name) OVER (ORDER BY starts) AS wrong
+    FROM pg_temp.bounds('Australia/Lord_Howe', '2026-04-04 00:00+00', '15 min')) AS names WHERE wrong;
+SELECT name, starts, ends FROM pg_temp.bounds('Europe/Berlin', '2026-10-25 00:00+02', '1 hour') LIMIT 5;
+-- Others keep the names that they had: of a day or more, whatever it is written in.
+SET timezone TO 'Europe/Berlin';
+SELECT step, (array_agg(name ORDER BY starts))[1:3] AS names, count(*) = count(DISTINCT name) AS each
+FROM unnest('{24 hours,36 hours,1 day 12 hours,1 day,1 mon -1 day,1 day -1 min,23 hours 59 min}'::interval[]) AS step,
+     sno_partition_bounds('2026-10-20', '2026-11-20', step) GROUP BY step ORDER BY step;
+-- Each row of the hour that comes twice finds its partition.
+CREATE TABLE twice (id sno PRIMARY KEY) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE twice_%s PARTITION OF twice FOR VALUES FROM (%L) TO (%L)', name, lower, upper)
+FROM sno_partition_bounds('2026-10-25', '2026-10-26', '1 hour') \gexec
+INSERT INTO twice SELECT sno_at(t, 0, nr) FROM generate_series(timestamptz '2026-10-25', '2026-10-25 23:59:59', '10 min') WITH ORDINALITY AS ts (t, nr);
+SELECT count(DISTINCT tableoid), count(*) FROM twice;
+DROP TABLE twice;
+SET timezone TO 'UTC';
+
 -- nothing to do, nothing known
 SELECT * FROM sno_partition_bounds('2026-12-01', '2026-12-01', '1 day');
 SELECT * FROM sno_partition_bounds('2026-12-02', '2026-12-01', '1 day');
@@ -35,6 +68,24 @@ SELECT * FROM sno_partition_bounds('2026-12-01', '2027-12-03', '1 month -31 days
 SELECT * FROM sno_partition_bounds('2026-12-01', 'infinity', '1 day');
 SELECT * FROM flake_partition_bounds('-infinity', '2026-12-01', '1 day', 'epoch');
 SELECT count(*) FROM sno_partition_bounds('2026-12-01', '294276-12-31', '100000 years');
+-- no ID can be in it: before the first, after the last, within a tick
+SELECT name FROM flake_partition_bounds('1969-12-01', '1970-02-01', '1 month');
+SELECT name FROM flake_partition_bounds('2039-01-01', '2040-01-01', '1 month');
+SELECT name FROM flake_partition_bounds('2009-12-01', '2010-02-01', '1 month', '2010-01-01');
+SELECT name FROM flake_partition_bounds('2050-01-01', '2050-02-01', '1 month', 'epoch');
+SELECT name FROM flake_partition_bounds('2026-12-01', '2026-12-02', '1 day', '1969-12-31');
+SELECT name FROM sno_partition_bounds('2009-01-01', '2009-02-01', '1 month');
+SELECT name FROM sno_partition_bounds('2080-01-01', '2081-01-01', '1 year');
+SELECT name FROM sno_partition_bounds('2026-12-01', '2026-12-02', '3 ms');
+SELECT name FROM flake128_partition_bounds('1960-01-01', '1961-01-01', '1 year');
+SELECT name FROM guid_partition_bounds('2600-01-01', '2601-01-01', '1 year');
+SELECT name FROM guid_partition_bounds('1960-01-01', '1961-01-01', '1 year', inverse => true);
+SELECT name FROM guid_local_partition_bounds('2026-12-01', '2026-12-02', '100 us');
+SELECT name FROM uniqueid_partition_bounds('2110-01-01', '2111-01-01', '1 year');
+-- One that begins before the format does, or ends after it, can hold IDs: its bound is the format's first or last.
+SELECT name, lower, upper FROM flake_partition_bounds('1969-07-01', '1970-07-01', '1 year');
+SELECT name, lower, upper FROM flake_partition_bounds('2039-01-01', '2040-01-01', '1 year', 'epoch');
+SELECT name, lower < upper AS holds FROM guid_partition_bounds('1969-07-01', '1970-07-01', '1 year', inverse => true);
 
 -- next month's partition is one statement; many are one more
 CREATE TABLE events (id sno DEFAULT sno_next() PRIMARY KEY, what text) PARTITION BY RANGE (id);

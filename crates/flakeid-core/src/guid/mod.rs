@@ -79,13 +79,23 @@ impl Drift {
     /// At most 274 seconds.
     pub const DEFAULT: Self = Self(3);
 
-    /// The least that covers so many nanoseconds.
+    /// The least from code 1 on that covers so many nanoseconds, as the library has it.
     pub const fn covering(nanos: i128) -> Self {
         let mut code = 1;
         while code < 7 && nanos > Self(code).seconds() as i128 * 1_000_000_000 {
             code += 1;
         }
         Self(code)
+    }
+
+    /// The drift that so many nanoseconds name: exactly what [`Self::seconds`] says of code 0 is code
+    /// 0, so that each ID's drift can be said; all else is the least code from 1 on that
+    /// [covers](Self::covering) it.
+    pub const fn named(nanos: i128) -> Self {
+        if nanos == Self(0).seconds() as i128 * 1_000_000_000 {
+            return Self(0);
+        }
+        Self::covering(nanos)
     }
 
     /// The drift of this code.

@@ -61,6 +61,25 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_signed_flake_is_encoded_in_the_positive_half_alone(
+        (epoch, time) in epoch().prop_flat_map(|epoch| {
+            (Just(epoch), moments(epoch.micros().0, 1000, 1 << 40, (1 << 41) - 1))
+        }),
+        datacenter in wild_field(5), worker in wild_field(5), counter in wild_field(12),
+    ) {
+        let units = (i128::from(time.0) - i128::from(epoch.micros().0)).div_euclid(1000);
+        let id = flake::Id::encode_signed(time, datacenter, worker, counter, epoch);
+        if (0..1 << 41).contains(&units) {
+            prop_assert_eq!(id, flake::Id::encode(time, datacenter, worker, counter, epoch));
+            prop_assert!(id.is_err() || id.unwrap().0 as i64 >= 0);
+        } else {
+            let first = epoch.micros();
+            let last = flakeid_core::clock::UnixMicros(first.0 + ((1 << 41) - 1) * 1000);
+            prop_assert_eq!(id, Err(Error::TimeOutOfRange { system: "flake", time, first, last }));
+        }
+    }
+
     /// As the signed numbers that a bigint column holds.
     #[test]
     fn flakes_of_the_positive_half_sort_as_their_fields(

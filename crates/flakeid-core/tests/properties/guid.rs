@@ -386,6 +386,19 @@ proptest! {
 }
 
 #[test]
+fn every_drift_is_named_by_the_seconds_it_covers_and_code_0_by_nothing_else() {
+    for code in 0..8 {
+        let drift = Drift::from_code(code).unwrap();
+        let nanos = i128::from(drift.seconds()) * 1_000_000_000;
+        assert_eq!(Drift::named(nanos), drift);
+        for nearly in [nanos - 1, nanos + 1, -nanos, 0] {
+            assert_eq!(Drift::named(nearly), Drift::covering(nearly));
+            assert_ne!(Drift::named(nearly).code(), 0);
+        }
+    }
+}
+
+#[test]
 fn the_default_drift_is_the_one_of_274_seconds() {
     assert_eq!((Drift::DEFAULT.code(), Drift::DEFAULT.seconds()), (3, 274));
 }
