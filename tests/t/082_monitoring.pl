@@ -193,14 +193,17 @@ $node->safe_psql('postgres', "CREATE ROLE nobody LOGIN; $setup");
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 my $watcher = exporter($node);
 
+my $began = time();
 my $value = note_seen(scrape($watcher));
 is(own($value), '', 'before the first ID there is nothing to see');
 is("$value->{pg_up} $value->{pg_exporter_last_scrape_error}", '1 0', '... and no error');
 is($value->{flakeid_setting_horizon_lead_seconds}, 600, '... the settings are there');
 
 $node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)") for @SYSTEMS;
-# More than four ticks have.
-$node->safe_psql('postgres', 'SELECT count(*) FROM flake_next_batch(20000)');
+# More than a tick has, while the clock stands still.
+$clock->stand_still(int(time()) + 5.0005);
+like(error_of($node, 'SELECT count(*) FROM flake_next_batch(5000)'), qr/58000/, 'a tick is used up');
+$clock->step(6);
 $value = note_seen(scrape($watcher));
 is(own($value), $counted, 'when IDs were made every metric is there but those of a lease');
 for my $system (map { $_->{name} } @SYSTEMS)
@@ -212,17 +215,18 @@ for my $system (map { $_->{name} } @SYSTEMS)
 		join('|', (map { $value->{"flakeid_${_}{system=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
 			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{system=\"$system\"}"}),
 		$view, "... with what the view counts of $system");
-	my $least = $system eq 'flake' ? 20_100 : 100;
+	my $least = $system eq 'flake' ? 100 + 4096 : 100;
 	my $ids = $value->{"flakeid_ids{system=\"$system\"}"};
 	ok($ids >= $least && $ids < $least + 16, "... which is those $least IDs") or diag($ids);
 	my $lead = $value->{"flakeid_gate_lead_seconds{system=\"$system\"}"};
 	ok($lead > 0 && $lead <= 600, '... and the gate is ahead by no more than the setting says') or diag($lead);
 }
-cmp_ok($value->{'flakeid_ticks_exhausted_total{system="flake"}'}, '>=', 4, 'a batch larger than a tick uses ticks up');
+cmp_ok($value->{'flakeid_ticks_exhausted_total{system="flake"}'}, '>=', 1, 'a batch larger than a tick uses it up');
 cmp_ok($value->{'flakeid_waits_total{system="flake"}'}, '>=', 1, '... and waits');
-cmp_ok($value->{'flakeid_wait_seconds_total{system="flake"}'}, '>', 0, '... for some time');
-ok($value->{flakeid_horizon_write_seconds} > 0 && $value->{flakeid_horizon_write_seconds} < 10, 'the horizon took some time to write');
-cmp_ok(abs($value->{flakeid_horizon_written_timestamp_seconds} - time()), '<', 600, '... just now');
+cmp_ok($value->{'flakeid_wait_seconds_total{system="flake"}'}, '>=', 1, '... as long as it may');
+cmp_ok($value->{flakeid_horizon_write_seconds}, '>', 0, 'the horizon took some time to write');
+my $written = $value->{flakeid_horizon_written_timestamp_seconds};
+ok($written > $began && $written < time() + 6, '... since the test began') or diag("$began $written");
 
 # The count of IDs is no counter: what a session took ahead and did not use is counted off.
 my $session = session($node);
@@ -284,7 +288,7 @@ reload_with($node, horizon_lead => '1ms');
 $clock->step(9000);
 my $script = PostgreSQL::Test::Utils::tempdir('script') . '/script';
 append_to_file($script, "SELECT count(*) FROM flake_next_batch(10000);\n");
-my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('postgres') ], '>', \my $out, '2>', \my $error);
+my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 3600, '-f', $script, $node->connstr('postgres') ], '>', \my $out, '2>', \my $error);
 my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 do { ($value) = scrape($watcher) } until $value->{'flakeid_sessions_waiting{wait_event="flakeid"}'} || time() > $until;
 cmp_ok($value->{'flakeid_sessions_waiting{wait_event="flakeid"}'}, '>', 0, 'sessions that wait for the horizon are counted');
@@ -337,9 +341,26 @@ sub lease
 	return join '|', $state, map { $value->{"flakeid_etcd_$_"} // '' } 'generator_ids_wanted', 'generator_ids_held', 'lease_losses_total';
 }
 
-$value = note_seen(scrape($watcher));
+# Scrapes until the lease is as said; on a busy machine it may be lost now and then. Returns the values.
+sub scrape_until
+{
+	my ($state) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	for (;;)
+	{
+		my $before = $node->safe_psql('postgres', 'SELECT losses FROM pg_stat_flakeid_lease');
+		my $value  = note_seen(scrape($watcher));
+		my $after  = $node->safe_psql('postgres', 'SELECT losses FROM pg_stat_flakeid_lease');
+		return ($value, $after) if lease($value) =~ /\A$state\|/ && $before == $after;
+		die "the lease is not $state: " . lease($value) if time() > $until;
+		sleep 0.1;
+	}
+}
+
+my $losses;
+($value, $losses) = scrape_until('held');
 is(own($value), join(' ', sort split / /, "$counted $leased"), 'where generator IDs are leased every metric is there');
-is(lease($value), 'held|2|2|0', '... and says that the lease is held');
+is(lease($value), "held|2|2|$losses", '... and says that the lease is held');
 my $remaining = $value->{flakeid_etcd_lease_remaining_seconds};
 ok($remaining > 0 && $remaining <= 4, '... for a time that is less than its own') or diag($remaining);
 is($value->{flakeid_setting_etcd_lease_ttl_seconds}, 5, '... which is the setting\'s');
@@ -353,15 +374,15 @@ is("$value->{pg_exporter_last_scrape_error} " . own($value), '0 ', 'a standby ha
 $standby->stop;
 
 $etcd->pause;
-$node->poll_query_until('postgres', "SELECT state = 'lost' AND losses = 1 FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
-$value = note_seen(scrape($watcher));
-like(lease($value), qr/\Alost\|2\|\d\|1\z/, 'when etcd does not answer the lease is lost, which is counted');
+$node->poll_query_until('postgres', "SELECT state = 'lost' AND losses > $losses FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+($value, $losses) = scrape_until('lost');
+like(lease($value), qr/\Alost\|2\|\d\|$losses\z/, 'when etcd does not answer the lease is lost, which is counted');
 is($value->{flakeid_etcd_lease_remaining_seconds}, 'NaN', '... nothing remains of it');
 is($value->{'flakeid_gate_lead_seconds{system="flake"}'}, 'NaN', '... flakes have no gate');
 isnt($value->{'flakeid_gate_lead_seconds{system="guid"}'}, 'NaN', '... guids have');
 $etcd->continue;
-wait_for_lease($node, 2);
-is(lease(note_seen(scrape($watcher))), 'held|2|2|1', '... and held again when it does');
+($value, $losses) = scrape_until('held');
+is(lease($value), "held|2|2|$losses", '... and held again when it does');
 
 # all of them ----------------------------------------------------------------------------------------------------
 
