@@ -6,10 +6,11 @@ package FakedClock;
 use strict;
 use warnings;
 
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(time sleep);
 
 my ($library) = grep { -e $_ } glob '/usr/lib/*/faketime/libfaketime.so.1';
 
@@ -87,6 +88,48 @@ sub stand_still
 {
 	my ($self, $moment) = @_;
 	return $self->_write(sprintf '%.6f', $moment);
+}
+
+# Begins a statement in a session of its own that has to wait for the clock. Returns the session when it waits, and
+# dies where it does not. Up to version 16 a wait for the state file looks the same but for the file. A wait for a tick
+# that is very short doesn't show: of a session that `spins` it is known only that it is at its statement.
+my $waiting = 0;
+
+sub waits
+{
+	my ($self, $sql, $spins) = @_;
+	my %session = (name => 'waits_' . ++$waiting, out => '', err => '');
+	{
+		local $ENV{PGAPPNAME} = $session{name};
+		$session{run} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose',
+				'-d', $self->{node}->connstr('postgres'), '-c', $sql
+			],
+			'<', \undef, '>', \$session{out}, '2>', \$session{err},
+			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+	}
+	my $waits = $spins
+	  ? "state = 'active'"
+	  : "wait_event_type = 'Extension' AND wait_event IN ('Extension', 'FlakeidClock') AND pg_stat_file('flakeid/state.new', true) IS NULL";
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until ($self->{node}->safe_psql('postgres',
+		"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits"))
+	{
+		die "$sql does not wait: $session{out}$session{err}" if time() > $until || !$session{run}->pumpable;
+		$session{run}->pump_nb;
+		sleep 0.02;
+	}
+	return \%session;
+}
+
+# Waits until such a session has ended. Returns what it has printed, and its error.
+sub ended
+{
+	my ($self, $session) = @_;
+	$session->{run}->finish;
+	chomp $session->{out};
+	return @$session{ 'out', 'err' };
 }
 
 # What the server says the time is, in seconds since 1970.

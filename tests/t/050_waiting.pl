@@ -1,5 +1,6 @@
-# A session that waits for the clock or for the next tick can be cancelled, timed out and terminated at
-# once, holds no lock meanwhile, and goes on afterwards.
+# A session that waits for the clock or for the next tick can be cancelled, timed out and terminated before the
+# clock is there, holds no lock while it waits, and goes on afterwards. The clock is so far behind that no wait of this
+# test ends by itself; it runs, as a timeout looks at it.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -12,15 +13,17 @@ use Server;
 use Test::More;
 use Time::HiRes qw(time);
 
+my $behind = 100 * 3600;
+
 # One generator ID, so that little is left of the last tick when the clock has stepped back.
 my $clock = FakedClock->new('waiting', <<'END');
 flakeid.generator_ids = '3'
-flakeid.max_clock_wait = '1min'
+flakeid.max_clock_wait = '200h'
 # Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
 max_worker_processes = 0
 END
 my $node = $clock->node;
-$clock->step(-60);
+$clock->step(-2 * $behind);
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
@@ -47,14 +50,13 @@ sub wait_for_wait
 
 # the clock ---------------------------------------------------------------------------------------------
 
-$clock->step(-30);
+$clock->step(-$behind);
 my $begin = time();
 my $error = error_in($session, "SET statement_timeout TO '500ms'; $make; RESET statement_timeout");
-my $took  = time() - $begin;
 like(
 	$error, qr/ERROR:  57014: canceling statement due to statement timeout/,
 	'statement_timeout ends a wait for the clock');
-ok($took > 0.4 && $took < 3, '... when it is due') or diag($took);
+cmp_ok(time() - $begin, '>', 0.4, '... not before it is due');
 error_in($session, 'RESET statement_timeout');
 
 for my $system (grep { !$_->{turns} && $_->{name} ne 'flake' } @SYSTEMS)
@@ -63,11 +65,9 @@ for my $system (grep { !$_->{turns} && $_->{name} ne 'flake' } @SYSTEMS)
 	my $more = $system->{numbers} + 1;
 	for my $ask ("count($system->{next}) FROM generate_series(1, $more)", sprintf "count(*) FROM $system->{batch}", $more)
 	{
-		$begin = time();
 		like(
 			error_of($node, "SET statement_timeout TO '300ms'; SELECT $ask"),
 			qr/ERROR:  57014: canceling statement due to statement timeout/, "... also for $ask");
-		cmp_ok(time() - $begin, '<', 3, '... when it is due');
 	}
 }
 
@@ -82,20 +82,16 @@ is(
 is(
 	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'setting'"), '3',
 	'... nor what others need to look');
-$begin = time();
-is(error_of($node, 'SELECT sno_next()'), '', '... nor what they need for the other system');
-cmp_ok(time() - $begin, '<', 3, '... which goes on');
+is(error_of($node, 'SELECT sno_next()'), '', '... nor what they need for the other system, which goes on');
 reload_with($node, generator_ids => '4');
 is(
 	$node->safe_psql('postgres', 'SELECT (flake_decode(flake_next())).worker'), '4',
 	'... nor what it takes to bring in another generator ID');
 reload_with($node, generator_ids => '3');
 
-$begin = time();
 is($node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"), 't', 'pg_cancel_backend is heard');
 $error = error_in($session, 'SELECT 1');
 like($error, qr/ERROR:  57014: canceling statement due to user request/, '... by the waiting session');
-cmp_ok(time() - $begin, '<', 3, '... at once');
 is($session->query_safe('SELECT 1'), '1', '... which goes on');
 
 # Two wait, one is cancelled, the other gets its IDs when the clock has caught up.
@@ -104,23 +100,20 @@ $_->query_until(qr/waiting/, "\\echo waiting\n$make;\n") for $session, $other;
 wait_for_wait();
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 like(error_in($session, 'SELECT 1'), qr/57014/, 'of two that wait one is cancelled');
-$begin = time();
 $clock->step(0.1);
 like(
 	$other->query_until(qr/^5000$/m, ''), qr/^5000$/m,
 	'... and the other has its IDs when the clock has caught up');
-$took = time() - $begin;
-cmp_ok($took, '<', 5, '... as soon as it has');
 $other->quit;
 is(error_in($session, $make), '', 'when the clock has caught up the cancelled session has IDs too');
 
 # A session that is terminated, and a server that is stopped, don't wait for the clock.
-$clock->step(-30);
+$clock->step(-$behind);
 $session->query_until(qr/waiting/, "\\echo waiting\n$make;\n");
 wait_for_wait();
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 3000)");
-is(
-	$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), '0',
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+ok(
+	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
 	'pg_terminate_backend ends a waiting session');
 $session->{run}->finish;
 
@@ -128,31 +121,35 @@ $session->{run}->finish;
 
 $clock->step(0.2);
 reload_with($node, sno_sequence => '0-3');
+# At most a thousand in a second.
 my $many = 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 1000000)) AS many';
-$begin = time();
 like(
 	error_of($node, "SET statement_timeout TO '300ms'; $many"), qr/ERROR:  57014: /,
 	'statement_timeout ends a statement that waits tick by tick');
-cmp_ok(time() - $begin, '<', 3, '... when it is due');
 
 $session = session($node);
 $pid = $session->query_safe('SELECT pg_backend_pid()');
-$session->query_until(qr/waiting/, "\\echo waiting\n$many;\n");
-$node->poll_query_until('postgres',
-	"SELECT state = 'active' AND query LIKE '%sno_next%' FROM pg_stat_activity WHERE pid = $pid")
-  or die 'the session does not make snos';
-$begin = time();
+
+# Begins it in the session; returns when it waits.
+sub begin_many
+{
+	$session->query_until(qr/waiting/, "\\echo waiting\n$many;\n");
+	$node->poll_query_until('postgres',
+		"SELECT wait_event_type = 'Extension' AND state = 'active' AND query LIKE '%sno_next%' FROM pg_stat_activity WHERE pid = $pid")
+	  or die 'the session does not wait for snos';
+	return;
+}
+
+begin_many();
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 like(error_in($session, 'SELECT 1'), qr/ERROR:  57014: /, '... and so does pg_cancel_backend');
-cmp_ok(time() - $begin, '<', 3, '... at once');
 is(
 	$session->query_safe('SELECT count(DISTINCT id) FROM sno_next_batch(100) AS id'), '100',
 	'... after which the session makes IDs');
 
-$session->query_until(qr/waiting/, "\\echo waiting\n$many;\n");
-$begin = time();
+begin_many();
 $node->stop('fast');
-cmp_ok(time() - $begin, '<', 5, 'a server is stopped while a session waits tick by tick');
+pass('a server is stopped while a session waits tick by tick');
 $session->{run}->finish;
 
 done_testing();

@@ -11,9 +11,10 @@ use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
+use StateFile;
 use Test::More;
 
-my $clock = FakedClock->new('gate', "flakeid.horizon_lead = '20s'\nflakeid.max_clock_wait = 0\n");
+my $clock = FakedClock->new('gate', "flakeid.horizon_lead = '20min'\nflakeid.max_clock_wait = 0\n");
 my $node  = $clock->node;
 my $disk  = FaultyDisk->new;
 {
@@ -46,17 +47,19 @@ sub waits_for
 }
 
 my $all = $node->safe_psql('postgres', $ask);
+# A quarter of the lead before the true gate the horizon is written.
+my $gate = until_of(state_of($node)) / 1_000_000_000;
 my $new = $node->data_dir . '/flakeid/state.new';
 $disk->becomes('slow');
 
-$clock->step(17);
+$clock->set($gate - 240);
 my $writer = begin('writer', $ask);
 ok(waits_for('writer', '^(Extension|FlakeidHorizonWrite)$'), 'who comes near the gate writes the horizon');
 my $others = $node->safe_psql('postgres', $ask);
 is(scalar(split /\n/, $others), 1000, '... and while he does, others make IDs');
 is($writer->{out}, '', '... though he has none yet');
 
-$clock->step(21);
+$clock->set($gate + 60);
 my $late = begin('late', $ask);
 ok(waits_for('late', '^flakeid$'), 'at the gate they wait for him');
 is($late->{out}, '', '... and get none');
