@@ -1,6 +1,6 @@
 # Four sessions of every system ask for IDs without a pause, while the clock is stepped back and forth,
 # from less than a tick to a year, and stands still: no ID comes twice, and nobody gets an error but that
-# the clock is behind.
+# the clock is behind. Each step waits until every session has met the one before.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -11,7 +11,7 @@ use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
 my $clock = FakedClock->new('load', <<'END');
 flakeid.generator_ids = '0-3'
@@ -30,11 +30,32 @@ CREATE TABLE ${_}_errors (state text);
 SELECT ${_}_next();
 SQL
 
+# A sequence of a session counts its rounds, as others see it at once. The first round is number 1.
+my @counters = map { my $system = $_; map { "${system}_rounds_$_" } 1 .. 4 } @systems;
+$node->safe_psql('postgres', join '', map { "CREATE SEQUENCE $_; " } @counters);
+
+# The number of the round in which each session is.
+sub rounds
+{
+	return split /\|/, $node->safe_psql('postgres',
+		'SELECT ' . join(', ', map { "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM $_)" } @counters));
+}
+
+# Waits until every session has begun so many more rounds. When it has begun two it has been through a whole one.
+sub wait_for_rounds
+{
+	my ($more) = @_;
+	my @now = rounds();
+	my $until = join ' AND ', map { "(SELECT last_value >= $now[$_] + $more FROM $counters[$_])" } 0 .. $#counters;
+	$node->poll_query_until('postgres', "SELECT $until") or die 'not every session goes on';
+	return;
+}
+
 # What a session does until it is over: one by one, and in sets. A variable keeps what it was given before
 # an error. After an error it counts for a while, as pg_sleep would take a clock that is set back to heart.
 sub work
 {
-	my ($system) = @_;
+	my ($system, $number) = @_;
 	return <<"SQL";
 DO \$\$
 DECLARE
@@ -42,6 +63,7 @@ DECLARE
 	errors text[] = '{}';
 BEGIN
 	WHILE NOT EXISTS (SELECT FROM over) LOOP
+		PERFORM nextval('${system}_rounds_$number');
 		given = '{}';
 		BEGIN
 			FOR i IN 1 .. 20 LOOP
@@ -69,13 +91,14 @@ my @runs = map {
 	my $system = $_;
 	map {
 		IPC::Run::start(
-			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($system) ],
-			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($system, $_) ],
+			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
 	} 1 .. 4
 } @systems;
-sleep 0.5;
+# Each round has 40 IDs as long as the clock is right.
+wait_for_rounds(33);
 
-# Steps of the clock, in seconds; undef: it stands still meanwhile.
+# Steps of the clock, in seconds; undef: it stands still for a while.
 my $year = 365 * 86_400;
 my @steps = (-0.0005, -0.002, -0.0035, 0.006, -0.05, -0.05, 0.2, -10, -5, 16, undef, -3600, -60, 3700, undef, $year, -$year, 1);
 my ($offset, $back) = ($ahead, 0);
@@ -84,14 +107,14 @@ for my $step (@steps)
 	if (!defined $step)
 	{
 		$clock->stand_still(time() + $offset);
-		sleep 0.5;
+		wait_for_rounds(2);
 		$clock->step($offset);
 		next;
 	}
 	$offset += $step;
 	$back++ if $step < 0;
 	$clock->step($offset);
-	sleep 0.4;
+	wait_for_rounds(2);
 }
 $node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
 is((grep { !$_->finish } @runs), 0, 'all sessions went on while the clock was stepped and stood still');
