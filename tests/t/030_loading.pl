@@ -18,6 +18,8 @@ flakeid.generator_ids = '3'
 min_parallel_table_scan_size = 0
 parallel_setup_cost = 0
 parallel_tuple_cost = 0
+# What is made in parallel is made by workers.
+parallel_leader_participation = off
 SQL
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
@@ -49,17 +51,26 @@ is(
 	'... and no shared memory is taken');
 
 # What each of several sessions makes, all begun at once, the first of them in the server's life: workers
-# of generator ID 3, none twice.
+# of generator ID 3, none twice. They wait for a lock until all are there.
 sub made_at_once
 {
 	my ($name) = @_;
 	my @names = map { $_->{name} } @SYSTEMS;
 	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s, more; CREATE TABLE $_->{name}s (id $_->{type})") for @SYSTEMS;
 	my $insert = join ';', map { "INSERT INTO $_->{name}s SELECT $_->{next} FROM generate_series(1, 5000)" } @SYSTEMS;
+	my $gate = session($node);
+	$gate->query_safe('SELECT pg_advisory_lock(1)');
 	my @runs = map {
-		IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $insert ],
-			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+		IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
+				'-c', 'SELECT pg_advisory_lock_shared(1)', '-c', $insert
+			],
+			'>', '/dev/null', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
 	} 1 .. 8;
+	$node->poll_query_until('postgres', "SELECT count(*) = 8 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+	  or die 'not every session is there';
+	$gate->quit;
 	is((grep { !$_->finish } @runs), 0, "$name, eight sessions make IDs at once");
 	my %whose = (flake => 'worker', sno => 'partition', uniqueid => 'generator');
 	for my $system (@SYSTEMS)
