@@ -6,8 +6,9 @@ use warnings;
 
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(error_of session error_in reload_with write_rows);
+our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
 sub error_of
@@ -57,6 +58,21 @@ sub reload_with
 		$node->poll_query_until(
 			'postgres', "SELECT current_setting('flakeid.$name') = '$settings{$name}'")
 		  or die "flakeid.$name did not become $settings{$name}";
+	}
+	return;
+}
+
+# The process that looks at recovery, which no view shows; undefined where it has ended.
+sub worker_of
+{
+	my ($node) = @_;
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	for my $pid (map { m{(\d+)} } glob '/proc/[0-9]*')
+	{
+		open my $stat, '<', "/proc/$pid/stat" or next;
+		next unless (<$stat> // '') =~ /\) \w $postmaster /;
+		open my $title, '<', "/proc/$pid/cmdline" or next;
+		return $pid if (<$title> // '') =~ /: flakeid recovery/;
 	}
 	return;
 }
