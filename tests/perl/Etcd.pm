@@ -385,7 +385,8 @@ sub wait_for_error
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	while (1)
 	{
-		my $error = lease_of($node)->{last_error} // '';
+		# Until its worker has begun, a server says nothing.
+		my $error = (lease_of($node) || {})->{last_error} // '';
 		return $error if $error =~ $reason;
 		die $node->name . " has no error like $reason, but: $error" if time() > $until;
 		sleep 0.1;
