@@ -51,7 +51,7 @@ sub crash
 
 # within one tick --------------------------------------------------------------------------------------------
 
-begin('instant', "flakeid.max_clock_wait = '10s'\n");
+begin('instant', "flakeid.max_clock_wait = '1h'\n");
 # Within a tick of any system: in the middle of guid's, and 0.3 ms or nearly so after the beginning of the
 # others'.
 my $nanos = int(time() + 1) * $second + 500_300_000;
@@ -89,7 +89,6 @@ for my $tick (sort { $a <=> $b } keys %ticks)
 	ok(
 		$node->poll_query_until('postgres', "SELECT count(*) = @{[ scalar @systems ]} FROM pg_stat_activity WHERE $how"),
 		$test);
-	sleep 0.1;
 	is(
 		$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE $active"),
 		scalar @systems, '... which does not come by itself');
@@ -130,6 +129,8 @@ for my $back (0.05, 10, 3600)
 		$state->{tick_tock_until} = [ instant($rest), instant($rest) ];
 		$state->{tick_tock} = 0;
 	});
+	# A small step back is waited for, also where one system after the other is asked by a slow machine.
+	$node->append_conf('postgresql.conf', "flakeid.max_clock_wait = '" . ($back < 1 ? '10min' : '1s') . "'");
 	$clock->step(0);
 	$clock->start;
 	give($_) for @SYSTEMS;
@@ -177,14 +178,15 @@ for my $back (0.05, 10, 3600)
 is($ledger->twice, '', 'no ID came twice');
 
 # A server that was up while the clock was behind its last ID, and was asked nothing.
-my $ahead = int(time() + 3600) * $second;
+my $up = int(time());
+my $ahead = ($up + 3570) * $second;
 rewrite_state($node, sub {
 	my ($state) = @_;
 	$state->{$_} = instant($ahead) for 'until', 'since', 'written';
 	$state->{tick_tock_until} = [ instant($ahead), instant($ahead - 7200 * $second) ];
 	$state->{tick_tock} = 0;
 });
-$clock->step(0);
+$clock->stand_still($up);
 $clock->start;
 $node->stop;
 $clock->start;
@@ -304,7 +306,8 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
 	my $state = state_of($node);
 	$node->append_conf('postgresql.conf', "flakeid.horizon_lead = '$after'\nflakeid.generator_ids = '16-17'");
 
-	# What is left to wait of the lead is little by the faked clock, which has not stepped back.
+	# What is left to wait of the lead is little by the faked clock, which has not stepped back. Where there is one cell
+	# for all generators, the clock goes on.
 	my $until = until_of($state) / $second;
 	my ($moment) = sort { $b <=> $a } $until - 0.3, moment($state->{since}) / $second + 0.001;
 	$clock->stand_still($moment);
@@ -316,7 +319,7 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
 		{
 			my $test =
 			  "horizon_lead was $before before a crash and is $after: $system->{name} of generators $generators";
-			$clock->set($moment);
+			$clock->set($moment) unless $system->{one_cell} && $generators eq '40';
 			my ($error, @ids) = $ledger->ask($node, $system, 10);
 			is($error, '', "$test waits for what it was") or next;
 			cmp_ok(
@@ -337,14 +340,13 @@ begin('downtime', "flakeid.allowable_downtime = '1min'\n");
 $node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
 give($_) for @SYSTEMS;
 $node->stop;
-$clock->step(50);
+$clock->stand_still(moment(state_of($node)->{written}) / $second + 50);
 $clock->start;
 is(($ledger->ask($node, $_, 10))[0], '', "after a downtime that is allowed $_->{name} goes on") for @SYSTEMS;
-$clock->step(0);
-sleep 0.1;
 $node->stop;
 
-$clock->step(200);
+my $written = moment(state_of($node)->{written}) / $second;
+$clock->stand_still($written + 205.05);
 my $end_of_log = -s $node->logfile;
 $clock->start;
 my @sessions = map { session($node) } 1 .. 3;
@@ -357,7 +359,7 @@ for my $system (@SYSTEMS)
 		{
 			my $error = error_in($sessions[$number], "SELECT $ask");
 			like(
-				$error, qr/ERROR:  55000: no IDs are made, as the server was down for 2[01]\d\.\d s/,
+				$error, qr/ERROR:  55000: no IDs are made, as the server was down for 205\.[01] s/,
 				"after a longer downtime $ask is refused in session $number");
 			like($error, qr/DETAIL:  flakeid\.allowable_downtime is 60\.0 s/, '... with the setting');
 			like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and what to do');
@@ -384,6 +386,7 @@ $_->quit for @sessions;
 like(error_in($_, 'SELECT flake_next()'), qr/55000/, '... in any session') for @sessions;
 
 my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+$clock->set($written + 206);
 $end_of_log = -s $node->logfile;
 is(error_of($node, 'SELECT flakeid_accept_clock()'), '', 'a superuser can');
 like(
@@ -401,15 +404,15 @@ like(
 $_->quit for @sessions;
 is($ledger->twice, '', '... and no ID came twice');
 
-# The server has been up meanwhile.
-$clock->step(200 + 86_400);
+# The server has been up for that day.
+$clock->step(1000 + 86_400);
 crash();
 is(($ledger->ask($node, $_, 10))[0], '', "a crash of a backend after a quiet day is no downtime: $_->{name}")
   for @SYSTEMS;
 if ($node->pg_version >= 16)
 {
 	# An earlier postmaster notes down what the real clock shows.
-	$clock->step(200 + 2 * 86_400);
+	$clock->step(1000 + 2 * 86_400);
 	$node->stop;
 	$clock->start;
 	is(($ledger->ask($node, $_, 10))[0], '', "... nor is a quiet day before a stop: $_->{name}") for @SYSTEMS;
@@ -417,7 +420,7 @@ if ($node->pg_version >= 16)
 $node->stop;
 
 $node->append_conf('postgresql.conf', 'flakeid.allowable_downtime = 0');
-$clock->step(200 + 30 * 86_400);
+$clock->step(1000 + 30 * 86_400);
 $clock->start;
 is(($ledger->ask($node, $_, 10))[0], '', "without the setting any downtime is allowed: $_->{name}")
   for @SYSTEMS;
@@ -460,10 +463,10 @@ is($ledger->twice, '', '... and no ID came twice');
 # A statement that is under way keeps its settings to the end.
 $session->quit;
 $ledger->crowd($node, ways => ['stream'], systems => [$flake]);
-$ledger->wait_until_given(0.1);
+$ledger->wait_until_given;
 reload_with($node, epoch => 'unix');
 is(($ledger->ask($node, $flake, 10))[0], '', 'an epoch that moves earlier lets flake go on');
-sleep 0.3;
+$ledger->wait_until_given(0.1);
 cmp_ok(
 	until_of(state_of($node)), '<', (time() + 10) * $second,
 	'... and the horizon where it was, though a statement goes on by the other epoch');
@@ -471,7 +474,6 @@ $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_acti
 $ledger->dispersed;
 is(($ledger->ask($node, $flake, 10))[0], '', '... and flake goes on after that');
 crash();
-sleep 2;
 is(($ledger->ask($node, $_, 10))[0], '', "... and so does $_->{name} after a crash") for @SYSTEMS;
 reload_with($node, epoch => '2020-01-01');
 refused_for_epoch($e2020, $unix, '... but back again is refused');
