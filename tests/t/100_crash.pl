@@ -19,18 +19,30 @@ my $second = 1_000_000_000;    # nanoseconds
 
 my ($node, $ledger);
 
-# Kills a process of this kind; of those that serve clients, one of the crowd's. It may have ended by
-# itself meanwhile, and then another has to be found.
+# Kills a process of this kind; of those that serve clients, one of the crowd's. It may have ended by itself before,
+# and then another has to be found: only of one that has been stopped it is known that the signal ends it.
 sub kill_one
 {
 	my ($kind) = @_;
-	for (1 .. 100)
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (time() < $until)
 	{
 		my $pid = $node->safe_psql('postgres',
 			"SELECT pid FROM pg_stat_activity WHERE backend_type = '$kind' AND application_name IN ('crowd', '') LIMIT 1");
-		return if $pid ne '' && kill('KILL', $pid) && $ledger->has_gone(2);
+		next unless $pid ne '' && kill('STOP', $pid);
+		sleep 0.001 until stat_of($pid) =~ /^[TZX]?$/;
+		next unless stat_of($pid) eq 'T' && kill('KILL', $pid);
+		return $ledger->has_gone || die 'the sessions stay';
 	}
 	die "there is no $kind";
+}
+
+# The letter for what a process does; empty where there is none.
+sub stat_of
+{
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/stat" or return '';
+	return (<$file> // '') =~ /\) (\w)/ ? $1 : '';
 }
 
 # What sessions complain of, other than that the server has gone.
@@ -46,7 +58,7 @@ sub complaints
 my $clock = FakedClock->new('backend', <<'END');
 restart_after_crash = on
 log_statement = none
-flakeid.horizon_lead = '20s'
+flakeid.horizon_lead = '10min'
 flakeid.max_clock_wait = '100ms'
 END
 $node   = $clock->node;
@@ -73,7 +85,7 @@ WHERE application_name = 'crowd' AND wait_event_type = 'Extension' AND state = '
 SQL
 	  or die 'the sessions do not wait';
 	is($ledger->given, 0, '... then sessions wait, as the clock is behind the horizon') or next;
-	$offset += 20;
+	$offset += 600;
 	$clock->step($offset);
 	$ledger->wait_until_given(0.2);
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
@@ -95,7 +107,8 @@ $node->stop;
 
 # the postmaster, and the clock is set back ----------------------------------------------------------------
 
-my ($lead, $patience) = (0.5, 0.2);
+# No machine takes as long as this lead from a crash until all that wait for it do.
+my ($lead, $patience) = (300, 0.2);
 $clock = FakedClock->new('postmaster', <<"END");
 log_statement = none
 flakeid.horizon_lead = '${lead}s'
@@ -106,6 +119,15 @@ $ledger = Ledger->new('postmaster');
 my $postmaster = Postmaster->start($node, $clock->environment);
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $ahead = 0;    # of the real clock
+
+# The clock goes on from a moment.
+sub go_to
+{
+	my ($moment) = @_;
+	$ahead = $moment - time();
+	$clock->step($ahead);
+	return;
+}
 
 # What is promised to who asks at a moment and finds this state: whether it 'goes on', 'turns', 'waits'
 # or is 'refused'; from when on IDs are then; and in which timeline.
@@ -121,15 +143,27 @@ sub promised
 	return ($own - $now <= $patience * $second ? 'waits' : 'refused', $own, $bit);
 }
 
+# Tests that IDs are from a moment on, and in a timeline.
+sub is_promised
+{
+	my ($system, $from, $bit, @ids) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... with times from then on');
+	is(timelines_of($node, $system, @ids), $bit, '... in the timeline that is free') if $system->{turns};
+	return;
+}
+
 my %seen;
 my @working = @SYSTEMS;
 my $life = 0;
-for my $back (0, 60, 1, 3600, 60, 0, 3600, 1, 1, 60, 3600, 0, 60, 3600, 0, 1, 3600, 60, 1, 0)
+for my $back (0, 600, 60, 3600, 600, 0, 3600, 60, 60, 600, 3600, 0, 600, 3600, 0, 60, 3600, 600, 60, 0)
 {
 	$life++;
 	$ledger->crowd($node, systems => \@working, ways => [ $life % 2 ? 'single' : 'batch' ]);
-	# Long enough for a step back by a second to come into the midst of it.
-	$ledger->wait_until_given($back == 1 ? 1.1 : 0.3);
+	$ledger->wait_until_given;
+	# Then a step back by a minute comes into the midst of it.
+	go_to(time() + $ahead + 61) if $back == 60;
+	$ledger->wait_until_given(0.1);
 	$postmaster->kill9;
 	my $moment = time() + $ahead - $back;
 	is(complaints($ledger->dispersed), '', "life $life: the sessions end with the server");
@@ -141,35 +175,52 @@ for my $back (0, 60, 1, 3600, 60, 0, 3600, 1, 1, 60, 3600, 0, 60, 3600, 0, 1, 36
 	my $now = int($moment * 1_000_000) * 1000;
 	my %promise = map { $_->{name} => [ promised($state, $_, $now) ] } @SYSTEMS;
 	@working = ();
-	for my $waits (0, 1)
+	my @waits;
+	for my $system (@SYSTEMS)
 	{
-		for my $system (grep { $waits == ($promise{ $_->{name} }[0] eq 'waits') } @SYSTEMS)
+		my ($kind, $from, $bit) = @{ $promise{ $system->{name} } };
+		my $test = "life $life, $back s back: $system->{name} $kind";
+		$seen{"$system->{name} $kind"}++;
+		if ($kind eq 'waits')
 		{
-			my $name = $system->{name};
-			my ($kind, $from, $bit) = @{ $promise{$name} };
-			my $test = "life $life, $back s back: $name $kind";
-			$seen{"$name $kind"}++;
-			$clock->set($moment) if $waits;
-			my ($error, @ids) = $ledger->ask($node, $system, 10);
-			if ($kind eq 'refused')
-			{
-				is_behind($error, $system, ($from - $now) / $second, $test);
-				next;
-			}
-			push @working, $system;
-			is($error, '', $test) or next;
-			cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... with times from then on');
-			is(timelines_of($node, $system, @ids), $bit, '... in the timeline that is free') if $system->{turns};
+			push @waits, [ $system, $test ];
+			next;
 		}
+		my ($error, @ids) = $ledger->ask($node, $system, 10);
+		if ($kind eq 'refused')
+		{
+			is_behind($error, $system, ($from - $now) / $second, $test);
+			next;
+		}
+		push @working, $system;
+		is($error, '', $test) or next;
+		is_promised($system, $from, $bit, @ids);
+	}
+	push @$_, $clock->waits(sprintf "COPY (SELECT '$_->[0]{name}', $_->[0]{batch}) TO STDOUT", 10) for @waits;
+	if (@waits)
+	{
+		my ($last) = sort { $b <=> $a } map { $promise{ $_->[0]{name} }[1] } @waits;
+		go_to($last / $second + 0.1);
+	}
+	for (@waits)
+	{
+		my ($system, $test, $session) = @$_;
+		my (undef, $from, $bit) = @{ $promise{ $system->{name} } };
+		my ($given, $error) = $clock->ended($session);
+		push @working, $system;
+		is($error, '', $test) or next;
+		is_promised($system, $from, $bit, $ledger->enter($given));
 	}
 	if ($life % 2 || !@working)
 	{
 		# The clock is set right, and far enough ahead for a step back not to come to what was before.
-		$moment  = 7200 + until_of(state_of($node)) / $second;
+		go_to(7200 + until_of(state_of($node)) / $second);
 		@working = @SYSTEMS;
 	}
-	$clock->set($moment);
-	$ahead = $moment - time();
+	elsif (!@waits)
+	{
+		go_to($moment);
+	}
 	is($ledger->twice, '', '... and no ID came twice up to now');
 }
 note join ', ', map { "$_: $seen{$_}" } sort keys %seen;
