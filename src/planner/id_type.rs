@@ -106,7 +106,8 @@ impl IdType {
     pub fn btree_operator(self, strategy: u32) -> Option<Oid> {
         // SAFETY: reads the catalog; the entry of the type cache lives as long as the session.
         let operator = unsafe {
-            let entry = pg_sys::lookup_type_cache(self.oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32);
+            let entry =
+                pg_sys::lookup_type_cache(self.oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32);
             let (family, input) = ((*entry).btree_opf, (*entry).btree_opintype);
             if family == Oid::INVALID || input != self.oid {
                 return None;

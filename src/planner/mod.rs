@@ -99,10 +99,7 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
 ///
 /// # Safety
 /// The arguments of a clause of the query that the relation is of.
-unsafe fn clauses_with(
-    relation: &pg_sys::RelOptInfo,
-    arguments: *mut List,
-) -> Option<*mut List> {
+unsafe fn clauses_with(relation: &pg_sys::RelOptInfo, arguments: *mut List) -> Option<*mut List> {
     // SAFETY: a relation's restrictions and joins are clauses of the query.
     unsafe {
         clauses_around(relation.baserestrictinfo, arguments)

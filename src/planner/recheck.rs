@@ -93,8 +93,8 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
 struct Times {
     condition: *mut Node,
     id: *mut Node,
-    /// Whether the condition is about the clock that counts up, in its simplest form.
-    is_plain: bool,
+    /// Whether the condition is known to be about the clock that counts up.
+    counts_up: bool,
     from: UnixMicros,
     to: UnixMicros,
 }
@@ -125,10 +125,7 @@ impl Times {
 
     /// # Safety
     /// An expression of the query.
-    unsafe fn of_comparison(
-        root: *mut pg_sys::PlannerInfo,
-        condition: *mut Node,
-    ) -> Option<Self> {
+    unsafe fn of_comparison(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
         // SAFETY: each node is looked at as what its tag says; a Const's value as its type says.
         unsafe {
             if !is(condition, NodeTag::T_OpExpr) {
@@ -141,12 +138,19 @@ impl Times {
                 return None;
             }
             let arguments: Vec<_> = nodes((*time.cast::<pg_sys::FuncExpr>()).args).collect();
-            let (id, is_plain) = (*arguments.first()?, arguments.len() == 1);
+            let id = *arguments.first()?;
+            // The argument `inverse` of guid_timestamp.
+            let counts_up = match arguments.get(1) {
+                Some(&inverse) => constant(root, inverse).is_some_and(|inverse| {
+                    !(*inverse).constisnull && (*inverse).constvalue.value() as u8 == 0
+                }),
+                None => true,
+            };
             let value = constant(root, than).filter(|&value| !(*value).constisnull)?;
             let (times, value) = ((*value).consttype, (*value).constvalue);
             if times == pg_sys::TSTZRANGEOID {
                 let (from, to) = ends(Range::<TimestampWithTimeZone>::from_datum(value, false)?);
-                return Some(Self { condition, id, is_plain, from, to });
+                return Some(Self { condition, id, counts_up, from, to });
             }
             if times != pg_sys::TIMESTAMPTZOID {
                 return None;
@@ -161,7 +165,7 @@ impl Times {
                 pg_sys::F_TIMESTAMPTZ_EQ => (time, time),
                 _ => return None,
             };
-            Some(Self { condition, id, is_plain, from, to })
+            Some(Self { condition, id, counts_up, from, to })
         }
     }
 
@@ -177,9 +181,8 @@ impl Times {
     ) -> Vec<Self> {
         // SAFETY: each node is looked at as what its tag says.
         unsafe {
-            let relation = column.statistics.relation().filter(|_| self.is_plain);
-            let Some(list) =
-                relation.and_then(|relation| clauses_with(relation, (*request).args))
+            let relation = column.statistics.relation().filter(|_| self.counts_up);
+            let Some(list) = relation.and_then(|relation| clauses_with(relation, (*request).args))
             else {
                 return vec![self];
             };
@@ -195,7 +198,7 @@ impl Times {
                     }
                     let other = Self::of(column.root, nodes((*call).args).next()?)?;
                     let is_same = pg_sys::equal(other.id.cast(), self.id.cast());
-                    (other.is_plain && is_same).then_some(other)
+                    (other.counts_up && is_same).then_some(other)
                 })
                 .collect()
         }
