@@ -203,7 +203,7 @@ SELECT code, d.drift, guid_local_encode(d.created_at, d.sequence, d.drift) = id 
        id BETWEEN guid_local_min(d.created_at, d.drift) AND guid_local_max(d.created_at, d.drift) AS between,
        guid_local_within(id, '(,)', '274 seconds') AS of_274_seconds
 FROM generate_series(0, 7) AS code, (SELECT (guid_local_encode('2024-06-15 12:34:56.788+00', 1))::bytea) AS one (bytes),
-     LATERAL (SELECT set_byte(bytes, 0, get_byte(bytes, 0) & 31 | code << 5)::guid_local) AS ids (id), guid_local_decode(id) AS d ORDER BY code;
+     LATERAL (SELECT set_byte(bytes, 0, (get_byte(bytes, 0) & 31) | (code << 5))::guid_local) AS ids (id), guid_local_decode(id) AS d ORDER BY code;
 SELECT asked, get_byte(guid_local_min('2024-06-15', asked)::bytea, 0) >> 5 AS code
 FROM unnest('{33.999999 s,34 s,34.000001 s}'::interval[]) AS asked;
 
