@@ -87,7 +87,7 @@ my @systems = (
 			[ 200, "flake_within(id, times, 'epoch')" ],
 			[ 100, 'flake_between(id, l, u)',                      'created_at BETWEEN l AND u' ],
 			[ 100, 'flake_after(id, l) AND flake_before(id, u)',   'created_at > l AND created_at < u' ],
-			[ 100, 'NOT flake_before(id, l) AND NOT flake_after(id, u)', 'created_at >= l AND created_at <= u' ] ]
+			[ 100, "flake_between(id, l, 'infinity') AND NOT flake_after(id, u)", 'created_at >= l AND created_at <= u' ] ]
 	},
 	{
 		name => 'sno', tick => 4000, asked => [ typed() ],
