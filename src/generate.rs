@@ -291,7 +291,7 @@ impl Source {
             note::used_up(shared, const { systems::index(S::NAME) }, self.cells.len());
         }
         let longest = guc::max_clock_wait();
-        let patience = longest.max(shared.record.recovery_left(guc::horizon_lead()));
+        let patience = longest.max(shared.record.recovery_left::<S>(guc::horizon_lead()));
         let watch = Stopwatch::start();
         let waited = wait::until(until, self.scale, patience);
         let nanos = watch.elapsed().as_nanos() as u64;

@@ -5,6 +5,7 @@ use crate::identity::Names;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
+use flakeid_core::generator::System;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -105,15 +106,16 @@ impl Record {
         (at.0 != 0).then_some(Written { at, took })
     }
 
-    /// How long the clock has yet to go to the horizon that this life began at, where that is no more
-    /// than the lead and the clock has not stepped back: the wait after a crash.
-    pub fn recovery_left(&self, lead: Duration) -> Duration {
-        let now = now().0;
+    /// Returns how long the clock has yet to go to the horizon that this life began at in the timelines of one
+    /// ID type, the nearer one where it has two: the wait after a crash. It is zero where that is longer than
+    /// the lead, or where the clock has stepped back.
+    pub fn recovery_left<S: System>(&self, lead: Duration) -> Duration {
+        let (now, begun) = (now().0, self.begun());
         let since = self.since.load(Ordering::Relaxed);
         // The lead of then may have been another.
-        let was = Duration::from_nanos(self.begun().in_use().0.saturating_sub(since));
-        let ahead = self.begun().until.into_iter().filter_map(|until| until.0.checked_sub(now));
-        match ahead.filter(|&left| left > 0).min().map(Duration::from_nanos) {
+        let was = Duration::from_nanos(begun.in_use().0.saturating_sub(since));
+        let ahead = [false, true].map(|toggle| begun.of::<S>(toggle).0.saturating_sub(now));
+        match ahead.into_iter().filter(|&left| left > 0).min().map(Duration::from_nanos) {
             Some(left) if left <= lead.max(was) && now >= since => left,
             _ => Duration::ZERO,
         }
