@@ -1,5 +1,5 @@
 //! What the planner learns about IDs. [`estimate`] says how many rows a comparison of IDs is true of.
-//! [`recheck`] says the same of a condition that follows a range of an index. Both rest on [`column`], a
+//! [`recheck`] says the same of a condition that follows a range of an index. Both rest on [`mod@column`], a
 //! column's statistics, and on [`id_type`], which says whether a value is an ID at all. Here is how they walk
 //! the planner's trees.
 

@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use FakedClock;
 use Ledger;
+use Postmaster;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use StateFile;
@@ -15,27 +16,32 @@ use Time::HiRes qw(time);
 my $clock = FakedClock->new('timelines', <<'END');
 flakeid.horizon_lead = '1h'
 flakeid.max_clock_wait = '200ms'
+# Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
+max_worker_processes = 0
 END
 my $node = $clock->node;
-$clock->start;
+my $postmaster = Postmaster->start($node, $clock->environment);
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $all = 'SELECT ' . join ', ', map { $_->{next} } @SYSTEMS;
 my %made;
 my $note = sub { $made{$_}++ for map { split /\|/ } @_ };
 $note->($node->safe_psql('postgres', $all));
+# A server's first IDs leave no timeline of sno's free before them; two hours later one is.
+my $begin = time() + 7200;
+$clock->set($begin);
+$note->($node->safe_psql('postgres', $all));
 
 # Ten minutes back sno turns. Its other timeline gets a horizon of its own, ten minutes before the one that all have.
-my $begin = time();
 $clock->set($begin - 600);
 $note->($node->safe_psql('postgres', 'SELECT sno_next(7)'));
 my $state = state_of($node);
 my ($nearer, $farther) = sort { $a <=> $b } map { moment($_) / 1_000_000_000 } @{ $state->{tick_tock_until} };
 cmp_ok($farther - $nearer, '>=', 300, 'the horizons of the two timelines are minutes apart');
 
-# The clock is right again when the server crashes, and begins to count within the lead of both.
-$node->stop('immediate');
+# After the crash the clock is within the lead of both.
+$postmaster->kill9;
 $clock->set($nearer - 600);
-$clock->start;
+$postmaster = Postmaster->start($node, $clock->environment);
 for my $system (grep { !$_->{turns} } @SYSTEMS)
 {
 	# It dies where the session does not wait.
@@ -58,5 +64,5 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 }
 is(join(' ', grep { $made{$_} > 1 } keys %made), '', 'no ID came twice');
 
-$node->stop;
+$postmaster->stop;
 done_testing();
