@@ -5,10 +5,12 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows);
+our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows wait_for_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
 sub error_of
@@ -73,6 +75,21 @@ sub worker_of
 		next unless (<$stat> // '') =~ /\) \w $postmaster /;
 		open my $title, '<', "/proc/$pid/cmdline" or next;
 		return $pid if (<$title> // '') =~ /: flakeid recovery/;
+	}
+	return;
+}
+
+# Waits until a server that crashed takes sessions again. It gives psql nothing to read: a psql that is refused ends
+# without reading, and who writes to it dies of that.
+sub wait_for_server
+{
+	my ($node) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $said;
+	until (IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT' ], '<', '/dev/null', '>&', \$said))
+	{
+		die "the server did not recover: $said" if time() > $until;
+		sleep 0.05;
 	}
 	return;
 }

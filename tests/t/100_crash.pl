@@ -76,7 +76,7 @@ for my $victim ('client backend', 'background writer', 'client backend')
 	my $state = state_of($node);
 	ok($state->{server} eq 'running', '... and the horizon is that of a server that goes on');
 
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	wait_for_server($node);
 	$ledger->crowd($node);
 	my $sessions = 2 * @SYSTEMS;
 	$node->poll_query_until('postgres', <<"SQL")
@@ -298,7 +298,7 @@ for my $victim ('postmaster', 'parallel worker')
 	{
 		kill_one($victim);
 		is(complaints($ledger->dispersed), '', "when a $victim is killed the sessions end");
-		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+		wait_for_server($node);
 	}
 }
 crowd();
@@ -342,7 +342,7 @@ for my $event ('kill a backend', 'stop immediate', 'kill the postmaster', 'stop 
 	{
 		kill_one('client backend');
 		is(complaints($ledger->dispersed), '', "without preload: $event");
-		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+		wait_for_server($node);
 	}
 	else
 	{

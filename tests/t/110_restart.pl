@@ -45,7 +45,7 @@ sub crash
 	my $end_of_log = -s $node->logfile;
 	kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	wait_for_server($node);
 	return;
 }
 

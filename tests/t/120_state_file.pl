@@ -369,7 +369,7 @@ for my $event ('restart', 'reload', 'crash', 'immediate stop')
 		my $end_of_log = -s $node->logfile;
 		kill 'KILL', $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 		$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
-		$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+		wait_for_server($node);
 	}
 	else
 	{
@@ -600,7 +600,7 @@ for my $crash (1 .. $crashes)
 	$ledger->dispersed;
 	$whole++ if state_of($node)->{flakeid_state} == 2;
 	$midst++ if -e state_path($node) . '.new';
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	wait_for_server($node);
 }
 is($whole, $crashes, 'after every crash of many the state file is whole');
 cmp_ok($midst, '>=', $crashes / 2, '... also where it was being written');

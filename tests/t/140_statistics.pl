@@ -244,7 +244,7 @@ my $victim = session($node);
 $victim->query_safe('SELECT flake_next()');
 kill 'KILL', $victim->query_safe('SELECT pg_backend_pid()');
 $_->{run}->finish for $victim, $session;
-$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+wait_for_server($node);
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_flakeid'), '0', 'a crash begins anew');
 # Past the horizon.
 $clock->step(300);

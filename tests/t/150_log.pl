@@ -96,7 +96,7 @@ $session->query_safe($few);
 my $end_of_log = -s $node->logfile;
 kill 'KILL', $session->query_safe('SELECT pg_backend_pid()');
 ok($node->wait_for_log(qr/all server processes terminated; reinitializing/, $end_of_log), 'a backend is killed');
-$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+wait_for_server($node);
 $node->safe_psql('postgres', $few);
 is(untrue(), '', '... and the IDs that wait for the horizon say nothing');
 $node->stop('immediate');

@@ -216,7 +216,7 @@ for my $round (1 .. 2)
 	kill 'KILL', $pid;
 	$ledger->has_gone or die 'the sessions have not gone';
 	$ledger->dispersed;
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	wait_for_server($node);
 	my $state = state_of($node);
 	$offset += 21;
 	$clock->step($offset);

@@ -140,7 +140,7 @@ for my $round (1 .. 2)
 	my $pid = $node->safe_psql('postgres', "SELECT pid $worker");
 	kill 'KILL', $pid;
 	$ledger->dispersed;
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not recover';
+	wait_for_server($node);
 	wait_for_flow($node);
 	my @after = wait_for_lease($node, 2);
 	my %claims = $etcd->claims;
