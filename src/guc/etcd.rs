@@ -6,7 +6,9 @@
 //!
 //! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them `ssl_ca_file`
 //! and `ssl_cert_file`. So here the endpoints, the user, and the files of the password and the key are hidden, and
-//! the files of certificates are not.
+//! the files of certificates are not. That holds in sessions that have loaded the library: before, PostgreSQL keeps a
+//! setting of the file as a placeholder, which every user may read. `shared_preload_libraries` and
+//! `session_preload_libraries` load it at a session's start.
 
 use super::{TextSetting, define_number, define_text, text};
 use crate::identity;

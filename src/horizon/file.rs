@@ -6,8 +6,9 @@
 //! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
 //! being together with its first file, by the same kind of rename: where it is, a file is expected.
 //!
-//! Neither file is reached through a symbolic link, and what is no regular file is not read: see
-//! [`regular_file`].
+//! Neither file may be a symbolic link, and what is no regular file is not read: see [`regular_file`]. The
+//! directory may be a link, as an administrator may have put it on another disk; `pg_basebackup` does not
+//! follow it.
 //!
 //! The file always has the same length: a backup that looks at the size of one and then copies the next
 //! would cut it. The document is filled up with empty lines for that.

@@ -347,15 +347,12 @@ impl Column {
         Some((if above { part - beyond_middle } else { part + beyond_middle }).clamp(0.0, 1.0))
     }
 
-    /// The first byte of the histogram's middle value; `None` for a type that is passed by value.
+    /// The first byte of the histogram's middle value, where there is a histogram.
     pub fn first_byte_of_median(&self) -> Option<u8> {
-        if !self.id_type.is_guid() {
-            return None;
-        }
         self.statistics.histogram(|bounds| {
             let median = *bounds.get(bounds.len() / 2)?;
-            // SAFETY: a guid is passed by reference, and `Column::of` has checked what the values are.
-            Some(unsafe { *median.cast_mut_ptr::<u8>() })
+            // SAFETY: `Column::of` has checked that the statistics' values are of this ID type.
+            Some(unsafe { self.id_type.first_byte(median) })
         })?
     }
 }

@@ -164,6 +164,7 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
             (*fcinfo).fncollation,
         )
     };
+    pg_sys::check_for_interrupts!();
     // SAFETY: as PostgreSQL has passed them.
     let restriction = unsafe { Restriction::of(root, arguments, relation) };
     let Some(Restriction { statistics, other, column_is_left }) = restriction else {

@@ -43,6 +43,13 @@ const LAYOUTS: [(Input, Layout); 5] = [
     (uniqueid_in_wrapper, WORD),
 ];
 
+/// The types whose IDs have a drift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guid {
+    Global,
+    Local,
+}
+
 /// One of our ID types, as this database has it.
 #[derive(Clone, Copy, Debug)]
 pub struct IdType {
@@ -98,8 +105,13 @@ impl IdType {
         }
     }
 
-    pub fn is_guid(self) -> bool {
-        self.input as usize == guid_in_wrapper as Input as usize
+    /// Which of the two types with a drift this is.
+    pub fn guid(self) -> Option<Guid> {
+        let input = self.input as usize;
+        if input == guid_in_wrapper as Input as usize {
+            return Some(Guid::Global);
+        }
+        (input == guid_local_in_wrapper as Input as usize).then_some(Guid::Local)
     }
 
     /// The operator of the type's own btree operator class that has this strategy number.
@@ -115,6 +127,16 @@ impl IdType {
             pg_sys::get_opfamily_member(family, input, input, strategy as i16)
         };
         self.is_compared_by(operator).then_some(operator)
+    }
+
+    /// The highest byte of the ID.
+    ///
+    /// # Safety
+    /// The datum is a value of this ID type, and not NULL.
+    pub unsafe fn first_byte(self, datum: Datum) -> u8 {
+        // SAFETY: the caller's.
+        let number = unsafe { self.number(datum) };
+        (number >> (8 * (self.layout.bytes - 1))) as u8
     }
 
     /// The number as which the ID sorts: its big-endian bytes, or the word that is passed by value.

@@ -18,6 +18,10 @@ use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut pg_sys::Const> {
     // SAFETY: the caller's.
     unsafe {
+        // Most are constants already, and PostgreSQL would copy them.
+        if is(expression, NodeTag::T_Const) {
+            return Some(expression.cast());
+        }
         let value = pg_sys::estimate_expression_value(root, expression);
         is(value, NodeTag::T_Const).then_some(value.cast())
     }
@@ -94,8 +98,12 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
     }
 }
 
+/// A clause is looked at together with this many others at most. Each of them evaluates all others, so that the
+/// time and the memory of planning grow with the square of their number.
+const MAX_CLAUSES: i32 = 64;
+
 /// Finds the clauses that hold together with the one that has these arguments, among the restrictions and
-/// the joins of a relation.
+/// the joins of a relation; `None` where there are more than [`MAX_CLAUSES`].
 ///
 /// # Safety
 /// The arguments of a clause of the query that the relation is of.
@@ -104,5 +112,6 @@ unsafe fn clauses_with(relation: &pg_sys::RelOptInfo, arguments: *mut List) -> O
     unsafe {
         clauses_around(relation.baserestrictinfo, arguments)
             .or_else(|| clauses_around(relation.joininfo, arguments))
+            .filter(|&list| (*list).length <= MAX_CLAUSES)
     }
 }

@@ -18,10 +18,11 @@
 
 use super::column::{Column, Comparison, Side, Statistics};
 use super::estimate::LEAST;
+use super::id_type::Guid;
 use super::{clause, clauses_with, constant, is, nodes};
 use crate::types::{Ready, ends, unix_micros};
 use flakeid_core::clock::UnixMicros;
-use flakeid_core::guid::{Clock, Drift, Id};
+use flakeid_core::guid::{Clock, Drift, Id, Local};
 use pgrx::datum::Range;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, SupportRequestSelectivity};
 use pgrx::prelude::*;
@@ -47,12 +48,13 @@ fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> Ready {
     }
 }
 
-/// Estimates the part of a range of guids that is of the times in the condition; `None` for a condition of
+/// Estimates the part of a range of guids, or of local ones, that is of the times in the condition; `None` for a condition of
 /// another form.
 ///
 /// # Safety
 /// The planner's question about a call of [`flakeid_recheck`].
 unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
+    pg_sys::check_for_interrupts!();
     // SAFETY: what a question holds is of the query: its arguments, and the expressions in them.
     unsafe {
         let root = (*request).root;
@@ -60,9 +62,7 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let own = Times::of(root, condition)?;
         let statistics = Statistics::of(root, own.id, (*request).varRelid);
         let mut column = Column::of(root, statistics, Oid::INVALID)?;
-        if !column.id_type.is_guid() {
-            return None;
-        }
+        let guid = column.id_type.guid()?;
         // Most values have the drift of the median, as a guid's highest bits are its drift. A user who may
         // not read the column learns nothing about its values.
         let median = if column.is_visible() { column.first_byte_of_median() } else { None };
@@ -70,8 +70,13 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
 
         let all = own.with_others(&column, request);
         let [first, others @ ..] = all.as_slice() else { return None };
+        // A guid_local has no node between the parts of its time, so that its index is exact.
+        let share = |from, to| match guid {
+            Guid::Global => drift.share(from, to),
+            Guid::Local => 1.0,
+        };
         if others.is_empty() {
-            return Some(drift.share(own.from, own.to));
+            return Some(share(own.from, own.to));
         }
         if first.condition != condition {
             return Some(1.0);
@@ -82,9 +87,9 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
             return Some(LEAST);
         }
         let expected: Option<f64> =
-            all.iter().map(|times| times.part(&mut column, drift)).product();
-        let common = Times { from, to, ..own }.part(&mut column, drift)?;
-        Some((common / expected? * drift.share(from, to)).clamp(LEAST, 1.0))
+            all.iter().map(|times| times.part(&mut column, guid, drift)).product();
+        let common = Times { from, to, ..own }.part(&mut column, guid, drift)?;
+        Some((common / expected? * share(from, to)).clamp(LEAST, 1.0))
     }
 }
 
@@ -206,17 +211,21 @@ impl Times {
 
     /// Estimates the part of the rows in the range of the index that belongs to these times. It holds whole
     /// windows of the drift.
-    fn part(&self, column: &mut Column, drift: Drift) -> Option<f64> {
-        let (mut lowest, mut highest) = Id::range(self.from, self.to, drift, Clock::Unix);
+    fn part(&self, column: &mut Column, guid: Guid, drift: Drift) -> Option<f64> {
         let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
         let at_most = Comparison::of_btree(column.id_type, Side::Below, true)?;
-        // SAFETY: a guid is passed by the address of its bytes, and the column is of guids.
-        let (above, below) = unsafe {
-            (
-                column.part(at_least, Datum::from(lowest.0.as_mut_ptr()))?,
-                column.part(at_most, Datum::from(highest.0.as_mut_ptr()))?,
-            )
+        let (mut first, mut last) = Id::range(self.from, self.to, drift, Clock::Unix);
+        let (lowest, highest) = match guid {
+            Guid::Global => (Datum::from(first.0.as_mut_ptr()), Datum::from(last.0.as_mut_ptr())),
+            Guid::Local => {
+                let (first, last) = Local::range(self.from, self.to, drift, Clock::Unix);
+                (Datum::from(first.0), Datum::from(last.0))
+            }
         };
+        // SAFETY: a guid is passed by the address of its bytes, which outlive the calls, and a guid_local by
+        // its word; `guid` says which of them the column has.
+        let (above, below) =
+            unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
         Some((above + below - (1.0 - column.nulls)).max(LEAST))
     }
 }

@@ -56,7 +56,7 @@ my %asked = (
 	sno        => [ 'sno <@ %1$s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
 	flake128   => [ 'flake128 <@ %1$s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
 	guid       => [ 'guid <@ %1$s', 'guid_within(guid, %1$s)', 'guid BETWEEN %2$s AND %3$s', '%3$s >= guid AND nr >= 0 AND guid >= %2$s' ],
-	guid_local => [ 'guid_local <@ %1$s', 'guid_local_within(guid_local, %1$s)' ],
+	guid_local => [ 'guid_local <@ %1$s', 'guid_local_within(guid_local, %1$s)', 'guid_local BETWEEN %2$s AND %3$s' ],
 	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
 
 # How far off, as a factor, with the real rows at least this many.
@@ -138,6 +138,7 @@ for ("$range AND sno > '$cursor'", "sno > '$cursor' AND $range", "sno >= '$curso
 cmp_ok(off(estimated("SELECT * FROM ids WHERE ($range AND sno > '$cursor') OR nr = -1"), $real), '<=', 1.2, '... in a branch of an OR');
 cmp_ok(estimated("SELECT * FROM ids WHERE sno >= timestamptz '2026-11-03' AND sno < timestamptz '2026-11-01'"), '<=', 1, 'ends that leave nothing');
 cmp_ok(estimated("SELECT * FROM ids WHERE guid >= timestamptz '2026-11-03' AND guid < timestamptz '2026-11-01'"), '<=', 1, '... of guids');
+cmp_ok(estimated("SELECT * FROM ids WHERE guid_local >= timestamptz '2026-11-03' AND guid_local < timestamptz '2026-11-01'"), '<=', 1, '... of local ones');
 cmp_ok(estimated("SELECT * FROM ids WHERE sno < NULL::sno"), '<=', 1, 'NULL');
 cmp_ok(estimated("SELECT * FROM ids WHERE sno <@ 'empty'::tstzrange"), '<=', 1, 'no time at all');
 

@@ -163,6 +163,17 @@ for my $name (sort keys %at)
 }
 $session->quit;
 
+# Many bounds of one column: what planning takes does not grow with the square of their number.
+my $many = join ' AND ', map { "id > sno_min(timestamptz '2026-11-01' + interval '$_ s')" } 1 .. 2000;
+my @peaks = split /\n/, $node->safe_psql('postgres', <<"SQL");
+CREATE TEMPORARY VIEW peak AS SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\\s+(\\d+)')::integer AS kilobytes;
+SELECT kilobytes FROM peak;
+DO \$do\$ BEGIN PERFORM FROM (SELECT FROM sno_table WHERE $many) AS many; END \$do\$;
+SELECT kilobytes FROM peak;
+SQL
+cmp_ok($peaks[1] - $peaks[0], '<', 300_000, 'two thousand bounds of one column are planned in less than 300 MB')
+  or diag("@peaks");
+
 # Operators of everyone ------------------------------------------------------------------------------------
 
 # An operator that is declared with our estimators, of every pair of types that could be taken for one another: by

@@ -210,6 +210,13 @@ impl Etcd {
     ) -> Result<T, Trouble> {
         let mut trouble = String::from("no endpoint is set");
         for _ in 0..self.members.len() {
+            // Also between calls that are answered at once: a peer that answers fast must not keep this process
+            // from its signals and its deadlines.
+            if let Patience::While(may_go_on) = self.patience
+                && !may_go_on()
+            {
+                return Err(Trouble::Interrupted);
+            }
             let Member { endpoint, connection } = &mut self.members[self.at];
             let access = &self.access;
             let whole = async {

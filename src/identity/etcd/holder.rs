@@ -422,14 +422,18 @@ impl Holder {
             };
             let is_free = |id: u16| !listing.taken.contains(&id) && is_readable(id);
             let is_past = |id: u16| mark(id) <= now;
-            let chosen = choose(settings::pool(), self.start, want, is_free, is_past);
-            let Some(chosen) = chosen else { return Ok(None) };
-            let is_unread = |id: &&u16| listing.marked.contains_key(id) && !marks.contains_key(id);
-            let unread: Vec<u16> = chosen.as_slice().iter().filter(is_unread).copied().collect();
-            if unread.is_empty() {
+            let best = |number| choose(settings::pool(), self.start, number, is_free, is_past);
+            let Some(chosen) = best(want) else { return Ok(None) };
+            let is_unread = |id: &u16| listing.marked.contains_key(id) && !marks.contains_key(id);
+            let chosen = chosen.as_slice();
+            if !chosen.iter().any(is_unread) {
                 let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
-                return Ok(Some(chosen.as_slice().iter().map(marked).collect()));
+                return Ok(Some(chosen.iter().map(marked).collect()));
             }
+            // More than are wanted, so that a long run of marks that are ahead is read in few calls.
+            let candidates = best(MOST);
+            let candidates = candidates.as_ref().map_or(chosen, |candidates| candidates.as_slice());
+            let unread: Vec<u16> = candidates.iter().copied().filter(is_unread).collect();
             // Many marks that are none take long to read. What is held comes first; what was read is kept.
             let kept = lease::look(self.shared);
             let renewal = kept.sent + Term(kept.ttl).renewal();
@@ -477,6 +481,10 @@ impl Holder {
         let sent = Sent { now: now(), boot: boot() };
         let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await);
         match granted {
+            Ok(Duration::ZERO) => {
+                self.leftover.push(lease);
+                Err(Halt::Because("etcd granted a lease of 0 s".into()))
+            }
             Ok(ttl) => Ok((lease, ttl, sent, Claim::asked(sent, Term(ttl)))),
             Err(trouble) => {
                 self.leftover.push(lease);

@@ -184,6 +184,10 @@ fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
     kvs.iter().filter_map(listed).collect()
 }
 
+fn incomplete() -> Error {
+    Error::Internal("etcd left out a part of its answer".into())
+}
+
 /// Where the page after this one begins.
 fn following(get: &GetResponse) -> Option<Vec<u8>> {
     let last = get.kvs().last().filter(|_| get.more())?;
@@ -240,9 +244,10 @@ impl Registry {
         match client.txn(txn).await {
             Ok(response) => {
                 let answers = gets(&response);
-                let [cluster, epoch, pages @ ..] = &answers[..] else {
-                    return Err(Error::Internal("etcd left out a part of its answer".into()));
-                };
+                let [cluster, epoch, pages @ ..] = &answers[..] else { return Err(incomplete()) };
+                if pages.len() != lists.len() {
+                    return Err(incomplete());
+                }
                 (listing.cluster, listing.epoch) = (versioned(cluster), versioned(epoch));
                 listing.revision = response.header().map_or(0, |header| header.revision());
                 for (place, get) in pages.iter().enumerate().take(lists.len()) {
@@ -282,6 +287,14 @@ impl Registry {
         while let Some(from) = &next {
             match client.get(from.clone(), Some(page(prefix, limit))).await {
                 Ok(get) => {
+                    // Each page must lead further, or the listing would have no end.
+                    let begins = get.kvs().first().is_none_or(|first| first.key() >= &from[..]);
+                    let leads = get.kvs().last().is_none_or(|last| last.key() >= &from[..]);
+                    if !begins || !leads {
+                        return Err(Error::Internal(
+                            "etcd listed keys that it was not asked for".into(),
+                        ));
+                    }
                     list.extend(listed(get.kvs(), prefix));
                     next = following(&get);
                 }
@@ -313,6 +326,9 @@ impl Registry {
             })
         };
         let answers = gets(&response);
+        if answers.len() != ids.len() {
+            return Err(incomplete());
+        }
         Ok(Marks::Read(ids.iter().zip(&answers).map(|(&id, get)| (id, mark(get))).collect()))
     }
 
