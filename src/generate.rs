@@ -137,11 +137,12 @@ fn found<S: Served>(
 ) -> Result<Cells, Failure> {
     let cell = |partition: &Partition| {
         let marked = leased.iter().find(|leased| leased.id == partition.key);
-        let start = || horizon::start::<S>(shared, marked.map_or(UnixNanos(0), |held| held.mark));
+        let mark = marked.map_or(UnixNanos(0), |held| held.mark);
+        let begin = |cell: &Cell| cell.begin::<S>(horizon::start::<S>(shared, mark));
         let system = const { systems::index(S::NAME) };
-        let cell = shared.cell(lock, system, partition.key, |cell| cell.begin::<S>(start()))?;
-        if cell.is_sealed() && !shared.lease.is_stopping() {
-            cell.revive::<S>(start());
+        let cell = shared.cell(lock, system, partition.key, begin)?;
+        if !shared.lease.is_stopping() {
+            horizon::revive::<S>(shared, cell, mark);
         }
         Ok(cell)
     };

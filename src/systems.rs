@@ -32,16 +32,17 @@ pub struct Entry {
     pub rules: fn() -> Rules,
     /// What its cells say.
     pub look: fn(&Cell) -> Look,
-    /// Ending the cell, or leaving it as it is.
+    /// [`Cell::seal`].
     pub seal: Last,
-    pub last: Last,
+    /// [`Cell::issued`].
+    pub issued: Last,
     /// The gate of the timeline of this tick-tock bit.
     pub lane: fn(&Horizon, bool) -> UnixNanos,
     /// This process ends: what it has taken ahead does not count as issued.
     pub leave: fn(),
     /// [`Horizon::covering`] of it.
     pub covering: fn(Horizon, Scale, [Tick; 2]) -> Horizon,
-    /// [`Cell::revive`] above a mark.
+    /// [`horizon::revive`].
     pub revive: fn(&Cell, &Shared, UnixNanos),
 }
 
@@ -67,11 +68,11 @@ impl Entry {
             rules: S::rules,
             look: look::<S>,
             seal: Cell::seal::<S>,
-            last: Cell::last::<S>,
+            issued: Cell::issued::<S>,
             lane: Horizon::of::<S>,
             leave: generate::leave::<S>,
             covering: Horizon::covering::<S>,
-            revive: revive::<S>,
+            revive: |cell, shared, mark| horizon::revive::<S>(shared, cell, mark),
         }
     }
 
@@ -84,10 +85,6 @@ impl Entry {
     pub fn scale_from(&self, epoch: UnixNanos) -> Scale {
         (self.scale)().counted_from(epoch)
     }
-}
-
-fn revive<S: Served>(cell: &Cell, shared: &Shared, mark: UnixNanos) {
-    cell.revive::<S>(horizon::start::<S>(shared, mark));
 }
 
 fn look<S: System>(cell: &Cell) -> Look {

@@ -6,24 +6,32 @@ use crate::clock::now;
 use crate::error::Failure;
 use crate::identity::lease;
 use crate::shmem::{ExclusiveLock, Shared};
-use crate::systems::{Entry, Last, TABLE};
+use crate::systems::{Entry, TABLE};
 use crate::{guc, note};
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Horizon;
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the cells had last, in all systems: the exact horizon, if nobody issues any more; and the last
-/// reading of the clock that it shows in the timeline in use.
-fn exact(shared: &Shared, last: impl Fn(&Entry) -> Last) -> (Horizon, UnixNanos) {
+/// The horizon that this life began at, and what the cells of all systems issued in it: the exact horizon,
+/// if nobody issues any more. And the last reading of the clock that it shows in the timeline in use.
+///
+/// What a cell began at is left out: it is the horizon's, which is here, or comes from a mark in etcd, and
+/// then other servers issued up to it. An ID of this server is above what its cell began at.
+fn exact(shared: &Shared, issued: impl Fn(&Entry, &Cell) -> [Tick; 2]) -> (Horizon, UnixNanos) {
     let record = &shared.record;
-    let begun = Horizon { toggle: shared.gates.horizon().toggle, ..record.begun() };
-    let mut horizon = begun;
+    let toggle = shared.gates.horizon().toggle;
+    let begun = Horizon { toggle, ..record.begun() };
+    let mut horizon = Horizon { toggle, ..record.begun_and_issued() };
     for (system, entry) in TABLE.iter().enumerate() {
         let Some(earliest) = record.epoch(system) else { continue };
         let scale = entry.scale_from(earliest);
         for (_, cell) in shared.cells(system) {
-            horizon = (entry.covering)(horizon, scale, last(entry)(cell));
+            let issued = issued(entry, cell);
+            if issued != [Tick(0); 2] {
+                horizon = (entry.covering)(horizon, scale, issued);
+            }
         }
     }
     // An ID's tick is one that a clock has read; what the horizon began at is not.
@@ -47,7 +55,10 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
         }
         true => {
             shared.lease.stop();
-            let (horizon, since) = exact(shared, |entry| entry.seal);
+            let (horizon, since) = exact(shared, |entry, cell| {
+                let _ = (entry.seal)(cell);
+                (entry.issued)(cell)
+            });
             shared.gates.set(horizon);
             shared.leased.set(Horizon::NONE);
             let (system_identifier, epochs) = (recovery::system_identifier(), record.epochs());
@@ -95,7 +106,7 @@ fn leave_to_the_next(shared: &Shared) {
     if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
         return;
     }
-    let (horizon, since) = exact(shared, |entry| entry.last);
+    let (horizon, since) = exact(shared, |entry, cell| (entry.issued)(cell));
     // The gate first: if the file cannot be written, or may have been, the gate is at or before it.
     shared.gates.set(horizon);
     lease::cap(shared, &lock);

@@ -20,7 +20,9 @@
 //!    is back or a superuser vouches for the clock ([`accept`]). Only where the directory is missing
 //!    too was there never a state; then IDs begin after what the clock shows.
 //! 4. *A clean stop is exact.* The postmaster ends after all its children; it seals every cell and
-//!    writes what they had last. The seal makes it true even if a process had outlived it. Where the
+//!    writes what they issued in this life of the memory, not what they began at: that is the horizon that
+//!    the file had, or a mark of etcd's, below which other servers have issued and which stays there.
+//!    The seal makes it true even if a process had outlived it. Where the
 //!    library was not preloaded the postmaster doesn't know it: there the last session that leaves
 //!    does it, under the lock, when no one else is counted in. It may, as who comes next finds the
 //!    gate moved down with the file.
@@ -70,7 +72,8 @@ use crate::shmem::{ExclusiveLock, Shared, shared};
 use crate::systems::{self, TABLE};
 use crate::{guc, wait};
 use file::{State, Trouble};
-use flakeid_core::clock::{Scale, UnixNanos};
+use flakeid_core::cell::Cell;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::gate::{Gate, Horizon, Start};
 use flakeid_core::generator::Stamp;
 use record::NONE;
@@ -94,10 +97,23 @@ pub fn start<S: Served>(shared: &Shared, mark: UnixNanos) -> Start {
     Start {
         floors: begun.floors::<S>(scale.counted_from(earliest)),
         toggle: begun.toggle,
-        since: tick(UnixNanos(record.since.load(Ordering::Relaxed)))
-            .unwrap_or(flakeid_core::clock::Tick(0)),
+        since: tick(UnixNanos(record.since.load(Ordering::Relaxed))).unwrap_or(Tick(0)),
         now: tick(now()),
     }
+}
+
+/// Lets a sealed cell issue again, above the horizon, a mark, and all that it had itself. What it has issued
+/// is kept for the exact horizon. The caller holds the lock.
+pub fn revive<S: Served>(shared: &Shared, cell: &Cell, mark: UnixNanos) {
+    if !cell.is_sealed() {
+        return;
+    }
+    let issued = cell.issued::<S>();
+    if issued != [Tick(0); 2] {
+        let scale = S::scale().counted_from(earliest(shared, const { systems::index(S::NAME) }));
+        shared.record.keep(Horizon::NONE.covering::<S>(scale, issued));
+    }
+    cell.revive::<S>(start::<S>(shared, mark));
 }
 
 /// The earliest epoch that the system at this place of the table has made IDs by; its present one where it

@@ -21,6 +21,8 @@ pub struct Record {
     /// What the cells begin at, by lane, and its tick-tock bit.
     pub(super) begun: [AtomicU64; LANES],
     pub(super) toggle: AtomicBool,
+    /// By lane, what cells had issued in this life before they were revived, which they forget.
+    pub(super) issued: [AtomicU64; LANES],
     /// The last reading of the clock that was known then; one behind it has stepped back.
     pub(super) since: AtomicU64,
     /// The same as it is known now: that, or when the gate was last extended.
@@ -53,6 +55,7 @@ impl Record {
             loaded: AtomicBool::new(false),
             begun: std::array::from_fn(|_| AtomicU64::new(0)),
             toggle: AtomicBool::new(false),
+            issued: std::array::from_fn(|_| AtomicU64::new(0)),
             since: AtomicU64::new(0),
             extended: AtomicU64::new(0),
             epochs: std::array::from_fn(|_| AtomicU64::new(NONE)),
@@ -75,6 +78,22 @@ impl Record {
         Horizon {
             until: std::array::from_fn(|lane| UnixNanos(self.begun[lane].load(Ordering::Relaxed))),
             toggle: self.toggle.load(Ordering::Relaxed),
+        }
+    }
+
+    /// What this life began at, and what revived cells had issued in it.
+    pub(super) fn begun_and_issued(&self) -> Horizon {
+        let mut horizon = self.begun();
+        for (until, issued) in horizon.until.iter_mut().zip(&self.issued) {
+            *until = UnixNanos(issued.load(Ordering::Relaxed)).max(*until);
+        }
+        horizon
+    }
+
+    /// Keeps what a cell has issued that is about to be revived. The caller holds the lock.
+    pub(super) fn keep(&self, issued: Horizon) {
+        for (kept, until) in self.issued.iter().zip(issued.until) {
+            kept.fetch_max(until.0, Ordering::Relaxed);
         }
     }
 

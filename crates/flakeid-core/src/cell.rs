@@ -60,8 +60,9 @@ pub struct Cell {
     /// Per timeline the last tick it had when it was last left. Only systems with a tick-tock bit
     /// use it; sno's specification calls that of the other timeline `wall_safe`.
     reached: [AtomicU64; 2],
-    /// The word it began with. Written when nobody issues from it yet, like the next.
-    born: AtomicU64,
+    /// Per timeline the floor it began at: nothing at or below it was issued since. Written when nobody
+    /// issues from the cell, like the next.
+    floors: [AtomicU64; 2],
     /// The tick in which the horizon was written that it began at.
     since: AtomicU64,
     /// What happened, for those who only look.
@@ -109,7 +110,7 @@ impl Cell {
         let cell = Self {
             word: AtomicU64::new(0),
             reached: [AtomicU64::new(0), AtomicU64::new(0)],
-            born: AtomicU64::new(0),
+            floors: [AtomicU64::new(0), AtomicU64::new(0)],
             since: AtomicU64::new(0),
             counters: Counters::default(),
         };
@@ -140,10 +141,11 @@ impl Cell {
         // Who is not ahead of the clock has nothing to wait for.
         let since = if Some(tick) > now { since } else { Tick(u64::MAX) };
         let word = Word::spent::<S>(tick, toggle);
-        self.born.store(word.0, Ordering::Relaxed);
         self.since.store(since.0, Ordering::Relaxed);
-        for (reached, floor) in self.reached.iter().zip(floors) {
-            reached.store(floor.0, Ordering::Relaxed);
+        for kept in [&self.floors, &self.reached] {
+            for (kept, floor) in kept.iter().zip(floors) {
+                kept.store(floor.0, Ordering::Relaxed);
+            }
         }
         word
     }
@@ -208,7 +210,8 @@ impl Cell {
             if now > ask.within {
                 return Outcome::NewTick;
             }
-            let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers(word, now);
+            let behind =
+                stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
             if behind && let Some(outcome) = self.notice::<S>(word, now) {
                 return outcome;
             }
@@ -265,7 +268,7 @@ impl Cell {
 
     /// What is to be said first where a clock that read `now` is behind a word: that it stepped back.
     pub(crate) fn behind<S: System>(&self, word: Word, now: Tick) -> Option<Outcome> {
-        let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers(word, now);
+        let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
         if behind { self.notice::<S>(word, now) } else { None }
     }
 
@@ -323,8 +326,11 @@ impl Cell {
     /// Whether the clock is only behind the horizon that the cell began at, and not behind the moment
     /// when that was written.
     #[cold]
-    fn recovers(&self, word: Word, now: Tick) -> bool {
-        word.0 == self.born.load(Ordering::Relaxed)
+    fn recovers<S: System>(&self, word: Word, now: Tick) -> bool {
+        let toggle = word.stamp::<S>().toggle::<S>();
+        // Only the word that the cell began with is at the floor of its timeline.
+        let floor = Tick(self.floors[usize::from(toggle)].load(Ordering::Relaxed));
+        word == Word::spent::<S>(floor, toggle)
             && not_before(now, Tick(self.since.load(Ordering::Relaxed)))
     }
 
@@ -366,6 +372,20 @@ impl Cell {
             last[timeline] = last[timeline].max(stamp.tick::<S>().0);
         }
         last.map(Tick)
+    }
+
+    /// The last tick that each timeline has had since the cell began or was revived, and tick 0 where it
+    /// has had none. A floor is left out: it may come from a mark, and then others have issued up to it.
+    /// Exact where nobody issues from this cell.
+    pub fn issued<S: System>(&self) -> [Tick; 2] {
+        let mut issued = self.last::<S>();
+        for (last, floor) in issued.iter_mut().zip(&self.floors) {
+            // Whatever is issued is above the floor of its timeline, and nothing but that raises `last`.
+            if last.0 <= floor.load(Ordering::Relaxed) {
+                *last = Tick(0);
+            }
+        }
+        issued
     }
 
     /// Ends this cell: nothing is issued any more. Gives the last tick that each timeline has had, to

@@ -19,9 +19,13 @@
 //!    later epoch the same moment has a smaller tick, so these floors are above all of them. An exact
 //!    horizon ([`Horizon::covering`]) is counted from that epoch, too.
 //! 4. The horizon moves down in one case: nobody can issue any more, and it becomes exact. Then
-//!    every cell has been sealed ([`Cell::seal`](crate::cell::Cell::seal)), which gives the last
-//!    tick of each timeline, and nothing can follow; the gate moves down with it, so that whoever
-//!    extended it then would go on from there.
+//!    every cell has been sealed ([`Cell::seal`](crate::cell::Cell::seal)), and nothing can follow;
+//!    the horizon covers the one that this life began at and the last tick that each timeline has
+//!    issued in this life ([`Cell::issued`](crate::cell::Cell::issued)). The gate moves down with it,
+//!    so that a session which extended it then would go on from there. A mark that a generator ID was
+//!    leased with ([`lease`](crate::lease)) is no part of it: what is below the mark was issued by
+//!    others, or by this node in an earlier life, which the horizon of then covers. The mark stays
+//!    in the registry, and whoever leases the ID next begins above it.
 
 use crate::clock::{Scale, Tick, UnixNanos};
 use crate::generator::{Stamp, System};

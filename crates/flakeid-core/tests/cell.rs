@@ -371,6 +371,41 @@ fn a_seal_gives_the_last_tick_of_each_timeline_as_often_as_it_is_asked() {
     assert_eq!(seal::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 28)), [30, 20]);
 }
 
+#[test]
+fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
+    fn issued<S: System>(cell: &Cell) -> [u64; 2] {
+        let issued = cell.issued::<S>();
+        let _ = cell.seal::<S>();
+        assert_eq!(cell.issued::<S>(), issued);
+        issued.map(|tick| tick.0)
+    }
+    fn after(clocks: &[u64]) -> [u64; 2] {
+        let cell = begun::<TickTock>([30, 40], false, 25, 28);
+        for &now in clocks {
+            if let Outcome::SteppedBack { .. } = take::<TickTock>(&cell, now) {
+                let _ = take::<TickTock>(&cell, now);
+            }
+        }
+        issued::<TickTock>(&cell)
+    }
+    assert_eq!(after(&[]), [0, 0]);
+    assert_eq!(after(&[30]), [0, 0]);
+    assert_eq!(after(&[100]), [100, 0]);
+    assert_eq!(after(&[100, 50]), [100, 50]);
+    assert_eq!(after(&[100, 50, 40]), [100, 50]);
+    // The other timeline alone: the clock is behind the moment at which the floors were written.
+    assert_eq!(issued::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 22)), [0, 0]);
+    let turned = begun::<TickTock>([30, 20], false, 25, 22);
+    assert!(is_issued::<TickTock>(take::<TickTock>(&turned, 22), (22, true)));
+    assert_eq!(issued::<TickTock>(&turned), [0, 22]);
+
+    let plain = begun::<Plain>([30; 2], false, 25, 28);
+    assert_eq!(issued::<Plain>(&plain), [0, 0]);
+    let plain = begun::<Plain>([30; 2], false, 25, 28);
+    let _ = take::<Plain>(&plain, 31);
+    assert_eq!(issued::<Plain>(&plain), [31, 0]);
+}
+
 /// What a cell that is sealed covers, no cell that begins there can give again.
 #[test]
 fn a_cell_that_begins_at_what_a_seal_gave_goes_on_above_it() {
@@ -398,6 +433,19 @@ fn sealed() -> Cell {
     }
     assert_eq!(cell.seal::<TickTock>(), [100, 50].map(Tick));
     cell
+}
+
+#[test]
+fn a_revived_cell_has_issued_nothing_until_it_does() {
+    let cell = sealed();
+    assert_eq!(cell.issued::<TickTock>(), [100, 50].map(Tick));
+    revive::<TickTock>(&cell, [900; 2], false, 900, 101);
+    assert_eq!(cell.issued::<TickTock>(), [Tick(0); 2]);
+    let _ = cell.seal::<TickTock>();
+    assert_eq!(cell.issued::<TickTock>(), [Tick(0); 2]);
+    revive::<TickTock>(&cell, [900; 2], false, 900, 950);
+    assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 950), (950, false)));
+    assert_eq!(cell.issued::<TickTock>(), [950, 0].map(Tick));
 }
 
 #[test]

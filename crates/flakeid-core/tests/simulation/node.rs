@@ -407,9 +407,10 @@ impl Node {
     }
 }
 
-/// A horizon that covers what a cell had last, which is sealed.
+/// A horizon that covers what a cell has issued, which is sealed.
 fn sealed<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
-    horizon.covering::<S>(S::scale(), cell.seal::<S>())
+    let _ = cell.seal::<S>();
+    horizon.covering::<S>(S::scale(), cell.issued::<S>())
 }
 
 impl Client {
