@@ -27,6 +27,7 @@ use std::cell::UnsafeCell;
 use std::mem::{align_of, size_of};
 use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// How many generator IDs a server can have owned between two starts.
 const PLACES: usize = 1024;
@@ -48,8 +49,8 @@ const FREE: u32 = u32::MAX;
 pub struct Shared {
     /// Who set it up.
     build: Build,
-    /// Taken to bring in a generator ID.
-    lock: UnsafeCell<pg_sys::LWLock>,
+    /// Taken to bring in a generator ID, and to move the gates.
+    lock: Lock,
     kind: Kind,
     /// When counting began, in nanoseconds since 1970.
     pub counted_since: AtomicU64,
@@ -157,8 +158,8 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
     unsafe {
         // Memory that is used again can hold what an earlier struct left.
         addr_of_mut!((*shared).build).write_bytes(0, 1);
-        let lock = addr_of_mut!((*shared).lock);
-        pg_sys::LWLockInitialize(lock.cast(), new_tranche());
+        pg_sys::LWLockInitialize(addr_of_mut!((*shared).lock.lock).cast(), new_tranche());
+        pg_sys::ConditionVariableInit(addr_of_mut!((*shared).lock.released).cast());
         addr_of_mut!((*shared).kind).write(kind);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
         addr_of_mut!((*shared).record).write(horizon::Record::new());
@@ -194,7 +195,7 @@ unsafe fn adopt(shared: *mut Shared) {
     // SAFETY: the tranche's number was chosen when the struct was set up; the name is never freed.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
-        let tranche = (*(*shared).lock.get()).tranche;
+        let tranche = (*(*shared).lock.lock.get()).tranche;
         pg_sys::LWLockRegisterTranche(tranche.into(), NAME.as_ptr());
     }
     SHARED.store(shared, Ordering::Relaxed);
@@ -265,8 +266,8 @@ fn named_segment() -> Result<*mut Shared, Failure> {
 
 impl Shared {
     /// For [`ExclusiveLock`].
-    pub fn lock(&self) -> *mut pg_sys::LWLock {
-        self.lock.get()
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     /// Whether nobody sees it end but the processes that use it.
@@ -329,36 +330,100 @@ impl Cells {
     }
 }
 
-/// Holds a lightweight lock; it is let go on every way out. After an error PostgreSQL has let it go
+/// A lightweight lock that a session can wait for without losing its interrupts. PostgreSQL's own wait ends
+/// with the lock alone: a session that waits so for a holder whose disk hangs can't be canceled or terminated.
+#[repr(C)]
+pub struct Lock {
+    lock: UnsafeCell<pg_sys::LWLock>,
+    /// Sessions that wait for the lock sleep here. Each release wakes them all.
+    released: UnsafeCell<pg_sys::ConditionVariable>,
+}
+
+impl Lock {
+    /// How a wait for it shows in `pg_stat_activity`: as PostgreSQL's own wait for a lightweight lock does.
+    fn wait_event(&self) -> u32 {
+        // SAFETY: the tranche is set before anyone sees the lock, and never changes.
+        pg_sys::PG_WAIT_LWLOCK | u32::from(unsafe { (*self.lock.get()).tranche })
+    }
+}
+
+/// Holds a [`Lock`]; it is let go on every way out. After an error PostgreSQL has let it go
 /// already, and only then.
-pub struct ExclusiveLock(*mut pg_sys::LWLock);
+pub struct ExclusiveLock(*const Lock);
 
 impl ExclusiveLock {
-    pub fn take(lock: *mut pg_sys::LWLock) -> Self {
+    /// Waits for the lock, whatever comes. For workers and for processes that end.
+    pub fn take(lock: &Lock) -> Self {
         // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
-        unsafe { pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) };
+        unsafe { pg_sys::LWLockAcquire(lock.lock.get(), pg_sys::LWLockMode::LW_EXCLUSIVE) };
         Self(lock)
     }
 
-    /// `None` where another process has it.
-    pub fn try_take(lock: *mut pg_sys::LWLock) -> Option<Self> {
-        // SAFETY: as in `take`.
-        unsafe { pg_sys::LWLockConditionalAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE) }
-            .then(|| Self(lock))
+    /// Waits for the lock; cancellation, `statement_timeout` and termination end the wait as PostgreSQL's own
+    /// errors. For sessions.
+    pub fn take_interruptibly(lock: &Lock) -> Self {
+        loop {
+            if let Some(taken) = Self::take_unless(lock, || false) {
+                return taken;
+            }
+        }
+    }
+
+    /// Waits for the lock until it is not needed any more; `None` then. Interrupts end it, as in
+    /// [`Self::take_interruptibly`].
+    pub fn take_unless(lock: &Lock, needless: impl Fn() -> bool) -> Option<Self> {
+        /// A holder that dies with a server process is not followed by a wake-up.
+        const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+        if let Some(taken) = Self::try_take(lock) {
+            return Some(taken);
+        }
+        if needless() {
+            return None;
+        }
+        let (released, millis) = (lock.released.get(), LONGEST_SLEEP.as_millis() as _);
+        // SAFETY: a condition variable in shared memory. From here on this process is in its list, so no
+        // release goes unnoticed that comes after the next attempt; an error in the sleep ends in an abort
+        // of the transaction, which takes the process out of the list.
+        unsafe { pg_sys::ConditionVariablePrepareToSleep(released) };
+        let taken = loop {
+            match Self::try_take(lock) {
+                None if needless() => break None,
+                // SAFETY: as this process has prepared to.
+                None => unsafe {
+                    pg_sys::ConditionVariableTimedSleep(released, millis, lock.wait_event());
+                },
+                taken => break taken,
+            }
+        };
+        // SAFETY: a call without conditions.
+        unsafe { pg_sys::ConditionVariableCancelSleep() };
+        taken
+    }
+
+    /// Returns `None` where another process has it.
+    fn try_take(lock: &Lock) -> Option<Self> {
+        // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
+        unsafe {
+            pg_sys::LWLockConditionalAcquire(lock.lock.get(), pg_sys::LWLockMode::LW_EXCLUSIVE)
+        }
+        .then(|| Self(lock))
     }
 }
 
 impl Drop for ExclusiveLock {
     fn drop(&mut self) {
-        // SAFETY: this process took the lock and still holds it: an error raised since then is still
-        // unwinding here, before PostgreSQL releases all locks. Where PostgreSQL raised that error, it has
-        // set its count of reasons to hold interrupts off to 0. Releasing a lock takes one from that count,
-        // so one is added first, as LWLockReleaseAll does; below 0 the session could not be canceled again.
+        // SAFETY: the lock is in shared memory, which lasts as long as the process. This process took it and
+        // still holds it: an error raised since then is still unwinding here, before PostgreSQL releases all
+        // locks. Where PostgreSQL raised that error, it has set its count of reasons to hold interrupts off
+        // to 0. Releasing a lock takes one from that count, so one is added first, as LWLockReleaseAll does;
+        // below 0 the session could not be canceled again.
         unsafe {
             if pg_sys::InterruptHoldoffCount == 0 {
                 pg_sys::InterruptHoldoffCount = 1;
             }
-            pg_sys::LWLockRelease(self.0);
+            pg_sys::LWLockRelease((*self.0).lock.get());
+            // All of them: after a write of the horizon most need no lock.
+            pg_sys::ConditionVariableBroadcast((*self.0).released.get());
         }
     }
 }

@@ -76,13 +76,14 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
 /// has to make the horizon exact.
 pub(super) fn join(shared: &'static Shared) {
     static JOINED: AtomicBool = AtomicBool::new(false);
-    if JOINED.swap(true, Ordering::Relaxed) {
+    if JOINED.load(Ordering::Relaxed) {
         return;
     }
     if shared.ends_with_its_users() {
-        let _lock = ExclusiveLock::take(shared.lock());
+        let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         shared.record.users.fetch_add(1, Ordering::Relaxed);
     }
+    JOINED.store(true, Ordering::Relaxed);
     // SAFETY: called once, in a process that has joined the server.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null()) };
 }
@@ -98,11 +99,17 @@ unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     }
 }
 
-/// The last to leave makes the horizon exact.
+/// The last to leave makes the horizon exact. A session that is not the last leaves without the lock, which
+/// another may hold for as long as its disk takes.
 fn leave_to_the_next(shared: &Shared) {
-    let lock = ExclusiveLock::take(shared.lock());
     let record = &shared.record;
-    let others = record.users.fetch_sub(1, Ordering::Relaxed) > 1;
+    // Release and Acquire: what every other session did before it left comes before what the last does.
+    if record.users.fetch_sub(1, Ordering::AcqRel) > 1 {
+        return;
+    }
+    let lock = ExclusiveLock::take(shared.lock());
+    // A session counts itself in under the lock: it may have come since, and left, too.
+    let others = record.users.load(Ordering::Acquire) > 0;
     if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
         return;
     }

@@ -49,8 +49,9 @@
 //! # What it costs
 //! Two syncs for every three quarters of `flakeid.horizon_lead` in which IDs are asked for, by one of
 //! those who ask, while the others go on ([`Gates`]); none when nobody does. After a crash a wait of at
-//! most that lead, and as much of the time in IDs that is never used. Where the last write took longer
-//! than half the lead, the next goes ahead by twice what it took.
+//! most that lead, and as much of the time in IDs that is never used. Where both of the last two writes
+//! took longer than half the lead, the next goes ahead by twice what the faster one took, up to
+//! [`gate::LONGEST_FOR_DISK`].
 //!
 //! # What does not carry over
 //! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
@@ -74,7 +75,7 @@ use crate::{guc, wait};
 use file::{State, Trouble};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::gate::{Gate, Horizon, Start};
+use flakeid_core::gate::{self, Gate, Horizon, Start};
 use flakeid_core::generator::Stamp;
 use record::NONE;
 use std::sync::atomic::Ordering;
@@ -131,7 +132,7 @@ pub fn names(function: &'static str) -> Result<Names, Failure> {
     let shared = shared()?;
     if !shared.record.loaded() {
         no_standby(function)?;
-        let _lock = ExclusiveLock::take(shared.lock());
+        let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         if !shared.record.loaded() {
             load(shared)?;
         }
@@ -153,7 +154,7 @@ pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
     let system = const { systems::index(S::NAME) };
     end::join(shared);
     if !record.loaded() || record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
-        let _lock = ExclusiveLock::take(shared.lock());
+        let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         if !record.loaded() {
             load(shared)?;
         }
@@ -216,10 +217,8 @@ pub fn extend<S: Served>(
 ) -> Result<Pass, Failure> {
     let own = gates(shared, leased);
     let passes = |gate: &Gate| gate.admits::<S>(scale, stamp) && gate.goes_by::<S>(stamp);
-    let lock = match ExclusiveLock::try_take(shared.lock()) {
-        Some(lock) => lock,
-        None if passes(&own.last) => return Ok(Pass::Last),
-        None => ExclusiveLock::take(shared.lock()),
+    let Some(lock) = ExclusiveLock::take_unless(shared.lock(), || passes(&own.last)) else {
+        return Ok(Pass::Last);
     };
     if passes(&own.near) {
         return Ok(Pass::Near);
@@ -258,9 +257,7 @@ fn extend_node<S: Served>(
     {
         return Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() });
     }
-    // On a disk that takes longer than the lead the clock would be past the gate before it is there.
-    let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
-    let lead = guc::horizon_lead().max(took * 2);
+    let lead = gate::lead(guc::horizon_lead(), record.took());
     gates.extend::<S, _>(stamp, from, lead, |horizon| {
         write(record, horizon, record.names(), record.epochs(), now)
     })?;
@@ -378,6 +375,7 @@ fn write(
     })?;
     record.written.store(now.0, Ordering::Relaxed);
     record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
+    record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);
     record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
     Ok(())
 }
@@ -388,7 +386,7 @@ fn write(
 /// # Errors
 /// [`Failure::State`] for a later version's file, and where the file cannot be read or written.
 pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
-    let _lock = ExclusiveLock::take(shared.lock());
+    let _lock = ExclusiveLock::take_interruptibly(shared.lock());
     if shared.record.loaded() || load(shared).is_ok() {
         return Ok(false);
     }

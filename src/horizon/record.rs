@@ -36,6 +36,8 @@ pub struct Record {
     pub(super) written: AtomicU64,
     pub(super) written_since_boot: AtomicU64,
     pub(super) took: AtomicU64,
+    /// How long the write before it took; 0 where there was none.
+    pub(super) took_before: AtomicU64,
     /// The primary's time, as far as a standby knows it.
     pub(super) replayed: AtomicU64,
     /// Processes that issue IDs, where the last to leave has to know that it is.
@@ -64,6 +66,7 @@ impl Record {
             written: AtomicU64::new(0),
             written_since_boot: AtomicU64::new(0),
             took: AtomicU64::new(0),
+            took_before: AtomicU64::new(0),
             replayed: AtomicU64::new(0),
             users: AtomicU32::new(0),
         }
@@ -117,6 +120,12 @@ impl Record {
         let guid_node = self.guid_node.load(Ordering::Relaxed);
         let worker = self.worker.load(Ordering::Relaxed);
         (self.loaded() && worker != 0).then_some(Names { guid_node, worker })
+    }
+
+    /// How long the last two writes took.
+    pub(super) fn took(&self) -> [Duration; 2] {
+        [&self.took, &self.took_before]
+            .map(|took| Duration::from_nanos(took.load(Ordering::Relaxed)))
     }
 
     pub fn last_write(&self) -> Option<Written> {

@@ -60,7 +60,7 @@ fn colons(address: u64) -> String {
 }
 
 fn leased() -> Option<lease::Kept> {
-    shmem::shared().ok().map(lease::look)
+    shmem::shared().ok().map(lease::look_interruptibly)
 }
 
 /// Those that this server has now, by its setting or on lease.

@@ -30,6 +30,7 @@
 use crate::clock::{Scale, Tick, UnixNanos};
 use crate::generator::{Stamp, System};
 use crate::sync::{AtomicU64, Ordering};
+use core::time::Duration;
 
 /// How many lanes there are.
 pub const LANES: usize = 3;
@@ -37,6 +38,19 @@ pub const LANES: usize = 3;
 /// The lane of a system's timeline.
 const fn lane<S: System>(toggle: bool) -> usize {
     if S::TICK_TOCK { 1 + toggle as usize } else { 0 }
+}
+
+/// How far ahead of the clock the horizon is at most for the sake of a slow disk.
+pub const LONGEST_FOR_DISK: Duration = Duration::from_secs(10);
+
+/// How far ahead of the clock the next horizon goes where `set` is the wish and the last two writes took
+/// so long. On a disk that takes longer than that the clock would be past the gate before the horizon is
+/// written, so it goes ahead by twice what such a disk takes. A single slow write says nothing of
+/// the next, which is why the faster one of the two counts; and what is written ahead is waited for
+/// after a crash, which is why there is a limit.
+pub fn lead(set: Duration, took: [Duration; 2]) -> Duration {
+    let twice = took[0].min(took[1]).saturating_mul(2);
+    set.max(twice.min(LONGEST_FOR_DISK))
 }
 
 /// A moment for each lane, and the timeline in use. Every ID there ever was has a tick that begins
@@ -337,6 +351,21 @@ mod tests {
         let exact = Horizon::NONE.covering::<TickTock>(SCALE, [Tick(3), Tick(10)]);
         assert_eq!(exact.floors::<TickTock>(SCALE), [Tick(3), Tick(10)]);
         assert_eq!(exact.until[0], UnixNanos(0));
+    }
+
+    #[test]
+    fn the_lead_is_twice_what_a_slow_disk_takes_up_to_a_limit_and_not_for_a_single_slow_write() {
+        let seconds = |seconds| Duration::from_secs(seconds);
+        let (set, quick) = (seconds(1), Duration::from_millis(2));
+        assert_eq!(lead(set, [quick; 2]), set);
+        assert_eq!(lead(set, [seconds(24), quick]), set);
+        assert_eq!(lead(set, [quick, seconds(24)]), set);
+        assert_eq!(lead(set, [seconds(3), seconds(2)]), seconds(4));
+        assert_eq!(lead(set, [seconds(2), seconds(3)]), seconds(4));
+        assert_eq!(lead(set, [seconds(24), seconds(30)]), LONGEST_FOR_DISK);
+        assert_eq!(lead(set, [Duration::MAX; 2]), LONGEST_FOR_DISK);
+        // What is set may be longer than the limit.
+        assert_eq!(lead(seconds(3600), [seconds(24); 2]), seconds(3600));
     }
 
     #[test]

@@ -141,9 +141,15 @@ impl Lease {
     }
 }
 
-/// What is kept now. For those who look.
+/// What is kept now.
 pub fn look(shared: &Shared) -> Kept {
     let lock = ExclusiveLock::take(shared.lock());
+    *shared.lease.kept(&lock)
+}
+
+/// What is kept now, for a session, which does not wait longer than it may.
+pub fn look_interruptibly(shared: &Shared) -> Kept {
+    let lock = ExclusiveLock::take_interruptibly(shared.lock());
     *shared.lease.kept(&lock)
 }
 
@@ -172,7 +178,7 @@ pub fn wait<T>(
 ) -> Result<T, Failure> {
     let (watch, longest) = (Stopwatch::start(), guc::max_clock_wait());
     loop {
-        let failure = match ready(ExclusiveLock::take(shared.lock())) {
+        let failure = match ready(ExclusiveLock::take_interruptibly(shared.lock())) {
             Err(failure @ (Failure::NotLeased { .. } | Failure::StillLeased)) => failure,
             done => return done,
         };
