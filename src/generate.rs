@@ -4,6 +4,10 @@
 //! addresses of its node's cells, the rules, and where its session stands. An ID then costs a reading
 //! of the clock and a compare-and-swap; no lock, no system call, no call into the server, no memory
 //! but what a value by reference needs.
+//!
+//! A list that was made for an earlier generation of the server's identity (the generator IDs, and whether they
+//! are leased) gives nothing, not even what was taken ahead, and is made again: why a session can't miss that,
+//! whatever it was doing, is argued in [`flakeid_core::gate`].
 
 use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
@@ -125,7 +129,7 @@ fn there<S: Served>(shared: &'static Shared, partitions: &[Partition]) -> Option
 struct Cells {
     partitions: Vec<Partition>,
     cells: Vec<&'static Cell>,
-    generation: u32,
+    generation: u64,
 }
 
 /// The cells of these partitions, brought in or revived above what their generator IDs were leased with.
@@ -187,8 +191,6 @@ struct Source {
     gates: &'static Gates,
     /// Whether these are capped by a lease.
     leased: bool,
-    /// The lease's changes when the list was made.
-    generation: u32,
 }
 
 impl<S: Served> Backend<S> {
@@ -243,12 +245,18 @@ impl Source {
         let Cells { partitions, cells, generation } = cells::<S>(shared)?;
         let leased = is_leased::<S>();
         let number = process_number();
+        let session = match before {
+            None => Session::new(number, cells.len()),
+            Some(before) => before.session.moved(number, cells.len()),
+        };
+        let session = session.of_generation(match S::IDENTITY {
+            Identity::GeneratorIds { .. } => generation,
+            // Its one cell is nobody else's, whatever becomes of the generator IDs.
+            Identity::Node(_) => u64::MAX,
+        });
         Ok(Self {
             version,
-            session: match before {
-                None => Session::new(number, cells.len()),
-                Some(before) => before.session.moved(number, cells.len()),
-            },
+            session,
             cells,
             marks: partitions.iter().map(|partition| partition.mark).collect(),
             rules: S::rules(),
@@ -256,7 +264,6 @@ impl Source {
             shared,
             gates: horizon::gates(shared, leased),
             leased,
-            generation,
         })
     }
 
@@ -336,10 +343,9 @@ impl Source {
                 let system = const { systems::index(S::NAME) };
                 note::stepped_back(self.shared, system, by, S::TICK_TOCK);
             }
-            Stall::Sealed => match self.generation == self.shared.lease.generation() {
-                true => return Err(Failure::Stopping { system: S::NAME }),
-                false => self.renew::<S>()?,
-            },
+            // Whoever seals cells and lets the server go on has announced a new generation before.
+            Stall::Sealed => return Err(Failure::Stopping { system: S::NAME }),
+            Stall::Outdated => self.renew::<S>()?,
             Stall::Ended => {
                 let last = self.scale.start(self.rules.end);
                 return Err(Failure::Ended { system: S::NAME, last });
@@ -383,7 +389,7 @@ pub fn ahead<S: Served>() -> Option<Run> {
     }
     let scale = source.scale;
     let mut clock = || S::tick(scale, clock::now());
-    let issued = source.session.ahead::<S>(&source.cells, 1, &mut clock)?;
+    let issued = source.session.ahead::<S>(&source.cells, 1, &source.gates.near, &mut clock)?;
     let generator = *source.marks.get(issued.partition)?;
     Some(Run { generator, block: issued.block })
 }

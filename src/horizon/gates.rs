@@ -39,6 +39,12 @@ impl Gates {
         self.last.set(horizon);
     }
 
+    /// [`Gate::announce`] at both. The caller holds the lock.
+    pub fn announce(&self, generation: u64) {
+        self.near.announce(generation);
+        self.last.announce(generation);
+    }
+
     /// Puts both to where another's stand, as far as it may.
     pub fn cap(&self, others: &Self, caps: impl Fn(Horizon) -> Horizon) {
         self.near.set(caps(others.near.horizon()));

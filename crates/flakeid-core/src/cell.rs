@@ -89,6 +89,8 @@ pub enum Outcome {
     BeforeEpoch,
     /// The cell has been sealed.
     Sealed,
+    /// The gate serves a later generation than the caller's.
+    Outdated,
 }
 
 /// What the caller of [`Cell::issue`] asks for.
@@ -102,6 +104,8 @@ pub struct Ask {
     pub within: Tick,
     /// How many IDs are wanted, at least one.
     pub want: u32,
+    /// The generation of the server's identity that the caller knows this cell by.
+    pub generation: u64,
 }
 
 impl Cell {
@@ -204,6 +208,10 @@ impl Cell {
         // `reached` before it is seen below.
         let mut word = Word(self.word.load(Ordering::Acquire));
         loop {
+            // After the word and before its swap: see `gate`.
+            if gate.outdates(ask.generation) {
+                return Outcome::Outdated;
+            }
             let Some(now) = clock() else {
                 return Outcome::BeforeEpoch;
             };

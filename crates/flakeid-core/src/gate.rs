@@ -26,6 +26,26 @@
 //!    leased with ([`lease`](crate::lease)) is no part of it: what is below the mark was issued by
 //!    others, or by this node in an earlier life, which the horizon of then covers. The mark stays
 //!    in the registry, and whoever leases the ID next begins above it.
+//!
+//! # Why a session does not outlive a change of identity
+//! A session issues from a list of cells that it made for one *generation* of the server's identity: the
+//! generator IDs, and by what right it uses them. A gate says which generation it serves. Whoever changes
+//! the identity does this, in this order: it [announces](Gate::announce) the next generation at every gate,
+//! seals the cells ([`Cell::seal`](crate::cell::Cell::seal)), acquires the right to the IDs (a claim in
+//! a registry, say), and revives cells ([`Cell::revive`](crate::cell::Cell::revive)). A session loads a cell's word
+//! (Acquire), then asks the gate whether it [outdates](Gate::outdates) the session (Relaxed), and then swaps
+//! that very word.
+//! 1. If the word was written by the seal, by the revival or by any swap after them, then the load has
+//!    synchronized with that Release (a swap continues the release sequence), so the announcement
+//!    happens before the question, and the answer is yes, as generations only rise. Relaxed is enough, as the word's
+//!    Acquire keeps the question after it.
+//! 2. If the answer is no, the word was therefore written before the seal. No word ever comes back, so the
+//!    swap fails once the seal is there, however long the session stood still in between. A swap that
+//!    succeeds is before the seal, and the seal counts its tick.
+//! 3. To ask before the word is loaded would not do: the cell may be sealed and revived between the two, at the
+//!    same address, and the session would issue from it by a gate that knows no ceiling.
+//! 4. IDs that a session took ahead were swapped before the seal, by 2, so they are unique. The session asks before it hands
+//!    out any of them, so that it does not go on in the name of an identity that has ended.
 
 use crate::clock::{Scale, Tick, UnixNanos};
 use crate::generator::{Stamp, System};
@@ -136,6 +156,8 @@ pub struct Gate {
     until: [AtomicU64; LANES],
     /// Whether the node is in the second timeline: where a tick-tock's cells go with a new tick.
     toggle: AtomicU64,
+    /// The generation of the server's identity that it serves.
+    generation: AtomicU64,
 }
 
 impl Gate {
@@ -154,7 +176,23 @@ impl Gate {
         Self {
             until: horizon.until.map(|until| AtomicU64::new(until.0)),
             toggle: AtomicU64::new(horizon.toggle.into()),
+            generation: AtomicU64::new(0),
         }
+    }
+
+    /// Serves sessions of this generation and later ones alone. The caller holds the lock, and seals the
+    /// cells of earlier generations afterwards.
+    pub fn announce(&self, generation: u64) {
+        // Relaxed: the Release of the seal that follows publishes it to those who load the word.
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// Whether a session of this generation must make its list of cells again before it issues anything.
+    /// It decides about a cell's word that has been loaded before.
+    #[inline(always)]
+    pub fn outdates(&self, generation: u64) -> bool {
+        // Relaxed: the word's Acquire has brought what was announced before that word was written.
+        self.generation.load(Ordering::Relaxed) > generation
     }
 
     /// Where it stands. For the holder of the lock, and for those who only look.
@@ -233,6 +271,7 @@ mod tests {
         later: false,
         within: Tick(u64::MAX),
         want: 1,
+        generation: 0,
     };
 
     fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {

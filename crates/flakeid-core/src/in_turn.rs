@@ -49,10 +49,11 @@ impl Offer {
 }
 
 /// Takes the least number after the session's last of these cells, at most [`MAX_OWNED`]; or says why
-/// there is none, as [`Cell::issue`] does.
+/// there is none, as [`Cell::issue`] does. `generation` is that of the session's list.
 pub fn take<S: System>(
     cells: &[&Cell],
     last: Place,
+    generation: u64,
     rules: &Rules,
     gate: &Gate,
     scale: Scale,
@@ -66,6 +67,9 @@ pub fn take<S: System>(
         let chosen = match try_next {
             true => {
                 let word = cells[next.partition].seen();
+                if gate.outdates(generation) {
+                    return Err(Outcome::Outdated);
+                }
                 let now = clock().ok_or(Outcome::BeforeEpoch)?;
                 let offer = match step::<S>(word, now, last.stamp, rules, 1) {
                     Step::Issue(after, block) => {
@@ -75,7 +79,7 @@ pub fn take<S: System>(
                 };
                 (now, offer.filter(|offer| offer.place == next))
             }
-            false => least::<S>(cells, last, rules, clock)?,
+            false => least::<S>(cells, last, generation, rules, gate, clock)?,
         };
         try_next = false;
         let (now, Some(Offer { place, before, after, block })) = chosen else { continue };
@@ -107,13 +111,19 @@ fn following(last: Place, partitions: usize) -> Place {
 fn least<S: System>(
     cells: &[&Cell],
     last: Place,
+    generation: u64,
     rules: &Rules,
+    gate: &Gate,
     clock: &mut impl FnMut() -> Option<Tick>,
 ) -> Result<(Tick, Option<Offer>), Outcome> {
     let mut words = [Word::SEALED; MAX_OWNED];
     let words = &mut words[..cells.len()];
     for (word, cell) in words.iter_mut().zip(cells) {
         *word = cell.seen();
+    }
+    // After the words and before a swap: see `gate`.
+    if gate.outdates(generation) {
+        return Err(Outcome::Outdated);
     }
     if words.contains(&Word::SEALED) {
         return Err(Outcome::Sealed);

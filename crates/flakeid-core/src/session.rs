@@ -17,7 +17,8 @@
 //! up to [`LONGEST_RUN`], and serves itself from it without touching the cell, which costs as much
 //! as all the rest but the clock. The run belongs to it alone: the cell's word is past it. It is
 //! dropped when the clock leaves its tick, and when the clock has stepped back in a system that turns
-//! then, so that the cell decides. Its tick was let through by the gate when it was taken.
+//! then, so that the cell decides. Its tick was let through by the gate when it was taken. None of it is
+//! handed out once the gate serves a later generation of the server's identity: see [`gate`](crate::gate).
 
 use crate::cell::{Ask, Cell, Outcome};
 use crate::clock::{Scale, Tick};
@@ -48,6 +49,8 @@ pub struct Session {
     rest: Block,
     /// How many numbers to take when the cell is asked again in this tick.
     run: u32,
+    /// The generation of the server's identity that the list of partitions was made for.
+    generation: u64,
 }
 
 /// IDs of one partition.
@@ -73,6 +76,8 @@ pub enum Stall {
     BeforeEpoch,
     /// The node issues nothing any more.
     Sealed,
+    /// The server's identity has changed: make the list of partitions again, and ask with that.
+    Outdated,
 }
 
 impl Session {
@@ -89,7 +94,15 @@ impl Session {
             sequence: 0,
             rest: Block::EMPTY,
             run: 1,
+            generation: 0,
         }
+    }
+
+    /// Binds the session to the generation that its list of partitions was made for; without it that is the
+    /// first.
+    #[must_use]
+    pub fn of_generation(self, generation: u64) -> Self {
+        Self { generation, ..self }
     }
 
     /// The same session after the list of partitions has changed: whatever it is given sorts as if
@@ -126,22 +139,24 @@ impl Session {
         if S::SEQUENCE_FIRST {
             return self.ask_in_turn::<S>(cells, rules, gate, scale, clock);
         }
-        if let Some(issued) = self.ahead::<S>(cells, want, clock) {
+        if let Some(issued) = self.ahead::<S>(cells, want, gate, clock) {
             return Ok(issued);
         }
         self.ask::<S>(cells, want, rules, gate, scale, clock)
     }
 
-    /// Takes up to `want` IDs of the run that was taken ahead; nothing where there is none, for which no
-    /// clock is read, or its tick is over, with which it is given up. It does not panic.
+    /// Takes up to `want` IDs of the run that was taken ahead; nothing where there is none or where the gate
+    /// serves a later generation, for which no clock is read, or its tick is over, with which it is given up. It
+    /// does not panic.
     #[inline(always)]
     pub fn ahead<S: System>(
         &mut self,
         cells: &[&Cell],
         want: u32,
+        gate: &Gate,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
-        if self.rest.count == 0 {
+        if self.rest.count == 0 || gate.outdates(self.generation) {
             return None;
         }
         let (stamp, now) = (self.rest.stamp, clock()?);
@@ -177,7 +192,9 @@ impl Session {
             };
             // A lower partition than the last one's needs a later tick.
             let later = self.at < self.last;
-            let ask = Ask { floor: self.floor, later, within, want: want.max(self.run) };
+            let want_now = want.max(self.run);
+            let generation = self.generation;
+            let ask = Ask { floor: self.floor, later, within, want: want_now, generation };
             match cells[self.at].issue::<S>(ask, rules, gate, scale, clock) {
                 Outcome::Issued(block) => {
                     let mut rest = block;
@@ -225,7 +242,8 @@ impl Session {
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         let last = Place { stamp: self.floor, sequence: self.sequence, partition: self.last };
-        let (partition, block) = in_turn::take::<S>(cells, last, rules, gate, scale, clock)?;
+        let (partition, block) =
+            in_turn::take::<S>(cells, last, self.generation, rules, gate, scale, clock)?;
         (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, partition);
         Ok(Issued { partition, block })
     }
@@ -239,6 +257,7 @@ impl From<Outcome> for Stall {
             Outcome::Gated(stamp) => Self::Gated(stamp),
             Outcome::SteppedBack { from, now } => Self::SteppedBack { from, now },
             Outcome::Sealed => Self::Sealed,
+            Outcome::Outdated => Self::Outdated,
             Outcome::Ended => Self::Ended,
             Outcome::BeforeEpoch => Self::BeforeEpoch,
             Outcome::Issued(_) | Outcome::NewTick => unreachable!("a session goes on after these"),

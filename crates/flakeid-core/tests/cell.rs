@@ -25,7 +25,8 @@ impl System for TickTock {
 const RULES: Rules = Rules { sequence: (0, 31), end: Tick(1 << 30) };
 
 fn ask<S: System>(cell: &Cell, gate: &Gate, want: u32, clock: impl FnOnce() -> u64) -> Outcome {
-    let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want };
+    let ask =
+        Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want, generation: 0 };
     let mut clock = Some(clock);
     cell.issue::<S>(ask, &RULES, gate, SCALE, &mut || clock.take().map(|read| Tick(read())))
 }

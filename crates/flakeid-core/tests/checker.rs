@@ -41,7 +41,13 @@ impl Issue for broken::Cell {
 
 impl Issue for Cell {
     fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
-        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+        let ask = Ask {
+            floor: Stamp::default(),
+            later: false,
+            within: Tick(u64::MAX),
+            want: 1,
+            generation: 0,
+        };
         let clock = &mut || Some(clock());
         match Cell::issue::<S>(self, ask, &RULES, &Gate::open(), SCALE, clock) {
             Outcome::Issued(block) => Some(block),

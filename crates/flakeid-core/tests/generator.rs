@@ -63,7 +63,9 @@ impl Answer {
             Outcome::NewTick => Self::NewTick,
             Outcome::SteppedBack { from, .. } => Self::SteppedBack(from.0),
             Outcome::Ended => Self::Ended,
-            Outcome::Gated(_) | Outcome::BeforeEpoch | Outcome::Sealed => panic!("{outcome:?}"),
+            Outcome::Gated(_) | Outcome::BeforeEpoch | Outcome::Sealed | Outcome::Outdated => {
+                panic!("{outcome:?}")
+            }
         }
     }
 }
@@ -201,7 +203,7 @@ fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &
             .then(|| step::<S>(cell.word(), Tick(now), least, rules, want));
         let expected = model.answer(&Call { floor: at::<S>(floor), ..*call }, rules);
 
-        let ask = Ask { floor, later, within: Tick(within), want };
+        let ask = Ask { floor, later, within: Tick(within), want, generation: 0 };
         let clock = &mut || Some(Tick(now));
         let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: node });
         let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
@@ -304,7 +306,13 @@ fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_said() {
     let cell = Cell::after::<Plain2>(Tick(START));
     let rules = Rules { sequence: (0, 3), end: Tick(START + 1) };
     let ask = |now: Option<u64>| {
-        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+        let ask = Ask {
+            floor: Stamp::default(),
+            later: false,
+            within: Tick(u64::MAX),
+            want: 1,
+            generation: 0,
+        };
         let clock = &mut || now.map(Tick);
         cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)
     };

@@ -23,6 +23,7 @@ const ASK: Ask = Ask {
     later: false,
     within: Tick(u64::MAX),
     want: 1,
+    generation: 0,
 };
 
 fn asked(now: u64) -> Claim {

@@ -240,7 +240,9 @@ impl<S: System> World<S> {
                 assert_eq!(self.clock, Clock::StepsBack);
                 assert!(from > now);
             }
-            Err(Stall::Gated(_) | Stall::BeforeEpoch | Stall::Sealed) => panic!("{given:?}"),
+            Err(Stall::Gated(_) | Stall::BeforeEpoch | Stall::Sealed | Stall::Outdated) => {
+                panic!("{given:?}")
+            }
         }
         state.walkers[number] = Some(walker);
         Some(given)

@@ -1,7 +1,7 @@
 //! What the worker does to what is kept. Each takes the node's lock for itself.
 
 use super::kept::{Kept, Marked, Revision, State};
-use super::{cap, seal};
+use super::{cap, next_generation, seal};
 use crate::clock::{boot, now};
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::TABLE;
@@ -48,7 +48,7 @@ pub fn begin(shared: &Shared, wanted: usize) {
         kept.state = State::Starting;
         // Before the generation, and that before the seal.
         shared.lease.active.store(true, Ordering::Release);
-        shared.lease.generation.fetch_add(1, Ordering::Release);
+        next_generation(shared, &lock);
         seal(shared, None);
         cap(shared, &lock);
     }
@@ -60,7 +60,7 @@ pub fn end(shared: &Shared) {
     let kept = shared.lease.change(&mut lock);
     *kept = Kept { worker: kept.worker, losses: kept.losses, ..Kept::NONE };
     shared.lease.active.store(false, Ordering::Release);
-    shared.lease.generation.fetch_add(1, Ordering::Release);
+    next_generation(shared, &lock);
     cap(shared, &lock);
 }
 
@@ -108,6 +108,7 @@ pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bo
     if granted.claim.is_over(boot()) {
         return false;
     }
+    next_generation(shared, &lock);
     // They may have been this node's before.
     for &marked in new {
         let _ = seal(shared, Some(marked));
@@ -135,7 +136,6 @@ pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bo
     // A lease is not renewed by another claim on it; and one gate is there for all.
     kept.claim.ceiling = kept.claim.ceiling.min(granted.claim.ceiling);
     kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);
-    shared.lease.generation.fetch_add(1, Ordering::Release);
     cap(shared, &lock);
     true
 }
@@ -182,7 +182,7 @@ pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> 
         kept.state = if lost { State::Lost } else { State::Starting };
         kept.lost = if lost { now() } else { kept.lost };
     }
-    shared.lease.generation.fetch_add(1, Ordering::Release);
+    next_generation(shared, &lock);
     cap(shared, &lock);
     for marked in &mut gone {
         marked.mark = seal(shared, Some(*marked));

@@ -9,14 +9,16 @@
 //! * `Shared::leased` are the gates by which systems with generator IDs go while these are leased: the
 //!   node's own, capped by the claim. Whoever moves either does it under the same lock. So the hot path
 //!   compares an ID's tick with one gate, as ever, and knows nothing of leases.
-//! * A cell of a generator ID that is given up or lost is sealed, and revived when the ID comes back. A
-//!   session that still has it in its list meets the seal and makes its list anew.
-//! * `generation` changes whenever the set of IDs does, so that a session can tell such a seal from the
-//!   server's end.
+//! * A cell of a generator ID that is given up or lost is sealed, and revived when the ID comes back.
+//! * `generation` rises whenever the set of IDs changes, or the right by which they are used: before any
+//!   cell is sealed for it, and at all gates. A session that made its list for an earlier generation gets no ID
+//!   from it, whether it meets the seal or a cell that has been revived since, and makes its list again: see
+//!   [`flakeid_core::gate`].
 //!
 //! # From one way to the other
-//! Where the setting changes to `etcd:N`, the worker first seals all cells: a statement that began under
-//! the old setting cannot go on with IDs which may now be another server's. Where it changes to numbers,
+//! Where the setting changes to `etcd:N`, the worker first announces a new generation and seals all cells: a
+//! statement that began under the old setting cannot go on with IDs which may now be another server's, or
+//! this server's on lease. Where it changes to numbers,
 //! the worker gives all up and says [`State::Off`]; sessions wait for that, and revive what was sealed.
 
 // Without etcd nobody leases any.
@@ -44,8 +46,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Lease {
     kept: UnsafeCell<Kept>,
-    /// Counts changes of the set of IDs.
-    generation: AtomicU32,
+    /// Counts changes of the set of IDs, and of the right by which they are used.
+    generation: AtomicU64,
     /// Whether generator IDs are leased, so that there is something to look at under the lock.
     active: AtomicBool,
     /// The worker's, to wake it; null where there is none.
@@ -62,7 +64,7 @@ impl Lease {
     pub fn new() -> Self {
         Self {
             kept: UnsafeCell::new(Kept::NONE),
-            generation: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
             active: AtomicBool::new(false),
             latch: AtomicPtr::new(std::ptr::null_mut()),
             asked: AtomicBool::new(false),
@@ -90,7 +92,7 @@ impl Lease {
         self.active.load(Ordering::Acquire)
     }
 
-    pub fn generation(&self) -> u32 {
+    pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
@@ -202,6 +204,15 @@ fn register_now(shared: &Shared) -> Result<(), Failure> {
 #[cfg(not(feature = "etcd"))]
 fn register_now(_: &Shared) -> Result<(), Failure> {
     Ok(())
+}
+
+/// Begins a new generation: from now on no session gets an ID by a list of cells that it made before. The caller
+/// holds the lock, and seals and revives cells afterwards.
+fn next_generation(shared: &Shared, _lock: &ExclusiveLock) {
+    // A list that is made from here on is of the new one; it is refused by no gate, whichever was told.
+    let generation = shared.lease.generation.fetch_add(1, Ordering::Release) + 1;
+    shared.gates.announce(generation);
+    shared.leased.announce(generation);
 }
 
 /// Puts the leased gates to where the node's stand and the claim lets them. Whoever has moved either

@@ -93,7 +93,13 @@ impl Server {
 
     /// Takes IDs until it has this many or the cell is sealed; each is covered when it is given.
     fn take<S: System>(&self, count: usize, mut clock: impl FnMut() -> Tick) -> Vec<Block> {
-        let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+        let ask = Ask {
+            floor: Stamp::default(),
+            later: false,
+            within: Tick(u64::MAX),
+            want: 1,
+            generation: 0,
+        };
         let Node { cell, gate, .. } = &*self.node;
         let mut blocks = Vec::new();
         while blocks.len() < count {

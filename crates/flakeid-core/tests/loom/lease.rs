@@ -40,7 +40,13 @@ fn capped(claim: Claim, now: u64) -> Horizon {
 
 /// Asks once at each of these readings, until the cell is sealed.
 fn take<S: System>(cell: &Cell, gate: &Gate, clocks: &[u64]) -> Vec<Block> {
-    let ask = Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: 1 };
+    let ask = Ask {
+        floor: Stamp::default(),
+        later: false,
+        within: Tick(u64::MAX),
+        want: 1,
+        generation: 0,
+    };
     let mut blocks = Vec::new();
     for &now in clocks {
         loop {

@@ -106,7 +106,8 @@ impl<S: System> Thread<S> {
     }
 
     fn ask_at(&mut self, want: u32, mut clock: impl FnMut() -> Tick) {
-        let ask = Ask { floor: self.floor, later: false, within: Tick(u64::MAX), want };
+        let ask =
+            Ask { floor: self.floor, later: false, within: Tick(u64::MAX), want, generation: 0 };
         let Node { cell, gate, .. } = &*self.node;
         let clock = &mut || Some(clock());
         loop {

@@ -323,7 +323,9 @@ impl Node {
                     world.expect(life.stopped.get(), Fault::GoesRound);
                     return Answer::Nothing;
                 }
-                Err(stall @ (Stall::Ended | Stall::BeforeEpoch)) => panic!("{stall:?}"),
+                Err(stall @ (Stall::Ended | Stall::BeforeEpoch | Stall::Outdated)) => {
+                    panic!("{stall:?}")
+                }
             }
         }
         world.expect(false, Fault::GoesRound);

@@ -248,8 +248,13 @@ fn assert_slice(row: &InvalidSnoRow) {
     let rules = Rules { sequence: (first, last), end: Tick(100) };
     let cell = Cell::after::<TickTock>(Tick(4));
     let issue = || {
-        let ask =
-            Ask { floor: Stamp::default(), later: false, within: Tick(u64::MAX), want: u32::MAX };
+        let ask = Ask {
+            floor: Stamp::default(),
+            later: false,
+            within: Tick(u64::MAX),
+            want: u32::MAX,
+            generation: 0,
+        };
         let mut clock = || Some(Tick(5));
         cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)
     };

@@ -124,7 +124,7 @@ impl Node {
             };
             let cells = &cells[..=last];
             // What it took ahead was let through when it took it.
-            let ahead = client.session.ahead::<S>(cells, want, clock);
+            let ahead = client.session.ahead::<S>(cells, want, &gate, clock);
             let is_ahead = ahead.is_some();
             let given = match ahead {
                 Some(issued) => Ok(issued),
@@ -160,7 +160,9 @@ impl Node {
                     let knew = client.version == life.version.get();
                     fleet.world.expect(!knew, Fault::GoesRound);
                 }
-                Err(stall @ (Stall::Ended | Stall::BeforeEpoch)) => panic!("{stall:?}"),
+                Err(stall @ (Stall::Ended | Stall::BeforeEpoch | Stall::Outdated)) => {
+                    panic!("{stall:?}")
+                }
             }
         }
         fleet.world.expect(false, Fault::GoesRound);
