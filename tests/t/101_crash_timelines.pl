@@ -13,7 +13,9 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time);
 
+# One generator ID, so that every session meets the cell that has been used.
 my $clock = FakedClock->new('timelines', <<'END');
+flakeid.generator_ids = '3'
 flakeid.horizon_lead = '1h'
 flakeid.max_clock_wait = '200ms'
 # Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
