@@ -547,3 +547,27 @@ fn a_cell_that_was_never_used_is_revived_at_the_same_floors() {
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 40), (40, false)));
     assert_eq!(cell.counters.get(), Counts { issued: 1, ..Counts::default() });
 }
+
+#[test]
+fn a_session_hands_out_nothing_once_the_gate_serves_a_later_generation() {
+    let (cell, gate) = (Cell::after::<Plain>(Tick(0)), Gate::open());
+    let mut session = Session::new(0, 1);
+    let next = |session: &mut Session| {
+        session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(10)))
+    };
+    for _ in 0..3 {
+        next(&mut session).unwrap();
+    }
+    // It has taken more than it has handed out.
+    let taken = cell.word();
+    gate.announce(1);
+    assert_eq!(session.ahead::<Plain>(&[&cell], 1, &gate, &mut || Some(Tick(10))), None);
+    assert_eq!(next(&mut session), Err(Stall::Outdated));
+    assert_eq!(cell.word(), taken);
+    // Its list made again, it goes on.
+    session.drop_rest(&[&cell]);
+    let mut session = session.moved(0, 1).of_generation(1);
+    assert!(
+        session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(11))).is_ok()
+    );
+}

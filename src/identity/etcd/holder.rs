@@ -274,6 +274,21 @@ impl Holder {
                 self.give_back(None, None);
                 return Ok(());
             }
+            // What somebody took away looks free here, and must not be claimed beside what is held.
+            let is_ours = |held: &Marked| {
+                listing.claims.iter().any(|&(lease, (id, _))| lease == kept.lease && id == held.id)
+            };
+            let lost: Vec<u16> = kept
+                .held()
+                .iter()
+                .filter(|held| holds && !is_ours(held))
+                .map(|held| held.id)
+                .collect();
+            if !lost.is_empty() {
+                self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
+                self.more_at = Duration::ZERO;
+                return Ok(());
+            }
             let chosen = self.choose(&mut listing, missing.min(MOST));
             self.tell_unreadable();
             let chosen = match chosen {

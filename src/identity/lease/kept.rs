@@ -185,8 +185,15 @@ impl Kept {
         }
     }
 
+    /// Adds an ID, or puts it in place of what is there of the same ID: none is in the list twice.
     pub(super) fn insert(&mut self, marked: Marked) {
         let place = self.held().partition_point(|held| held.id < marked.id);
+        if let Some(held) = self.held[..self.count][place..].first_mut()
+            && held.id == marked.id
+        {
+            *held = marked;
+            return;
+        }
         self.held.copy_within(place..self.count, place + 1);
         self.held[place] = marked;
         self.count += 1;

@@ -5,8 +5,17 @@ use super::*;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, Start};
 use flakeid_core::lease::{Claim, Sent, Term};
+use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
 use std::time::Duration;
+
+/// A system whose partitions are taken in turn.
+struct InTurn;
+impl System for InTurn {
+    const SEQUENCE_BITS: u32 = 2;
+    const TICK_TOCK: bool = false;
+    const SEQUENCE_FIRST: bool = true;
+}
 
 /// What is wrong with a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,4 +247,69 @@ fn a_successor_that_ignores_the_mark_is_found() {
 #[should_panic(expected = "the checker: Repeated")]
 fn a_claim_renewed_by_one_who_has_lost_it_is_found() {
     model(3, || _ = handed_on::<Plain<2>>(Flaw::Unchecked));
+}
+
+/// When a change of identity announces the new generation at the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announced {
+    First,
+    /// After the cell has been revived.
+    Last,
+}
+
+/// A session that made its list for the first generation asks at these readings of its clock, by a gate that knows
+/// no ceiling, while the cell is sealed and revived for the second. Gives the ticks that it got and the last that the
+/// seal found.
+fn outlives<S: System + 'static>(announced: Announced) -> (Vec<u64>, Tick) {
+    let node = Node::new::<S>(0);
+    let start = |floor: u64| Start {
+        floors: [Tick(floor); 2],
+        toggle: false,
+        since: Tick(0),
+        now: Some(Tick(10)),
+    };
+    node.cell.begin::<S>(start(5));
+    let other = {
+        let node = node.clone();
+        thread::spawn(move || {
+            let mut session = Session::new(0, 1);
+            let mut ticks = Vec::new();
+            for now in [10, 10, 31] {
+                let clock = &mut || Some(Tick(now));
+                match session.next::<S>(&[&node.cell], 1, &rules::<S>(), &node.gate, SCALE, clock) {
+                    Ok(issued) => ticks.push(issued.block.stamp.tick::<S>().0),
+                    Err(Stall::Outdated | Stall::Sealed) => break,
+                    Err(stall) => assert!(matches!(stall, Stall::Wait { .. }), "{stall:?}"),
+                }
+            }
+            ticks
+        })
+    };
+    if announced == Announced::First {
+        node.gate.announce(1);
+    }
+    let [last, _] = node.cell.seal::<S>();
+    node.cell.revive::<S>(start(20));
+    if announced == Announced::Last {
+        node.gate.announce(1);
+    }
+    (other.join().unwrap(), last)
+}
+
+fn none_after_the_seal<S: System + 'static>(announced: Announced) {
+    let (ticks, last) = outlives::<S>(announced);
+    assert!(ticks.iter().all(|&tick| tick <= last.0), "outlived: {ticks:?}, {last:?}");
+}
+
+#[test]
+fn a_session_gets_nothing_of_a_cell_that_was_revived_for_a_later_generation() {
+    model(4, || none_after_the_seal::<Plain<2>>(Announced::First));
+    model(4, || none_after_the_seal::<TickTock<2>>(Announced::First));
+    model(4, || none_after_the_seal::<InTurn>(Announced::First));
+}
+
+#[test]
+#[should_panic(expected = "outlived")]
+fn a_generation_that_is_announced_after_the_revival_is_found() {
+    model(4, || none_after_the_seal::<Plain<2>>(Announced::Last));
 }

@@ -1,0 +1,168 @@
+# The server's identity changes while sessions hold what they made for the one before: a statement that began under
+# numbers of the server's own, a session that is idle while its generator IDs are claimed for another cluster. None
+# of them makes an ID of the identity that has ended. And no generator ID is in the list of held ones twice.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $etcd   = Etcd->new('identity');
+my $ledger = Ledger->new('identity');
+
+# What is stopped has to go on, or nothing could end it.
+my @stopped;
+END { kill 'CONT', @stopped }
+
+sub begin
+{
+	my ($name, %settings) = @_;
+	my $node = $etcd->server($name, max_clock_wait => '500ms', %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
+
+# One statement that makes an ID of each kind, waits for a lock, and then asks for many. It says at once what it is
+# given, and goes on after errors.
+my @calls = map { "('$_->{name}', 'SELECT $_->{next}')" } @LEASED;
+my $calls = join ', ', @calls;
+my $asks  = <<"SQL";
+CREATE FUNCTION asks(before int, key int, after int) RETURNS void LANGUAGE plpgsql AS \$\$
+DECLARE
+	name text;
+	call text;
+	id text;
+BEGIN
+	FOR n IN 1 .. before + after LOOP
+		IF n = before + 1 THEN
+			RAISE NOTICE 'woken';
+			PERFORM pg_advisory_lock(key);
+		END IF;
+		FOR name, call IN VALUES $calls LOOP
+			BEGIN
+				EXECUTE call INTO id;
+				RAISE NOTICE 'given %	%', name, id;
+			EXCEPTION WHEN object_not_in_prerequisite_state THEN
+				RAISE NOTICE 'refused %: %', name, SQLERRM;
+			END;
+		END LOOP;
+	END LOOP;
+END \$\$
+SQL
+
+# Begins that statement in a session of its own, which then waits for the lock.
+sub sleeper
+{
+	my ($node, $key) = @_;
+	my $session = session($node);
+	$session->query_until(qr/begun/, "\\set VERBOSITY terse\n\\echo begun\nSELECT asks(3, $key, 3);\n");
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $key AND NOT granted")
+	  or die 'the statement does not wait';
+	return $session;
+}
+
+# Lets it go on to its end. Returns what it was given before and after it waited, and what it was refused with after it.
+sub wake
+{
+	my ($session, $holder, $key) = @_;
+	$holder->query_safe("SELECT pg_advisory_unlock($key)");
+	# The next query's answer comes after all that the statement said.
+	$session->query('SELECT 1');
+	my $said = $session->{stderr};
+	$session->{stderr} = '';
+	my ($before, $after) = map { $_ // '' } split /woken/, $said, 2;
+	$ledger->enter(join "\n", $said =~ /given (\w+\t\S+)/g);
+	return (scalar(() = $before =~ /given/g), [ $after =~ /given (\w+)/g ], [ $after =~ /refused (.*)/g ]);
+}
+
+sub is_refused
+{
+	my ($test, $before, $given, $refused) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($before, 3 * @LEASED, 'a statement makes IDs under numbers of the server\'s own');
+	is("@$given", '', "... and none $test");
+	is((grep { /: this server's generator IDs are changing with "flakeid.generator_ids"$/ } @$refused), 3 * @LEASED, '... it is refused each')
+	  or diag(join "\n", @$refused);
+	return;
+}
+
+# from numbers to a lease --------------------------------------------------------------------------------------------
+
+my $one = begin('one', generator_ids => '0-1', etcd_pool => '0-1', etcd_lease_ttl => '10s');
+$one->safe_psql('postgres', $asks);
+my $holder = session($one);
+$holder->query_safe('SELECT pg_advisory_lock(1), pg_advisory_lock(2)');
+my $early = sleeper($one, 1);
+my $late  = sleeper($one, 2);
+reload_with($one, generator_ids => 'etcd:2');
+wait_for_flow($one);
+is(join(' ', wait_for_lease($one, 2)), '0 1', 'a server leases the generator IDs that were its own');
+is_refused('when the server has leased them meanwhile', wake($early, $holder, 1));
+wait_for_flow($early);
+pass('... but the next statement of that session makes IDs on lease');
+
+my $two = begin('two', generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s');
+$two->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
+push @stopped, lease_of($one)->{worker_pid};
+kill 'STOP', @stopped;
+is(join(' ', wait_for_lease($two, 2)), '0 1', 'when its worker is stopped for longer than the lease another server takes them');
+wait_for_flow($two);
+is_refused('when another server has leased them since', wake($late, $holder, 2));
+for my $system (@LEASED)
+{
+	my ($error) = $ledger->ask($two, $system, 1000);
+	is($error, '', "the other server makes $system->{name} IDs");
+}
+kill 'CONT', @stopped;
+@stopped = ();
+is($ledger->twice, '', 'no ID came twice');
+$_->quit for $early, $late, $holder;
+$_->stop for $one, $two;
+
+# from cluster to cluster --------------------------------------------------------------------------------------------
+
+$one = begin('cluster', generator_ids => 'etcd:2', etcd_pool => '50-51', etcd_lease_ttl => '10s');
+wait_for_lease($one, 2);
+my $idle = session($one);
+my $ask  = 'SELECT (uniqueid_decode(uniqueid_next())).cluster';
+wait_for_flow($idle);
+is($idle->query_safe($ask), '0', 'a session makes uniqueids of the cluster that its lease is for');
+$etcd->ctl('put', 'flakeid/cluster-id', '5');
+$etcd->ctl('lease', 'revoke', lease_of($one)->{lease});
+# Nothing tells the session but what the server does with its cells: no reload, no seal that it meets.
+$one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 50-51/);
+wait_for_flow($one);
+is(join(' ', wait_for_lease($one, 2)), '50 51', 'the server leases the same generator IDs for another cluster');
+wait_for_flow($one);
+is($idle->query_safe($ask), '5', '... and a session that was idle meanwhile makes uniqueids of that one');
+$idle->quit;
+$one->stop;
+$etcd->ctl('put', 'flakeid/cluster-id', '0');
+
+# a claim that is deleted by hand ---------------------------------------------------------------------------------------
+
+$one = begin('deleted', generator_ids => 'etcd:4', etcd_pool => '60-62');
+is(join(' ', wait_for_lease($one, 3)), '60 61 62', 'a server that wants four generator IDs holds the three that there are');
+my $lease   = lease_of($one);
+my $session = session($one);
+wait_for_flow($session);
+my $end_of_log = -s $one->logfile;
+$etcd->ctl('del', 'flakeid/pool/0:61');
+$one->reload;
+$one->wait_for_log(qr/LOG:  flakeid leased generator IDs 61 from etcd/, $end_of_log);
+is(join(' ', @{ lease_of($one)->{generator_ids} }), '60 61 62', '... when a claim is deleted it is claimed again, and held once');
+$one->poll_query_until('postgres', "SELECT renewed_at > '$lease->{renewed_at}' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+is(lease_of($one)->{lease}, $lease->{lease}, '... and the lease is renewed');
+is(lease_of($one)->{last_error}, undef, '... without an error');
+wait_for_flow($session);
+pass('... and there are IDs');
+$session->quit;
+$one->stop;
+
+done_testing();
