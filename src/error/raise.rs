@@ -1,0 +1,129 @@
+//! How an error reaches a session: raised, or left with a caller that can take it softly. What only operators may
+//! read is withheld here, and goes to the server's log.
+
+use super::{Failure, Words};
+use crate::note;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+
+/// What an ordinary user reads instead of a confidential detail.
+pub const WITHHELD: &str = "The server's log has the details.";
+
+/// Whether details of the server may be shown to the current user: who has the privileges of pg_monitor may read
+/// settings that others may not. PostgreSQL asks about the same user, so in a SECURITY DEFINER function it is the
+/// function's owner, and in a parallel worker the leader's.
+pub fn may_see_details() -> bool {
+    // SAFETY: the first two calls read variables of this process. The third searches catalogs, which is allowed
+    // within a transaction.
+    unsafe {
+        !pg_sys::IsUnderPostmaster
+            || pg_sys::IsTransactionState()
+                && pg_sys::has_privs_of_role(
+                    pg_sys::GetUserId(),
+                    pg_sys::Oid::from(pg_sys::ROLE_PG_MONITOR),
+                )
+    }
+}
+
+impl Words {
+    /// The words for the current user. What is withheld goes to the server's log.
+    fn for_current_user(self) -> Self {
+        match self.detail {
+            Some(detail) if self.confidential && !may_see_details() => {
+                note::withheld(&self.message, &detail);
+                Self { detail: Some(WITHHELD.into()), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+impl Failure {
+    /// Raises it as an error.
+    #[cold]
+    pub fn raise(self) -> ! {
+        let words = self.words().for_current_user();
+        let mut report = ErrorReport::new(words.code, words.message, "flakeid");
+        if let Some(detail) = words.detail {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = words.hint {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("an error was reported and went on")
+    }
+
+    /// Raises it, or leaves it with a caller that can take it softly, as input functions do since
+    /// PostgreSQL 16 (`pg_input_is_valid`). Then it returns, and the function's answer is NULL.
+    #[cold]
+    pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
+        #[cfg(not(feature = "pg15"))]
+        {
+            // SAFETY: fcinfo is the call's own; its context is null or a node, which begins with its
+            // tag.
+            let (context, tag) = unsafe {
+                let context = (*fcinfo).context;
+                (context, context.as_ref().map(|node| node.type_))
+            };
+            if tag == Some(pg_sys::NodeTag::T_ErrorSaveContext) {
+                return self.save(context);
+            }
+        }
+        let _ = fcinfo;
+        self.raise()
+    }
+
+    #[cfg(not(feature = "pg15"))]
+    fn save(self, context: *mut pg_sys::Node) {
+        // pgrx keeps these from its bindings, as an ereport by hand can jump over Rust frames. Saving
+        // into an ErrorSaveContext does not jump.
+        unsafe extern "C-unwind" {
+            fn errcode(code: std::ffi::c_int) -> std::ffi::c_int;
+            fn errmsg(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+            fn errdetail(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+            fn errhint(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+        }
+        let words = self.words().for_current_user();
+        let text = |words: Option<String>| {
+            words.and_then(|words| std::ffi::CString::new(words.replace('\0', " ")).ok())
+        };
+        let (message, detail, hint) =
+            (text(Some(words.message)), text(words.detail), text(words.hint));
+        let format = c"%s".as_ptr();
+        // SAFETY: context is an ErrorSaveContext; errsave_start says whether details are wanted, and
+        // only then the rest may be called; every format takes one string.
+        unsafe {
+            if !pg_sys::errsave_start(context, std::ptr::null()) {
+                return;
+            }
+            errcode(words.code as std::ffi::c_int);
+            if let Some(message) = &message {
+                errmsg(format, message.as_ptr());
+            }
+            if let Some(detail) = &detail {
+                errdetail(format, detail.as_ptr());
+            }
+            if let Some(hint) = &hint {
+                errhint(format, hint.as_ptr());
+            }
+            pg_sys::errsave_finish(context, c"error.rs".as_ptr(), 0, c"flakeid".as_ptr());
+        }
+    }
+}
+
+/// The value, or the error raised.
+pub trait OrRaise<T> {
+    fn or_raise(self) -> T;
+}
+
+impl<T, F: Into<Failure>> OrRaise<T> for Result<T, F> {
+    #[inline]
+    fn or_raise(self) -> T {
+        match self {
+            Ok(value) => value,
+            Err(failure) => failure.into().raise(),
+        }
+    }
+}

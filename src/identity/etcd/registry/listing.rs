@@ -1,0 +1,222 @@
+//! What is read of a registry before a claim: which generator IDs are taken, and their marks.
+//!
+//! Someone may have put anything there, also what no answer of etcd has room for. So a listing has keys alone, in
+//! pages, and marks are read when they are wanted, in parts that become smaller where they are too large to be
+//! answered: a broken value stops its own generator ID and no other. Listing and marks need not be of one moment,
+//! as a claim is only made where all that it depends on is still as it was read.
+
+use super::{Registry, Revision, gets, quoted, read};
+use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, Txn, TxnOp};
+use flakeid_core::clock::UnixNanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest value that is looked at, in bytes. The Java library's list of clusters is the longest that there is.
+const VALUE_LIMIT: usize = 256;
+
+/// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
+const PAGE: i64 = 4096;
+
+/// The beginning of a value, and when it was last changed; 0 for one that is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Versioned {
+    pub value: Option<String>,
+    pub revision: i64,
+}
+
+/// All that a claim depends on, but for the marks themselves.
+#[derive(Debug, Default)]
+pub struct Listing {
+    pub cluster: Versioned,
+    pub epoch: Versioned,
+    /// What is claimed: the lease that it is claimed by, and the revision.
+    pub claims: Vec<(i64, Revision)>,
+    /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
+    pub taken: BTreeSet<u16>,
+    /// The revisions of the marks that there are.
+    pub marked: BTreeMap<u16, i64>,
+    pub revision: i64,
+}
+
+/// A mark as it was read.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    pub revision: i64,
+    /// The moment; or why there is none, so that its ID is left alone.
+    pub moment: Result<UnixNanos, String>,
+}
+
+/// What asking for several marks came to.
+#[derive(Debug)]
+pub enum Marks {
+    /// Each with its ID; `None` for one that is not there.
+    Read(Vec<(u16, Option<Mark>)>),
+    /// They are more than one answer holds. Ask for fewer.
+    TooLarge,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
+}
+
+/// Whether an answer was longer than the client takes. gRPC has no code of its own for that.
+fn is_too_large(error: &Error) -> bool {
+    matches!(error, Error::GRpcStatus(status) if status.message().contains("message length too large"))
+}
+
+/// The end of the range of all keys that begin with this, which ends in a slash.
+fn end_of(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}
+
+/// One page of keys, from a key on.
+fn page(prefix: &str, limit: i64) -> GetOptions {
+    GetOptions::new().with_range(end_of(prefix)).with_keys_only().with_limit(limit)
+}
+
+/// A key that was listed: the generator ID at its end, its lease and its revision.
+type Listed = (u16, i64, i64);
+
+fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
+    let listed = |kv: &KeyValue| Some((id_of(kv.key(), prefix)?, kv.lease(), kv.mod_revision()));
+    kvs.iter().filter_map(listed).collect()
+}
+
+fn incomplete() -> Error {
+    Error::Internal("etcd left out a part of its answer".into())
+}
+
+/// Where the page after this one begins.
+fn following(get: &GetResponse) -> Option<Vec<u8>> {
+    let last = get.kvs().last().filter(|_| get.more())?;
+    // The first key after it.
+    Some([last.key(), &[0]].concat())
+}
+
+fn versioned(get: &GetResponse) -> Versioned {
+    match get.kvs().first() {
+        Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
+        None => Versioned::default(),
+    }
+}
+
+/// The generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
+fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
+    let key = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
+    key.rsplit(':').next()?.parse().ok()
+}
+
+impl Registry {
+    /// # Errors
+    /// As etcd has them; so it is with all that follow.
+    pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
+        let prefixes = ["pool/", "registry/", "until/"].map(|name| self.key(name));
+        let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
+        let values = ["cluster-id", "epoch"].map(|name| TxnOp::get(self.key(name), None));
+        let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
+        let mut listing = Listing::default();
+        let mut lists = [const { Vec::new() }; 3];
+        // From where on each range is still to be listed.
+        let mut next = prefixes.each_ref().map(|prefix| Some(prefix.as_bytes().to_vec()));
+        match client.txn(txn).await {
+            Ok(response) => {
+                let answers = gets(&response);
+                let [cluster, epoch, pages @ ..] = &answers[..] else { return Err(incomplete()) };
+                if pages.len() != lists.len() {
+                    return Err(incomplete());
+                }
+                (listing.cluster, listing.epoch) = (versioned(cluster), versioned(epoch));
+                listing.revision = response.header().map_or(0, |header| header.revision());
+                for (place, get) in pages.iter().enumerate().take(lists.len()) {
+                    lists[place] = listed(get.kvs(), &prefixes[place]);
+                    next[place] = following(get);
+                }
+            }
+            // Long keys, or values: one after the other there is room for them.
+            Err(error) if is_too_large(&error) => {
+                let cluster = client.get(self.key("cluster-id"), None).await?;
+                let epoch = client.get(self.key("epoch"), None).await?;
+                (listing.cluster, listing.epoch) = (versioned(&cluster), versioned(&epoch));
+                listing.revision = cluster.header().map_or(0, |header| header.revision());
+            }
+            Err(error) => return Err(error),
+        }
+        for ((prefix, list), next) in prefixes.iter().zip(&mut lists).zip(next) {
+            self.list_from(client, prefix, next, list).await?;
+        }
+        let [claimed, registered, marked] = lists;
+        listing.taken = claimed.iter().chain(&registered).map(|&(id, ..)| id).collect();
+        listing.claims =
+            claimed.into_iter().map(|(id, lease, revision)| (lease, (id, revision))).collect();
+        listing.marked = marked.into_iter().map(|(id, _, revision)| (id, revision)).collect();
+        Ok(listing)
+    }
+
+    /// Lists the rest of a range, page by page.
+    async fn list_from(
+        &self,
+        client: &mut Client,
+        prefix: &str,
+        mut next: Option<Vec<u8>>,
+        list: &mut Vec<Listed>,
+    ) -> Result<(), Error> {
+        let mut limit = PAGE;
+        while let Some(from) = &next {
+            match client.get(from.clone(), Some(page(prefix, limit))).await {
+                Ok(get) => {
+                    // Each page must lead further, or the listing would have no end.
+                    let begins = get.kvs().first().is_none_or(|first| first.key() >= &from[..]);
+                    let leads = get.kvs().last().is_none_or(|last| last.key() >= &from[..]);
+                    if !begins || !leads {
+                        return Err(Error::Internal(
+                            "etcd listed keys that it was not asked for".into(),
+                        ));
+                    }
+                    list.extend(listed(get.kvs(), prefix));
+                    next = following(&get);
+                }
+                Err(error) if is_too_large(&error) && limit > 1 => limit /= 8,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the marks of these generator IDs, at most [`MOST`].
+    pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
+        let ops: Vec<_> = ids.iter().map(|&id| TxnOp::get(self.until(id), None)).collect();
+        let response = match client.txn(Txn::new().and_then(ops)).await {
+            Err(error) if is_too_large(&error) => match ids {
+                &[id] => return self.too_large(client, id).await,
+                _ => return Ok(Marks::TooLarge),
+            },
+            done => done?,
+        };
+        let mark = |get: &GetResponse| {
+            get.kvs().first().map(|kv| {
+                let value = text(kv.value());
+                let moment = match read(&value) {
+                    Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
+                    _ => Err(quoted(kv.value())),
+                };
+                Mark { revision: kv.mod_revision(), moment }
+            })
+        };
+        let answers = gets(&response);
+        if answers.len() != ids.len() {
+            return Err(incomplete());
+        }
+        Ok(Marks::Read(ids.iter().zip(&answers).map(|(&id, get)| (id, mark(get))).collect()))
+    }
+
+    /// What is known of a mark that no answer holds.
+    async fn too_large(&self, client: &mut Client, id: u16) -> Result<Marks, Error> {
+        let options = GetOptions::new().with_keys_only();
+        let get = client.get(self.until(id), Some(options)).await?;
+        let mark = |kv: &KeyValue| Mark { revision: kv.mod_revision(), moment: Err("...".into()) };
+        Ok(Marks::Read(vec![(id, get.kvs().first().map(mark))]))
+    }
+}
