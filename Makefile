@@ -68,7 +68,7 @@ check-major:
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
 	@:
 
-# Scripts of versions that are no longer supported go: whoever may create an extension could still run them.
+# Removes scripts of versions that are no longer supported: a user who may create an extension could still run them.
 install: build ## put it into that PostgreSQL; DESTDIR is honoured
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql

@@ -6,8 +6,8 @@
 //! but what a value by reference needs.
 //!
 //! A list that was made for an earlier generation of the server's identity (the generator IDs, and whether they
-//! are leased) gives nothing, not even what was taken ahead, and is made again: why a session can't miss that,
-//! whatever it was doing, is argued in [`flakeid_core::gate`].
+//! are leased) gives nothing, not even what was taken ahead, and is made again: why a session notices that
+//! at every point of its work is argued in [`flakeid_core::gate`].
 
 use crate::clock::Stopwatch;
 use crate::error::{Failure, OrRaise};
@@ -251,7 +251,7 @@ impl Source {
         };
         let session = session.of_generation(match S::IDENTITY {
             Identity::GeneratorIds { .. } => generation,
-            // Its one cell is nobody else's, whatever becomes of the generator IDs.
+            // Its one cell is this server's alone and does not depend on the generator IDs.
             Identity::Node(_) => u64::MAX,
         });
         Ok(Self {
@@ -343,7 +343,7 @@ impl Source {
                 let system = const { systems::index(S::NAME) };
                 note::stepped_back(self.shared, system, by, S::TICK_TOCK);
             }
-            // Whoever seals cells and lets the server go on has announced a new generation before.
+            // The worker announces a new generation before it seals cells of a server that goes on.
             Stall::Sealed => return Err(Failure::Stopping { system: S::NAME }),
             Stall::Outdated => self.renew::<S>()?,
             Stall::Ended => {

@@ -10,7 +10,7 @@
 //! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to,
 //!   and leases them from etcd where that is wanted; the argument is in [`flakeid_core::lease`].
 //! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
-//! * [`regular_file`] reads and creates files, whatever stands in their place.
+//! * [`regular_file`] reads and creates files safely where something else stands in their place.
 //! * [`planner`] is told how many rows a range of IDs or a time holds.
 //! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
 //! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.

@@ -1,4 +1,4 @@
-//! Files as a server may read and create them whatever stands in their place.
+//! Reads and creates files safely where a link, a pipe or a device may stand in their place.
 //!
 //! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits for another
 //! process, and nothing reads more than the caller allows. A file that PostgreSQL's user did not name, as the

@@ -352,7 +352,7 @@ impl Lock {
 pub struct ExclusiveLock(*const Lock);
 
 impl ExclusiveLock {
-    /// Waits for the lock, whatever comes. For workers and for processes that end.
+    /// Waits for the lock, and ignores interrupts. For workers and for processes that end.
     pub fn take(lock: &Lock) -> Self {
         // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
         unsafe { pg_sys::LWLockAcquire(lock.lock.get(), pg_sys::LWLockMode::LW_EXCLUSIVE) };

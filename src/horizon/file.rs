@@ -37,7 +37,7 @@ const NAMELESS: u64 = 1;
 /// Of a document, which is longer than any has been.
 const LENGTH: usize = 1280;
 
-/// The longest file that is read, of whatever version.
+/// The longest file that is read, in bytes, for all versions.
 const LONGEST: usize = 64 * 1024;
 
 /// Of one that fills it up.

@@ -1,11 +1,11 @@
 //! Which ID type a value in a query has.
 //!
-//! PostgreSQL lets every user declare an operator with our estimators, of whatever types. So an estimator
+//! PostgreSQL lets every user declare an operator with our estimators, of any two types. So an estimator
 //! that trusted the operator would read a bigint as the address of a flake128. Here is the only way to a
 //! [`IdType`]: a type is one of ours if its input function is the code of this library. Only a superuser
 //! can declare such a type. A domain counts as the type it is over.
 //!
-//! Whoever reads a [`Datum`] as an ID holds an `IdType`, and has asked [`IdType::is_of`] about the type that
+//! Code that reads a [`Datum`] as an ID holds an `IdType`, and has asked [`IdType::is_of`] about the type that
 //! PostgreSQL gives for that very datum: the operator's two operands, the constant, the column's values and
 //! the statistics.
 

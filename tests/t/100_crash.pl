@@ -37,7 +37,7 @@ sub kill_one
 	die "there is no $kind";
 }
 
-# The letter for what a process does; empty where there is none.
+# The letter for what a process does; empty for a process that has gone.
 sub stat_of
 {
 	my ($pid) = @_;

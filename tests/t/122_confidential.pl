@@ -95,7 +95,7 @@ unlike(
 	$node->safe_psql('postgres', $as->('ordinary') . 'SELECT string_agg(s::text, chr(10)) FROM pg_settings AS s'), $secrets,
 	'no setting shows any of it to an ordinary user');
 
-# settings that are no good ----------------------------------------------------------------------------------------
+# settings that are refused -----------------------------------------------------------------------------------------
 
 $node->stop;
 $node->append_conf('postgresql.conf', "flakeid.etcd_endpoints = 'http://keeper:topsecret\@127.0.0.7:1'\n");

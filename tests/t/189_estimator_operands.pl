@@ -1,7 +1,7 @@
 # The planner's estimators meet every kind of operand. A query over an analyzed table gives what it gave before
-# ANALYZE, and neither fails nor leaves a reference behind, whatever stands on the two sides of its comparisons:
+# ANALYZE, and neither fails nor leaves a reference behind, for every kind of operand in its comparisons:
 # two columns, expressions of both, columns of outer queries, of inherited tables and of partitions. And an operator
-# that somebody has declared with our estimators, of whatever types, costs nobody the server.
+# that somebody has declared with our estimators, of any two types, does not crash the server.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,4 +1,4 @@
-# The extension is trusted: whoever may create objects in a database installs it, and its scripts run as superuser.
+# The extension is trusted: a user who may create objects in a database can install it, and its scripts run as superuser.
 # Here the owner of a database, who is no superuser, fills the extension's schema with traps first: a function, an
 # operator and a type for every name that the scripts use, with the argument types that PostgreSQL might prefer. A
 # trap that is called records who called it, and makes the owner a superuser if it can. None is ever called, and

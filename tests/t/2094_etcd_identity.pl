@@ -103,7 +103,7 @@ my $late  = sleeper($one, 2);
 reload_with($one, generator_ids => 'etcd:2');
 wait_for_flow($one);
 is(join(' ', wait_for_lease($one, 2)), '0 1', 'a server leases the generator IDs that were its own');
-is_refused('when the server has leased them meanwhile', wake($early, $holder, 1));
+is_refused('when the server has leased them in between', wake($early, $holder, 1));
 wait_for_flow($early);
 pass('... but the next statement of that session makes IDs on lease');
 
@@ -140,7 +140,7 @@ $one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 50-51/);
 wait_for_flow($one);
 is(join(' ', wait_for_lease($one, 2)), '50 51', 'the server leases the same generator IDs for another cluster');
 wait_for_flow($one);
-is($idle->query_safe($ask), '5', '... and a session that was idle meanwhile makes uniqueids of that one');
+is($idle->query_safe($ask), '5', '... and a session that was idle makes uniqueids of that one');
 $idle->quit;
 $one->stop;
 $etcd->ctl('put', 'flakeid/cluster-id', '0');

@@ -388,7 +388,7 @@ impl Cell {
     pub fn issued<S: System>(&self) -> [Tick; 2] {
         let mut issued = self.last::<S>();
         for (last, floor) in issued.iter_mut().zip(&self.floors) {
-            // Whatever is issued is above the floor of its timeline, and nothing but that raises `last`.
+            // Each ID issued is above the floor of its timeline, and only an ID raises `last`.
             if last.0 <= floor.load(Ordering::Relaxed) {
                 *last = Tick(0);
             }

@@ -25,12 +25,12 @@
 //!    so that a session which extended it then would go on from there. A mark that a generator ID was
 //!    leased with ([`lease`](crate::lease)) is no part of it: what is below the mark was issued by
 //!    others, or by this node in an earlier life, which the horizon of then covers. The mark stays
-//!    in the registry, and whoever leases the ID next begins above it.
+//!    in the registry, and the next server that leases the ID begins above it.
 //!
 //! # Why a session does not outlive a change of identity
 //! A session issues from a list of cells that it made for one *generation* of the server's identity: the
-//! generator IDs, and by what right it uses them. A gate says which generation it serves. Whoever changes
-//! the identity does this, in this order: it [announces](Gate::announce) the next generation at every gate,
+//! generator IDs, and by what right it uses them. A gate says which generation it serves. The worker that
+//! changes the identity does this, in this order: it [announces](Gate::announce) the next generation at every gate,
 //! seals the cells ([`Cell::seal`](crate::cell::Cell::seal)), acquires the right to the IDs (a claim in
 //! a registry, say), and revives cells ([`Cell::revive`](crate::cell::Cell::revive)). A session loads a cell's word
 //! (Acquire), then asks the gate whether it [outdates](Gate::outdates) the session (Relaxed), and then swaps

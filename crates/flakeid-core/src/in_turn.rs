@@ -49,7 +49,7 @@ impl Offer {
 }
 
 /// Takes the least number after the session's last of these cells, at most [`MAX_OWNED`]; or says why
-/// there is none, as [`Cell::issue`] does. `generation` is that of the session's list.
+/// it took no number, as [`Cell::issue`] does. `generation` is that of the session's list.
 pub fn take<S: System>(
     cells: &[&Cell],
     last: Place,

@@ -145,7 +145,7 @@ impl Session {
         self.ask::<S>(cells, want, rules, gate, scale, clock)
     }
 
-    /// Takes up to `want` IDs of the run that was taken ahead; nothing where there is none or where the gate
+    /// Takes up to `want` IDs of the run that was taken ahead; nothing where no run is left or where the gate
     /// serves a later generation, for which no clock is read, or its tick is over, with which it is given up. It
     /// does not panic.
     #[inline(always)]

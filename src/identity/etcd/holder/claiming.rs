@@ -14,7 +14,7 @@ use flakeid_core::lease::{Claim, Sent, Term, choose};
 use std::time::Duration;
 
 impl Holder {
-    /// Leases what is missing, or says that there is none, and then waits for one.
+    /// Leases what is missing. Where the pool is empty it says so, and waits for a claim to end.
     pub(super) fn claim(&mut self, kept: &Kept, missing: usize) -> Result<(), Halt> {
         let holds = kept.state == State::Held;
         if !holds {

@@ -41,7 +41,7 @@ pub struct Listing {
 #[derive(Clone, Debug)]
 pub struct Mark {
     pub revision: i64,
-    /// The moment; or why there is none, so that its ID is left alone.
+    /// The moment; or the reason why the value is not one, so that its ID is left alone.
     pub moment: Result<UnixNanos, String>,
 }
 
