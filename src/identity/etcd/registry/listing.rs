@@ -185,7 +185,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the marks of these generator IDs, at most [`MOST`].
+    /// Reads the marks of these generator IDs, at most [`MOST`](super::MOST).
     pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
         let ops: Vec<_> = ids.iter().map(|&id| TxnOp::get(self.until(id), None)).collect();
         let response = match client.txn(Txn::new().and_then(ops)).await {
