@@ -4,6 +4,7 @@ use warnings;
 use lib 'tests/perl';
 
 use Etcd;
+use FakeEtcd;
 use IO::Select;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
@@ -81,32 +82,6 @@ sub descriptors_of
 	my ($node) = @_;
 	my @all = glob '/proc/' . lease_of($node)->{worker_pid} . '/fd/*';
 	return scalar @all;
-}
-
-# A frame of HTTP/2: its type, flags and stream.
-sub frame
-{
-	my ($type, $flags, $stream, $payload) = @_;
-	return substr(pack('N', length $payload), 1) . pack('C C N', $type, $flags, $stream) . $payload;
-}
-
-# A field of a header, as HPACK writes it without an index.
-sub field
-{
-	my ($name, $value) = @_;
-	my $length = length $value;
-	my $bytes = '';
-	if ($length >= 127)
-	{
-		$length -= 127;
-		$bytes = chr 127;
-		while ($length >= 128)
-		{
-			$bytes .= chr($length % 128 + 128);
-			$length = int($length / 128);
-		}
-	}
-	return "\0" . chr(length $name) . $name . $bytes . chr($length) . $value;
 }
 
 my $settings = frame(4, 0, 0, '');
