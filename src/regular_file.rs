@@ -5,7 +5,7 @@
 //! state file, is not reached through a link either, neither to read it nor to write it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -79,4 +79,31 @@ pub fn create(path: &Path) -> io::Result<File> {
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
     OpenOptions::new().read(true).custom_flags(flags).open(path)?.sync_all()
+}
+
+/// Puts a file in a directory, in place of what is there of its name, so that it is durable: the new one is written
+/// beside it as `<name>.new`, synced, and renamed over it, and then the directory is synced. So there is a whole file
+/// at any time, the old one or the new one.
+///
+/// # Errors
+/// Those of the operating system, with what could not be done.
+pub fn replace(
+    directory: &Path,
+    name: &str,
+    content: &[u8],
+) -> Result<(), (&'static str, io::Error)> {
+    let (new, file) = (directory.join(format!("{name}.new")), directory.join(name));
+    let failed = |action| move |error| (action, error);
+    let written = (|| {
+        let mut out = create(&new).map_err(failed("create"))?;
+        out.write_all(content).map_err(failed("write"))?;
+        out.sync_all().map_err(failed("sync"))
+    })();
+    if written.is_err() {
+        // A full disk gets its room back. What is left of it otherwise is removed next time.
+        let _ = fs::remove_file(&new);
+        return written;
+    }
+    fs::rename(&new, &file).map_err(failed("rename"))?;
+    sync_directory(directory).map_err(failed("sync the directory of"))
 }

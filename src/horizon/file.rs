@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr};
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,8 @@ fn data_directory() -> PathBuf {
     PathBuf::from(OsStr::from_bytes(path.to_bytes()))
 }
 
-fn directory() -> PathBuf {
+/// The directory that all of flakeid's files are in.
+pub fn directory() -> PathBuf {
     data_directory().join("flakeid")
 }
 
@@ -302,19 +303,8 @@ pub fn write(state: &State) -> Result<(), Trouble> {
 
 fn replace(directory: &Path, state: &State) -> Result<(), Trouble> {
     let bytes = state.bytes().map_err(denied("write"))?;
-    let (new, file) = (directory.join("state.new"), directory.join("state"));
-    let written = (|| {
-        let mut out = regular_file::create(&new).map_err(denied("create"))?;
-        out.write_all(&bytes).map_err(denied("write"))?;
-        out.sync_all().map_err(denied("sync"))
-    })();
-    if written.is_err() {
-        // A full disk gets its room back. What is left of it otherwise is removed next time.
-        let _ = fs::remove_file(&new);
-        return written;
-    }
-    fs::rename(&new, &file).map_err(denied("rename"))?;
-    sync(directory)
+    regular_file::replace(directory, "state", &bytes)
+        .map_err(|(action, error)| Trouble::Denied { action, error })
 }
 
 fn sync(directory: &Path) -> Result<(), Trouble> {

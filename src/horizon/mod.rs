@@ -82,6 +82,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use end::stop;
+#[cfg(feature = "etcd")]
+pub use file::directory;
 pub use gates::Gates;
 pub use record::Record;
 pub use recovery::register;
@@ -121,6 +123,25 @@ pub fn revive<S: Served>(shared: &Shared, cell: &Cell, mark: UnixNanos) {
 /// has made none.
 pub fn earliest(shared: &Shared, system: usize) -> UnixNanos {
     shared.record.epoch(system).unwrap_or((TABLE[system].scale)().epoch())
+}
+
+/// Sees to it that the state is on disk, and with it the directory of flakeid's files.
+///
+/// # Errors
+/// As [`open`].
+#[cfg(feature = "etcd")]
+pub fn make_durable() -> Result<(), Failure> {
+    let shared = shared()?;
+    let _lock = ExclusiveLock::take_interruptibly(shared.lock());
+    let record = &shared.record;
+    if !record.loaded() {
+        load(shared)?;
+    }
+    if file::read()?.is_none() {
+        let horizon = shared.gates.horizon();
+        write(record, horizon, record.names(), record.epochs(), record.extended())?;
+    }
+    Ok(())
 }
 
 /// What this node is called where nobody says. It is as durable as the horizon before the first ID that

@@ -41,7 +41,8 @@ my %alive;
 
 # An etcd that answers. `members` says how many it has, `options` is what all get on their command line. `tls` has
 # the files of an authority and of its certificates for the server and a client, without which nobody is let in.
-# With `idle` nothing is started.
+# With `idle` nothing is started. A registry of it says that it is the first, so that the first lease need not wait
+# until earlier ones would be over; with `unfounded` it does not.
 sub new
 {
 	my ($class, $name, %how) = @_;
@@ -61,7 +62,35 @@ sub new
 		  { name => "m$number", port => $port, url => "$scheme://127.0.0.1:$port", peer => "http://127.0.0.1:$peer" };
 	}
 	$self->start unless $how{idle};
+	$self->found unless $how{idle} || $how{unfounded};
 	return $self;
+}
+
+# Where its only member has its data.
+sub data_dir { my ($self) = @_; return "$self->{dir}/m1" }
+
+# etcd's cluster ID, as the address of a registry has it.
+sub cluster_id
+{
+	my ($self) = @_;
+	return sprintf '%x', JSON::PP->new->decode($self->ctl('endpoint', 'status', '-w', 'json'))->[0]{Status}{header}{cluster_id};
+}
+
+# Says that a registry is in this etcd and the first, or that it replaces these others.
+sub found
+{
+	my ($self, @replaced) = @_;
+	$self->ctl('put', 'flakeid/address', join ',', $self->cluster_id . '/flakeid/', @replaced);
+	return;
+}
+
+# Removes all that a registry has. It is the first again.
+sub forget
+{
+	my ($self) = @_;
+	$self->ctl('del', '--prefix', 'flakeid/');
+	$self->found;
+	return;
 }
 
 # Members are counted from 0; who names none means all.

@@ -139,6 +139,7 @@ do
 } until $seen eq lease_of($node)->{last_error};
 like($error, qr/DETAIL:  .*\Q$seen\E/, '... and the detail is the view\'s error');
 $etcd->start;
+$etcd->found;
 wait_for_flow($session);
 give();
 is(scalar(my @ids = wait_for_lease($node, 4)), 4, 'when etcd comes there are IDs, in the session that waited');

@@ -82,7 +82,7 @@ $node->stop;
 # more than a page -------------------------------------------------------------------------------------------------
 
 # Those of an answer are some thousand keys. Of these none can be had but the last.
-$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->forget;
 {
 	my $number = 0;
 	while ($number < 4200)
@@ -97,7 +97,7 @@ $node->append_conf('postgresql.conf', "flakeid.etcd_pool = '0-4201'\n");
 $node->start;
 is(join(' ', wait_for_lease($node, 2)), '4200 4201', 'of more keys than one answer has none is overlooked');
 $node->stop;
-$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->forget;
 $node->append_conf('postgresql.conf', "flakeid.etcd_pool = '0-15'\n");
 
 # values that change ---------------------------------------------------------------------------------------------

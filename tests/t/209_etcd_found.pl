@@ -66,7 +66,7 @@ $node->stop;
 
 # marks --------------------------------------------------------------------------------------------------------------
 
-$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->forget;
 put('until/0', '2099-12-31T23:59:59.999999999Z');
 $node->start;
 is(join(' ', wait_for_lease($node, 2)), '1 2', 'a mark that lies far ahead is avoided where others are free');
@@ -116,7 +116,7 @@ $other->stop;
 
 # nothing ------------------------------------------------------------------------------------------------------------
 
-$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->forget;
 $node->start;
 wait_for_lease($node, 2);
 $ledger->crowd($node, systems => \@LEASED, ways => ['single']);

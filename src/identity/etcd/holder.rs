@@ -1,6 +1,7 @@
 //! What the worker does, one turn after the other. What it holds is in shared memory ([`Kept`]); here is only
 //! what it has in hand.
 
+mod authority;
 mod claiming;
 
 use super::client::{Etcd, Patience, Trouble};
@@ -13,6 +14,7 @@ use crate::guc;
 use crate::guc::etcd as settings;
 use crate::identity::lease::{self, Kept, Marked, State, hold};
 use crate::shmem::Shared;
+use authority::Forgotten;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::Term;
@@ -73,6 +75,10 @@ pub struct Holder {
     /// that they are not read again while they stay as they are. A good one is read again each time: revisions
     /// start over in an etcd that is set up again, and one mark must never be taken for another.
     marks: BTreeMap<u16, Mark>,
+    /// The cluster ID of the etcd that was listed last, and its revision.
+    seen: (u64, i64),
+    /// What was held by what etcd has forgotten.
+    forgotten: Option<Forgotten>,
     /// What the log was told: trouble, that the pool is empty, which generator ID is left alone.
     told: Repeated,
     told_waiting: bool,
@@ -98,6 +104,8 @@ impl Holder {
             strays_until: Duration::ZERO,
             leftover: Vec::new(),
             marks: BTreeMap::new(),
+            seen: (0, 0),
+            forgotten: None,
             told: Repeated::default(),
             told_waiting: false,
             told_unreadable: Repeated::default(),
@@ -198,11 +206,12 @@ impl Holder {
         let document = self.document(kept.since, kept.lease);
         let (mut held, claim) = (kept.held().to_vec(), kept.claim);
         for _ in 0..TRIES {
-            let (cluster, lease, registry) = (kept.cluster, kept.lease, &self.registry);
-            let holding = Holding { cluster, lease, held: &held, document: &document };
+            let Kept { etcd, cluster, lease, .. } = *kept;
+            let registry = &self.registry;
+            let holding = Holding { etcd, cluster, lease, held: &held, document: &document };
             let renewal =
                 self.etcd.call(async |client| registry.renew(client, &holding, claim).await)?;
-            match renewal {
+            let ours = match renewal {
                 Renewal::Done(sent, claim, revisions) => {
                     if hold::renew(self.shared, lease, claim, sent, &revisions) {
                         hold::endpoint(self.shared, self.etcd.endpoint());
@@ -210,38 +219,45 @@ impl Holder {
                     }
                     return Ok(());
                 }
-                Renewal::Only(ours) if !ours.is_empty() => {
-                    let is_ours = |held: &Marked| ours.iter().any(|(id, _)| *id == held.id);
-                    let lost: Vec<u16> =
-                        held.iter().filter(|held| !is_ours(held)).map(|held| held.id).collect();
-                    if !lost.is_empty() {
-                        self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
-                        self.more_at = Duration::ZERO;
-                    }
-                    held.retain(is_ours);
-                    held = held.into_iter().map(|held| held.as_of(&ours)).collect();
-                }
-                Renewal::Only(_) => {
-                    self.lose(kept, None, "All claims were taken away in etcd.");
-                    return Ok(());
-                }
-                Renewal::Gone => {
-                    self.lose(kept, None, "It has expired or was revoked.");
-                    return Ok(());
-                }
-                Renewal::Unsure => {}
+                Renewal::Unsure => continue,
+                Renewal::Only(ours) => Some(ours),
+                Renewal::Gone | Renewal::Elsewhere => None,
+            };
+            let forgotten = self.has_forgotten(&held)?;
+            let is_gone = ours.is_none();
+            let ours = ours.unwrap_or_default();
+            let is_ours = |held: &Marked| ours.iter().any(|(id, _)| *id == held.id);
+            let lost: Vec<u16> =
+                held.iter().filter(|held| !is_ours(held)).map(|held| held.id).collect();
+            if !lost.is_empty() {
+                let why = match (forgotten, is_gone) {
+                    (true, _) => "etcd has forgotten it.",
+                    (false, true) => "It has expired or was revoked.",
+                    (false, false) if ours.is_empty() => "All claims were taken away in etcd.",
+                    (false, false) => "Claims were taken away in etcd.",
+                };
+                self.lose(kept, Some(&lost), why, forgotten);
+                self.more_at = Duration::ZERO;
             }
+            if ours.is_empty() {
+                return Ok(());
+            }
+            held.retain(is_ours);
+            held = held.into_iter().map(|held| held.as_of(&ours)).collect();
         }
         Err(Halt::Because("etcd is changing its leader".into()))
     }
 
     /// What etcd says is not ours any more. Marks that are still as we wrote them become exact.
-    fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str) {
+    fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str, forgotten: bool) {
         let gone = hold::give_up(self.shared, ids, true);
         if gone.is_empty() {
             return;
         }
         note::lost(&kept.only(&gone), why);
+        if forgotten {
+            return self.keep_forgotten(kept, &gone);
+        }
         for marked in gone {
             let (registry, cluster) = (&self.registry, kept.cluster);
             let done =
@@ -269,7 +285,8 @@ impl Holder {
             let Some(&Mark { moment: Ok(mark), .. }) = mark else { continue };
             let (registry, document) = (&self.registry, self.document(kept.since, lease));
             let held = &[Marked { id, mark, revision }];
-            let holding = Holding { cluster: kept.cluster, lease, held, document: &document };
+            let Kept { etcd, cluster, .. } = *kept;
+            let holding = Holding { etcd, cluster, lease, held, document: &document };
             self.etcd.call(async |client| registry.release(client, &holding).await)?;
         }
         Ok(())
@@ -306,10 +323,10 @@ impl Holder {
     fn release(&mut self, kept: &Kept, gone: &[Marked], all: bool) -> Result<(), Trouble> {
         let registry = Registry { namespace: kept.namespace.get().into() };
         let document = self.document(kept.since, kept.lease);
-        let (cluster, lease) = (kept.cluster, kept.lease);
+        let Kept { etcd, cluster, lease, .. } = *kept;
         let mut rest = gone.to_vec();
         for _ in 0..TRIES {
-            let holding = Holding { cluster, lease, held: &rest, document: &document };
+            let holding = Holding { etcd, cluster, lease, held: &rest, document: &document };
             let ours = self.etcd.call(async |client| registry.release(client, &holding).await)?;
             rest.retain(|gone| ours.iter().any(|(id, _)| *id == gone.id));
             rest = rest.into_iter().map(|gone| gone.as_of(&ours)).collect();

@@ -93,6 +93,23 @@ pub fn released(gone: &[Marked]) {
     log(format!("flakeid released generator IDs {}", ids(gone)), String::new());
 }
 
+/// Nothing was there that this server or another one had leased from.
+pub fn founded(address: &str) {
+    log(
+        format!("flakeid founded the registry of generator IDs {address} in etcd"),
+        "etcd may have lost an earlier one: none are leased until its leases would be over.".into(),
+    );
+}
+
+pub fn forgotten(why: &str) {
+    warn(
+        "flakeid found that etcd has forgotten leases of generator IDs".into(),
+        format!(
+            "{why} None are leased until those would be over, but by the server that had them."
+        ),
+    );
+}
+
 /// etcd did not answer in time.
 pub fn not_released(gone: &[Marked]) {
     log(

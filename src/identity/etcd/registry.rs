@@ -6,12 +6,15 @@
 //! | `pool/<cluster>:<id>` | the holder's | a claim, under the name that library gives it; a [`Document`] |
 //! | `until/<id>` | none | the mark: `2026-11-21T12:34:56.123456789Z` |
 //! | `epoch` | none | what flake counts from, which all servers here have in common |
+//! | `address` | none | where this registry is, and where those are that it replaces: see [`super::authority`] |
+//! | `grace` | its own | while it is there, only who held a generator ID may claim it; until when, for people |
 //!
 //! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
 //!
 //! # Each change is one transaction
-//! * A claim is made if no key of its pool is there, the marks are those that were listed, and cluster and
-//!   epoch too. With it the marks become the ceiling: before any ID is made.
+//! * A claim is made if no key of its pool is there, and the marks, cluster, epoch, address and grace period are those
+//!   that were listed. With it the marks become the ceiling: before any ID is made. A claim that an earlier call of the
+//!   same turn made, whose answer was lost, is taken as it is, but for its marks: they are raised to the ceiling first.
 //! * A renewal moves the marks if all claims are still as this lease wrote them last. That they are bound to
 //!   it is not enough: a call that was given up may be done later, and must not lower a mark. A keep-alive alone proves
 //!   nothing: a leader that has been replaced and does not know it yet answers "ok", and the lease runs out
@@ -67,6 +70,8 @@ pub enum Renewal {
     Done(Sent, Claim, Vec<Revision>),
     /// These claims alone are still this lease's, as of these revisions. Nothing was renewed.
     Only(Vec<Revision>),
+    /// This is not the etcd that granted the lease.
+    Elsewhere,
     /// There is no such lease any more.
     Gone,
     /// It may or may not have been; ask again.
@@ -79,9 +84,18 @@ pub struct Registry {
     pub namespace: String,
 }
 
+/// What a grace period is made of: a lease of its length, and its end as people read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Grace<'a> {
+    pub lease: i64,
+    pub until: &'a str,
+}
+
 /// What a holder writes with its claims.
 #[derive(Clone, Debug)]
 pub struct Holding<'a> {
+    /// The cluster ID of the etcd that granted the lease.
+    pub etcd: u64,
     pub cluster: u16,
     pub lease: i64,
     pub held: &'a [Marked],
@@ -115,7 +129,7 @@ fn gets(response: &TxnResponse) -> Vec<GetResponse> {
 }
 
 impl Registry {
-    fn key(&self, name: &str) -> String {
+    pub fn key(&self, name: &str) -> String {
         format!("{}{name}", self.namespace)
     }
 
@@ -152,6 +166,43 @@ impl Registry {
             ));
         }
         Ok(cluster)
+    }
+
+    /// How a registry of this namespace is named that is in the etcd with this cluster ID.
+    pub fn address(&self, etcd: u64) -> String {
+        format!("{etcd:x}/{}", self.namespace)
+    }
+
+    /// Founds the registry where it has neither address nor epoch: with a grace period, bound to this lease. False
+    /// where another server was faster.
+    pub async fn found(
+        &self,
+        client: &mut Client,
+        address: &str,
+        epoch: &str,
+        grace: Grace<'_>,
+    ) -> Result<bool, Error> {
+        let [address_key, epoch_key] = ["address", "epoch"].map(|name| self.key(name));
+        let none = |key: &str| Compare::create_revision(key, CompareOp::Equal, 0);
+        let puts = [
+            TxnOp::put(&*address_key, address, None),
+            TxnOp::put(&*epoch_key, epoch, None),
+            self.put_grace(grace),
+        ];
+        let txn = Txn::new().when([none(&address_key), none(&epoch_key)]).and_then(puts);
+        Ok(client.txn(txn).await?.succeeded())
+    }
+
+    fn put_grace(&self, grace: Grace<'_>) -> TxnOp {
+        let options = PutOptions::new().with_lease(grace.lease);
+        TxnOp::put(self.key("grace"), grace.until, Some(options))
+    }
+
+    /// Begins a grace period, bound to this lease. False where there is one already.
+    pub async fn begin_grace(&self, client: &mut Client, grace: Grace<'_>) -> Result<bool, Error> {
+        let none = Compare::create_revision(self.key("grace"), CompareOp::Equal, 0);
+        let txn = Txn::new().when([none]).and_then([self.put_grace(grace)]);
+        Ok(client.txn(txn).await?.succeeded())
     }
 
     /// Writes a value where there is none yet.
@@ -249,6 +300,8 @@ impl Registry {
         let mut conditions = vec![
             Compare::mod_revision(self.key("cluster-id"), equal, listing.cluster.revision),
             Compare::mod_revision(self.key("epoch"), equal, listing.epoch.revision),
+            Compare::mod_revision(self.key("address"), equal, listing.address.revision),
+            Compare::mod_revision(self.key("grace"), equal, listing.grace.revision),
         ];
         for &Marked { id, .. } in holding.held {
             let seen = listing.marked.get(&id).copied().unwrap_or(0);
@@ -257,14 +310,22 @@ impl Registry {
         }
         let puts: Vec<TxnOp> =
             holding.held.iter().flat_map(|&marked| self.puts(holding, marked, ceiling)).collect();
-        let txn = Txn::new().when(conditions).and_then(puts).or_else(self.claims(holding));
+        let txn = Txn::new().when(conditions).and_then(puts.clone()).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
         if response.succeeded() {
             return Ok(Some(self.written(holding, &response)));
         }
-        // Or the conditions are not met as it was done by a call whose answer we have not seen.
+        // Or the conditions are not met as it was done by a call whose answer we have not seen. The lease may have
+        // been renewed since, and the marks of that call lie below what its ceiling is now.
         let ours = self.ours(holding, &response);
-        Ok((ours.len() == holding.held.len()).then_some(ours))
+        if ours.len() != holding.held.len() {
+            return Ok(None);
+        }
+        let held: Vec<Marked> = holding.held.iter().map(|held| held.as_of(&ours)).collect();
+        let holding = Holding { held: &held, ..holding.clone() };
+        let txn = Txn::new().when(self.unchanged(&holding)).and_then(puts);
+        let response = client.txn(txn).await?;
+        Ok(response.succeeded().then(|| self.written(&holding, &response)))
     }
 
     /// Renews a lease and moves its marks.
@@ -282,6 +343,10 @@ impl Registry {
         let sent = Sent { now: now(), boot: boot() };
         keeper.keep_alive().await?;
         let Some(answer) = answers.message().await? else { return Ok(Renewal::Unsure) };
+        // A copy of the registry may have the lease and the claims, too.
+        if answer.header().map(|header| header.cluster_id()) != Some(holding.etcd) {
+            return Ok(Renewal::Elsewhere);
+        }
         if answer.ttl() <= 0 {
             return Ok(Renewal::Gone);
         }
@@ -326,7 +391,8 @@ impl Registry {
         Ok(if response.succeeded() { Vec::new() } else { self.ours(holding, &response) })
     }
 
-    /// Makes the mark of an ID exact whose claim was taken away from us, if nobody has claimed it since.
+    /// Writes the exact mark of an ID whose claim was taken away from us, if nobody has claimed it since and the mark
+    /// that is there is as of the revision that is given; 0 where none is there.
     pub async fn settle(
         &self,
         client: &mut Client,

@@ -94,6 +94,7 @@ pub struct Granted<'a> {
     pub lease: i64,
     pub namespace: &'a str,
     pub ttl: Duration,
+    pub etcd: u64,
     pub cluster: u16,
     pub epoch: UnixNanos,
     pub claim: Claim,
@@ -132,7 +133,7 @@ pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bo
     kept.lease = granted.lease;
     kept.namespace = granted.namespace.into();
     kept.ttl = granted.ttl;
-    (kept.cluster, kept.epoch) = (granted.cluster, granted.epoch);
+    (kept.etcd, kept.cluster, kept.epoch) = (granted.etcd, granted.cluster, granted.epoch);
     // A lease is not renewed by another claim on it; and one gate is there for all.
     kept.claim.ceiling = kept.claim.ceiling.min(granted.claim.ceiling);
     kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);

@@ -87,6 +87,8 @@ pub struct Kept {
     /// Those that are held, by rising ID.
     pub(super) held: [Marked; MAX_OWNED],
     pub(super) count: usize,
+    /// The cluster ID of the etcd that granted the lease.
+    pub etcd: u64,
     pub cluster: u16,
     /// flake's epoch, which all servers of a namespace have in common.
     pub epoch: UnixNanos,
@@ -116,6 +118,7 @@ impl Kept {
         wanted: 0,
         held: [Marked { id: 0, mark: UnixNanos(0), revision: 0 }; MAX_OWNED],
         count: 0,
+        etcd: 0,
         cluster: 0,
         epoch: UnixNanos(0),
         lease: 0,

@@ -234,7 +234,10 @@ pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
 fn seal(shared: &Shared, only: Option<Marked>) -> UnixNanos {
     let mut horizon = Horizon::NONE.raised(only.map_or(UnixNanos(0), |marked| marked.mark));
     for (system, entry) in TABLE.iter().enumerate().filter(|(_, entry)| entry.is_numbered()) {
-        let scale = entry.scale_from(horizon::earliest(shared, system));
+        // A tick is by the epoch that it was made by: by the earliest, or by a later one since. A mark must not lie
+        // below it by either, and the later one gives the later moment.
+        let scale =
+            entry.scale_from(horizon::earliest(shared, system).max((entry.scale)().epoch()));
         for (id, cell) in shared.cells(system) {
             if only.is_none_or(|only| only.id == id) {
                 horizon = (entry.covering)(horizon, scale, (entry.seal)(cell));

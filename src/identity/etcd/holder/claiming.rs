@@ -8,7 +8,7 @@ use crate::identity::etcd::client::Patience;
 use crate::identity::etcd::registry::{Holding, Listing, MOST, Mark, Marks, Registry};
 use crate::identity::etcd::{anywhere, began, may_go_on, may_wait, new_lease, note};
 use crate::identity::lease::{self, Kept, Marked, State, hold};
-use flakeid_core::clock::{Tick, UnixNanos};
+use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term, choose};
 use std::time::Duration;
@@ -49,11 +49,23 @@ impl Holder {
                 .map(|held| held.id)
                 .collect();
             if !lost.is_empty() {
-                self.lose(kept, Some(&lost), "Claims were taken away in etcd.");
+                let forgotten = self.has_forgotten(kept.held())?;
+                let why = match forgotten {
+                    true => "etcd has forgotten it.",
+                    false => "Claims were taken away in etcd.",
+                };
+                self.lose(kept, Some(&lost), why, forgotten);
                 self.more_at = Duration::ZERO;
                 return Ok(());
             }
-            let chosen = self.choose(&mut listing, missing.min(MOST));
+            let chosen = match listing.grace.value {
+                None => self.choose(&mut listing, missing.min(MOST)),
+                Some(_) => match self.reclaimable(&mut listing, missing.min(MOST)) {
+                    // What is held goes on without more.
+                    Err(Halt::Because(_)) if holds => Ok(None),
+                    reclaimable => reclaimable.map(Some),
+                },
+            };
             self.tell_unreadable();
             let chosen = match chosen {
                 Err(halt) => {
@@ -67,6 +79,7 @@ impl Holder {
                 self.more_at = boot() + self.ttl / 3;
                 return if holds { Ok(()) } else { self.wait(&listing) };
             };
+            self.remember(&listing)?;
             // What is added to a lease goes by it.
             let (id, ttl, sent, claim) = match (holds, lease) {
                 (true, _) => {
@@ -78,7 +91,8 @@ impl Holder {
             };
             let document = self.document(if holds { kept.since } else { sent.now }, id);
             let registry = &self.registry;
-            let holding = Holding { cluster, lease: id, held: &chosen, document: &document };
+            let etcd = listing.etcd;
+            let holding = Holding { etcd, cluster, lease: id, held: &chosen, document: &document };
             let claimed = self.etcd.call(async |client| {
                 registry.claim(client, &holding, &listing, claim.ceiling).await
             });
@@ -90,6 +104,7 @@ impl Holder {
                         lease: id,
                         namespace: &self.registry.namespace,
                         ttl,
+                        etcd,
                         cluster,
                         epoch: Flake::scale().epoch(),
                         claim,
@@ -123,31 +138,6 @@ impl Holder {
         self.give_back_unused(lease);
         self.more_at = boot() + SOON;
         Ok(())
-    }
-
-    /// All that a claim depends on, with what must be there.
-    pub(super) fn list(&mut self) -> Result<Listing, Halt> {
-        let registry = &self.registry;
-        while let Some(&lease) = self.leftover.last() {
-            self.etcd.call(async |client| registry.revoke(client, lease).await)?;
-            self.leftover.pop();
-        }
-        let listing = self.etcd.call(async |client| registry.list(client).await)?;
-        let epoch = crate::error::timestamp(Flake::scale().start(Tick(0))).to_string();
-        let mut missing = Vec::new();
-        if listing.cluster.value.is_none() {
-            missing.push(("cluster-id", "0"));
-        }
-        if listing.epoch.value.is_none() {
-            missing.push(("epoch", &*epoch));
-        }
-        if missing.is_empty() {
-            return Ok(listing);
-        }
-        for (name, value) in missing {
-            self.etcd.call(async |client| registry.create(client, name, value).await)?;
-        }
-        Ok(self.etcd.call(async |client| registry.list(client).await)?)
     }
 
     /// Says which generator ID is left alone because nobody knows what was made with it.

@@ -6,12 +6,12 @@
 //! as a claim is only made where all that it depends on is still as it was read.
 
 use super::{Registry, Revision, gets, quoted, read};
-use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, Txn, TxnOp};
+use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
 use flakeid_core::clock::UnixNanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest value that is looked at, in bytes. The Java library's list of clusters is the longest that there is.
-const VALUE_LIMIT: usize = 256;
+/// The longest value that is looked at, in bytes. An address with those that it replaces is the longest that there is.
+const VALUE_LIMIT: usize = 1024;
 
 /// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
 const PAGE: i64 = 4096;
@@ -26,8 +26,12 @@ pub struct Versioned {
 /// All that a claim depends on, but for the marks themselves.
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// The cluster ID of the etcd that answered.
+    pub etcd: u64,
     pub cluster: Versioned,
     pub epoch: Versioned,
+    pub address: Versioned,
+    pub grace: Versioned,
     /// What is claimed: the lease that it is claimed by, and the revision.
     pub claims: Vec<(i64, Revision)>,
     /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
@@ -109,13 +113,25 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
     key.rsplit(':').next()?.parse().ok()
 }
 
+/// The keys of single values that a listing has.
+const VALUES: [&str; 4] = ["cluster-id", "epoch", "address", "grace"];
+
+impl Listing {
+    fn set(&mut self, values: [&GetResponse; VALUES.len()], header: Option<&ResponseHeader>) {
+        let [cluster, epoch, address, grace] = values.map(versioned);
+        (self.cluster, self.epoch, self.address, self.grace) = (cluster, epoch, address, grace);
+        self.etcd = header.map_or(0, ResponseHeader::cluster_id);
+        self.revision = header.map_or(0, ResponseHeader::revision);
+    }
+}
+
 impl Registry {
     /// # Errors
     /// As etcd has them; so it is with all that follow.
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
         let prefixes = ["pool/", "registry/", "until/"].map(|name| self.key(name));
         let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
-        let values = ["cluster-id", "epoch"].map(|name| TxnOp::get(self.key(name), None));
+        let values = VALUES.map(|name| TxnOp::get(self.key(name), None));
         let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
         let mut listing = Listing::default();
         let mut lists = [const { Vec::new() }; 3];
@@ -124,12 +140,13 @@ impl Registry {
         match client.txn(txn).await {
             Ok(response) => {
                 let answers = gets(&response);
-                let [cluster, epoch, pages @ ..] = &answers[..] else { return Err(incomplete()) };
+                let Some((values, pages)) = answers.split_first_chunk() else {
+                    return Err(incomplete());
+                };
                 if pages.len() != lists.len() {
                     return Err(incomplete());
                 }
-                (listing.cluster, listing.epoch) = (versioned(cluster), versioned(epoch));
-                listing.revision = response.header().map_or(0, |header| header.revision());
+                listing.set(values.each_ref(), response.header());
                 for (place, get) in pages.iter().enumerate().take(lists.len()) {
                     lists[place] = listed(get.kvs(), &prefixes[place]);
                     next[place] = following(get);
@@ -137,10 +154,13 @@ impl Registry {
             }
             // Long keys, or values: one after the other there is room for them.
             Err(error) if is_too_large(&error) => {
-                let cluster = client.get(self.key("cluster-id"), None).await?;
-                let epoch = client.get(self.key("epoch"), None).await?;
-                (listing.cluster, listing.epoch) = (versioned(&cluster), versioned(&epoch));
-                listing.revision = cluster.header().map_or(0, |header| header.revision());
+                let mut values = Vec::new();
+                for name in VALUES {
+                    values.push(client.get(self.key(name), None).await?);
+                }
+                if let Some(four) = values.first_chunk() {
+                    listing.set(four.each_ref(), four[0].header());
+                }
             }
             Err(error) => return Err(error),
         }
