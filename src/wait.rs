@@ -32,6 +32,14 @@ pub enum Event {
     Lease,
 }
 
+/// Gives the events their numbers in the server, which may raise an error where other extensions have used up all that
+/// there are: so this comes before a process takes a lock.
+pub fn register() {
+    for event in [Event::Clock, Event::HorizonWrite, Event::Lease] {
+        let _ = event.number();
+    }
+}
+
 /// The process waits as long as this lives.
 pub struct Waiting(());
 
@@ -50,7 +58,7 @@ impl Event {
             Self::HorizonWrite => c"FlakeidHorizonWrite",
             Self::Lease => c"FlakeidLease",
         };
-        // SAFETY: a name that is known already keeps its number.
+        // SAFETY: a name that is known already keeps its number. No lock of ours is held: see `register`.
         let number = unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) };
         NUMBERS[self as usize].store(number, Ordering::Relaxed);
         number

@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::identity::lease;
 use crate::shmem::{ExclusiveLock, Shared};
 use crate::systems::{Entry, TABLE};
-use crate::{guc, note};
+use crate::{guc, note, wait};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Horizon;
@@ -79,6 +79,7 @@ pub(super) fn join(shared: &'static Shared) {
     if JOINED.load(Ordering::Relaxed) {
         return;
     }
+    wait::register();
     if shared.ends_with_its_users() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         shared.record.users.fetch_add(1, Ordering::Relaxed);

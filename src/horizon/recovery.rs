@@ -10,7 +10,7 @@
 use super::file::{self, State};
 use crate::error::Failure;
 use crate::shmem::{ExclusiveLock, Shared, shared};
-use crate::{guc, note};
+use crate::{guc, note, wait};
 use flakeid_core::clock::UnixNanos;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -82,6 +82,7 @@ pub fn register() {
 pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGTERM);
     let Ok(shared) = shared() else { return };
+    wait::register();
     let mut standby = Standby::default();
     let mut said = false;
     // SAFETY: a call without conditions.

@@ -66,6 +66,20 @@ sub new
 	return $self;
 }
 
+# Takes the data of another etcd as they are now, by a snapshot. It gets a cluster ID of its own.
+sub restore
+{
+	my ($self, $source) = @_;
+	my $snapshot = PostgreSQL::Test::Utils::tempdir("snapshot_$self->{name}") . '/snapshot';
+	my ($member) = $self->_members;
+	$source->ctl('snapshot', 'save', $snapshot);
+	local $ENV{ETCDCTL_API} = 3;
+	PostgreSQL::Test::Utils::system_or_bail("$programs/etcdctl", 'snapshot', 'restore', $snapshot, '--name', $member->{name},
+		'--initial-cluster', "$member->{name}=$member->{peer}", '--initial-advertise-peer-urls', $member->{peer},
+		'--initial-cluster-token', $self->{name}, '--data-dir', $self->data_dir);
+	return;
+}
+
 # Where its only member has its data.
 sub data_dir { my ($self) = @_; return "$self->{dir}/m1" }
 

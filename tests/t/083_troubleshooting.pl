@@ -218,7 +218,7 @@ for my $text (@own)
 }
 
 # What is done to the state file has one message each.
-my @actions = map { /\bdenied\("([^"]+)"\)/g } values %source;
+my @actions = map { /\b(?:denied|failed)\("([^"]+)"\)/g } values %source;
 cmp_ok(scalar @actions, '>=', 9, 'the state file can be denied in several ways');
 for my $action (@actions)
 {

@@ -135,6 +135,9 @@ PostgreSQL::Test::RecursiveCopy::copypath($etcd->data_dir, $copy);
 $etcd->start;
 $b->start;
 is(join(' ', wait_for_lease($b, 2)), '2 3', 'a server leases after the copy was made');
+# Of what etcd has forgotten, the other can only know what it wrote itself.
+my $renewed = lease_of($a)->{renewed_at};
+$a->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
 crowd($a, $b);
 $lease_of_a = lease_of($a)->{lease};
 $lease_of_b = lease_of($b)->{lease};
@@ -153,6 +156,25 @@ is(generator_ids($c), '', '... and keeps them when the grace period is over');
 is(other_errors($a, $b), '', '... and sessions saw nothing but the loss');
 is($ledger->twice, '', 'no ID came twice');
 $c->stop;
+
+# a snapshot that is restored with a new token ------------------------------------------------------------------------
+
+# With the lease, the claims and the marks, all as they are.
+my $restored = Etcd->new('restored', idle => 1);
+$restored->restore($etcd);
+$restored->start;
+my ($here, $there) = map { $_->cluster_id . '/flakeid/' } $etcd, $restored;
+isnt($there, $here, 'an etcd that was restored from a snapshot has another cluster ID');
+$a->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '" . $restored->endpoints . "'\n");
+$a->reload;
+wait_for_error($a, qr{etcd's key "flakeid/address" is "\Q$here\E", where this registry is \Q$there\E});
+my $at = lease_of($a)->{renewed_at};
+$a->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+is(lease_of($a)->{renewed_at}, $at, '... and a lease that it has from the first one is not renewed by it');
+$a->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '" . $etcd->endpoints . "'\n");
+$a->reload;
+is(join(' ', wait_for_lease($a, 2)), '0 1', '... where the server leases again when it is led back');
+$restored->stop;
 
 # another etcd --------------------------------------------------------------------------------------------------------
 
@@ -226,7 +248,7 @@ my $case = sub {
 };
 $case->('a copy of a registry', qr{etcd's key "flakeid/address" is "\Q$old\E", where this registry is \Q$new\E},
 	sub { $other->ctl('put', 'flakeid/address', $old) });
-$case->('a damaged memory', qr{could not read file "flakeid/etcd": it is damaged}, sub { unlink $file; append_to_file($file, "\n" x 256) });
+$case->('a damaged memory', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, "\n" x 256) });
 $case->('a memory that is too long', qr{could not read file "flakeid/etcd": it is larger than 256 bytes}, sub { append_to_file($file, 'x') });
 $case->('a directory in its place', qr{could not read file "flakeid/etcd": Is a directory}, sub { unlink $file; mkdir $file });
 $case->('a link in its place', qr{could not read file "flakeid/etcd": it is a symbolic link}, sub { unlink $file; symlink '/dev/null', $file });

@@ -32,6 +32,7 @@ use crate::error::{Failure, span};
 use crate::guc;
 use crate::identity::lease::{self, State, hold};
 use crate::shmem::{Shared, shared};
+use crate::wait;
 use holder::Holder;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -88,6 +89,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     // To no database: so that it shows in pg_stat_activity.
     BackgroundWorker::connect_worker_to_spi(None, None);
     let Ok(shared) = shared() else { return };
+    wait::register();
     if !hold::enter(shared) {
         return;
     }

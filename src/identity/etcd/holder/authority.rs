@@ -49,9 +49,6 @@ use std::time::Duration;
 /// The file below the data directory's `flakeid` that has the address of the registry of the last lease.
 const FILE: &str = "etcd";
 
-/// The file as messages name it.
-const NAME: &str = "flakeid/etcd";
-
 /// How long the file always is, in bytes: a backup that looks at the size of one and then copies the next would cut
 /// it. An address is filled up with empty lines.
 const LENGTH: usize = 256;
@@ -66,16 +63,13 @@ pub(super) struct Forgotten {
 
 /// The address of the registry of the last lease; `None` where there was none.
 fn remembered() -> Result<Option<String>, Halt> {
-    let cannot = |reason: &dyn std::fmt::Display| {
-        Halt::Because(format!("could not read file \"{NAME}\": {reason}"))
-    };
     match regular_file::read(&horizon::directory().join(FILE), LENGTH, Links::Refused) {
         Ok((content, _)) => match str::from_utf8(&content).map(str::trim_end) {
             Ok(address) if !address.is_empty() => Ok(Some(address.into())),
-            _ => Err(cannot(&"it is damaged")),
+            _ => Err(Halt::Because("file \"flakeid/etcd\" is damaged".into())),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(cannot(&error)),
+        Err(error) => Err(Halt::Because(format!("could not read file \"flakeid/etcd\": {error}"))),
     }
 }
 
@@ -84,14 +78,12 @@ fn remember(address: &str) -> Result<(), Halt> {
     if remembered()?.as_deref() == Some(address) {
         return Ok(());
     }
-    let cannot = |action: &str, reason: &dyn std::fmt::Display| {
-        Halt::Because(format!("could not {action} file \"{NAME}\": {reason}"))
-    };
     // The directory comes into being with the state.
     horizon::make_durable().map_err(|failure| Halt::Because(failure.line().0))?;
     let content = format!("{address:\n<LENGTH$}");
-    regular_file::replace(&horizon::directory(), FILE, content.as_bytes())
-        .map_err(|(action, error)| cannot(action, &error))
+    regular_file::replace(&horizon::directory(), FILE, content.as_bytes()).map_err(|(_, error)| {
+        Halt::Because(format!("could not write file \"flakeid/etcd\": {error}"))
+    })
 }
 
 /// Whether a renewal that failed shows an etcd that has forgotten: marks of what is held are not as they were written.
