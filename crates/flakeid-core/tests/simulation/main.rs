@@ -238,3 +238,13 @@ fn a_release_that_comes_late_and_is_not_checked_is_found() {
 fn a_renewal_that_comes_late_and_is_not_checked_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::LateRenewal), Some(Fault::Uncovered));
 }
+
+#[test]
+fn a_registry_that_is_founded_without_a_grace_period_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::NoGrace), Some(Fault::Shared));
+}
+
+#[test]
+fn a_claim_in_the_grace_period_after_the_deadline_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::LateReclaim), Some(Fault::Shared));
+}

@@ -22,8 +22,15 @@ pub const ANY: u64 = u64::MAX;
 pub enum Request {
     List,
     Grant,
-    /// Nobody has these, and their marks are as seen: they are the lease's.
-    Claim(u64, Vec<Change>),
+    /// There is no registry yet: it begins, with a grace period.
+    Found,
+    /// A grace period begins, if there is none.
+    Grace,
+    /// Nobody has these, and their marks are as seen: they are the lease's. In a grace period it must be a claim of who
+    /// held them, and else of anybody.
+    Claim(u64, Vec<Change>, Claimant),
+    /// The marks are these or later ones, where nobody has the IDs.
+    Settle(Vec<Change>),
     KeepAlive(u64),
     /// They are still the lease's, and so are the marks.
     Renew(u64, Vec<Change>),
@@ -32,6 +39,13 @@ pub enum Request {
     Revoke(u64),
     /// The marks are written whatever is there: what no node may do.
     Overwrite(Vec<Change>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claimant {
+    Anybody,
+    /// Who held them until just now.
+    Holder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +62,9 @@ pub enum Reply {
 pub struct Listing {
     pub pool: BTreeMap<u16, u64>,
     pub marks: BTreeMap<u16, Mark>,
+    pub is_founded: bool,
+    /// Whether there is a grace period.
+    pub is_grace: bool,
 }
 
 impl Listing {
@@ -66,6 +83,11 @@ pub struct Etcd {
     all: Listing,
     leases: BTreeMap<u64, Lease>,
     revision: u64,
+    /// The number of the last lease. Nodes choose them at random, so they do not begin again.
+    last_lease: u64,
+    /// A grace period ends then.
+    grace: u64,
+    has_grace: bool,
     /// In true nanoseconds.
     ttl: u64,
     /// Nobody reaches it until then.
@@ -75,9 +97,18 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    pub fn new(ttl: u64) -> Self {
-        let (all, leases) = Default::default();
-        Self { all, leases, revision: 0, ttl, down: 0, stale: 0 }
+    pub fn new(ttl: u64, has_grace: bool) -> Self {
+        let all = Listing { is_founded: true, ..Listing::default() };
+        let (revision, last_lease, grace, down, stale) = Default::default();
+        let leases = BTreeMap::new();
+        Self { all, leases, revision, last_lease, grace, has_grace, ttl, down, stale }
+    }
+
+    /// All that was written is lost.
+    pub fn forget(&mut self) {
+        self.all = Listing::default();
+        self.leases.clear();
+        (self.revision, self.grace) = (0, 0);
     }
 
     pub fn mark(&self, id: u16) -> u64 {
@@ -101,20 +132,46 @@ impl Etcd {
         events: &Events,
     ) -> Reply {
         self.expire(now, events);
+        self.all.is_grace = now < self.grace;
         let revision = self.revision + 1;
         let done = match request {
             Request::List => return Reply::Listing(self.all.clone()),
             Request::Grant => {
-                self.leases.insert(revision, Lease { end: now + self.ttl, betrayed: false });
+                self.last_lease += 1;
+                let lease = Lease { end: now + self.ttl, betrayed: false };
+                self.leases.insert(self.last_lease, lease);
                 self.revision = revision;
-                return Reply::Granted(revision);
+                return Reply::Granted(self.last_lease);
             }
-            Request::Claim(lease, changes) => {
+            Request::Found => {
+                let is_new = !self.all.is_founded;
+                if is_new {
+                    self.all.is_founded = true;
+                    self.begin_grace(now);
+                }
+                is_new
+            }
+            Request::Grace => {
+                if !self.all.is_grace {
+                    self.begin_grace(now);
+                }
+                true
+            }
+            Request::Settle(changes) => {
+                let is_free = |(id, ..): &Change| !self.all.pool.contains_key(id);
+                let free: Vec<Change> = changes.iter().copied().filter(is_free).collect();
+                self.raise(revision, &free);
+                true
+            }
+            Request::Claim(lease, changes, claimant) => {
                 let is_free = |&(id, seen, _): &Change| {
                     let is_seen = seen == ANY || self.all.mark(id).revision == seen;
                     is_seen && !self.all.pool.contains_key(&id)
                 };
-                let granted = self.leases.contains_key(lease) && changes.iter().all(is_free);
+                let may_claim =
+                    self.all.is_founded && self.all.is_grace == (*claimant == Claimant::Holder);
+                let granted =
+                    may_claim && self.leases.contains_key(lease) && changes.iter().all(is_free);
                 if granted {
                     self.all.pool.extend(changes.iter().map(|&(id, ..)| (id, *lease)));
                     self.raise(revision, changes);
@@ -159,6 +216,12 @@ impl Etcd {
             self.revision = revision;
         }
         if done { Reply::Done(revision) } else { Reply::Refused }
+    }
+
+    fn begin_grace(&mut self, now: u64) {
+        if self.has_grace {
+            self.grace = now + self.ttl;
+        }
     }
 
     fn holds(&self, lease: u64, changes: &[Change]) -> bool {

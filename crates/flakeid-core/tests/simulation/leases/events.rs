@@ -23,6 +23,10 @@ pub enum Flaw {
     LateRelease,
     /// So does a renewal, and puts its ceiling in place of a higher one.
     LateRenewal,
+    /// A registry that is founded has no grace period.
+    NoGrace,
+    /// Who held an ID claims it in a grace period also after its own deadline.
+    LateReclaim,
 }
 
 /// What a run must have been through to be worth something.
@@ -42,6 +46,12 @@ pub enum Event {
     EarlyEnd,
     Election,
     Outage,
+    /// The registry has lost all that it had; and a node has seen that what it held is forgotten.
+    DataLoss,
+    Forgotten,
+    /// It held that until just now, and claimed it again in the grace period; another had to wait for its end.
+    Reclaim,
+    WaitForGrace,
     Partition,
     Release,
     /// An ID goes from one node to another; whose clock is behind the mark.
@@ -67,7 +77,7 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 31] = [
         Self::Claim,
         Self::LostRace,
         Self::WaitForPool,
@@ -79,6 +89,10 @@ impl Event {
         Self::EarlyEnd,
         Self::Election,
         Self::Outage,
+        Self::DataLoss,
+        Self::Forgotten,
+        Self::Reclaim,
+        Self::WaitForGrace,
         Self::Partition,
         Self::Release,
         Self::HandedOn,

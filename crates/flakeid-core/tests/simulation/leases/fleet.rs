@@ -67,6 +67,8 @@ pub struct Fleet {
     pub depth: Cell<u32>,
     /// Nothing goes wrong any more.
     pub well: Cell<bool>,
+    /// The registry loses its data now and then. With them go the marks, so here no clock is far from the right time.
+    pub is_forgetful: bool,
     goal: u64,
 }
 
@@ -91,16 +93,23 @@ impl Fleet {
         let random = &world.random;
         let uniqueid = random.pick(&[(0, 31), (0, 3), (7, 7)]);
         let skew = random.pick(&[MILLISECOND, SECOND / 10, SECOND, 20 * SECOND]);
+        let is_forgetful = match flaw {
+            Flaw::NoGrace | Flaw::LateReclaim => true,
+            Flaw::None => random.one_in(4),
+            _ => false,
+        };
+        let skew = if is_forgetful { skew.min(SECOND / 10) } else { skew };
         let fleet = Self {
-            etcd: RefCell::new(Etcd::new(term.0.as_nanos() as u64)),
+            etcd: RefCell::new(Etcd::new(term.0.as_nanos() as u64, flaw != Flaw::NoGrace)),
             term,
             pool: first..=first + pool - 1,
             slices: [flake, sno, (0, 0), (0, 0), uniqueid],
             flaw,
-            is_strict: !matches!(
-                flaw,
-                Flaw::Record | Flaw::IgnoresMark | Flaw::Unchecked | Flaw::Uncapped
-            ),
+            is_strict: !is_forgetful
+                && !matches!(
+                    flaw,
+                    Flaw::Record | Flaw::IgnoresMark | Flaw::Unchecked | Flaw::Uncapped
+                ),
             events: Events::default(),
             nodes: RefCell::default(),
             living: RefCell::default(),
@@ -114,6 +123,7 @@ impl Fleet {
             holders: RefCell::default(),
             depth: Cell::new(0),
             well: Cell::new(false),
+            is_forgetful,
             goal: 400_000,
             world,
         };

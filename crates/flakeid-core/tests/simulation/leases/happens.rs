@@ -31,6 +31,10 @@ impl Fleet {
                 self.etcd.borrow_mut().elect(time);
             }
             3..=6 => self.etcd.borrow_mut().stale = time + random.below(4 * ttl),
+            9 if self.is_forgetful => {
+                self.events.saw(Event::DataLoss);
+                self.etcd.borrow_mut().forget();
+            }
             7..=8 if self.living.borrow().len() < 10 => self.bear(),
             _ => {}
         }
@@ -92,6 +96,9 @@ impl Fleet {
     fn disturb(&self, node: &Node) {
         let (random, time) = (&self.world.random, self.world.time.get());
         node.disturbed.set(true);
+        if self.is_forgetful {
+            return;
+        }
         let far = match random.below(40) {
             0..=15 => 1 + random.below(SECOND / 20),
             16..=37 => random.below(3 * SECOND),
@@ -218,7 +225,7 @@ impl Fleet {
                 self.wake(node, &life, self.world.time.get() + MICROSECOND);
             }
             self.pass(random.below(40 * MILLISECOND));
-            if random.one_in(2) {
+            if random.one_in(2) && !self.is_forgetful {
                 let back = random.below(2 * self.term.0.as_nanos() as u64);
                 let time = self.world.time.get();
                 node.disturbed.set(true);

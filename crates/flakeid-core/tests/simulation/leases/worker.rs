@@ -1,7 +1,7 @@
 //! What a node's worker does: it claims generator IDs, renews the claim, and gives them up. One request at
 //! a time is under way; what comes of it is not known until the answer is here, or never.
 
-use super::etcd::{ANY, Change, Listing, Mark, Reply, Request};
+use super::etcd::{ANY, Change, Claimant, Listing, Mark, Reply, Request};
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
 use super::node::{Held, Life, Node};
@@ -27,6 +27,9 @@ pub struct Worker {
     start: u16,
     /// When it is woken next, if it is.
     timer: Option<u64>,
+    /// What was held by what the registry has forgotten, with its exact mark, and the deadline of the claim.
+    forgotten: Vec<(u16, UnixNanos)>,
+    deadline: Duration,
 }
 
 /// Generator IDs that are asked for.
@@ -36,6 +39,7 @@ struct Asked {
     changes: Vec<Change>,
     /// The marks that were seen, and with which they will begin.
     seen: Vec<u64>,
+    claimant: Claimant,
 }
 
 #[derive(Clone)]
@@ -49,6 +53,9 @@ enum Task {
     KeepAlive(Sent),
     Renew(Sent, Vec<Change>),
     Release,
+    /// That the registry is founded, or that there is a grace period.
+    Found,
+    Settle,
 }
 
 impl Node {
@@ -156,7 +163,10 @@ impl Node {
             Some(Task::KeepAlive(_) | Task::Renew(..) | Task::SeeHeld) => {
                 self.send(fleet, life, worker, Task::SeeHeld, Request::List);
             }
-            Some(Task::Find | Task::Grant(_) | Task::Release) | None => worker.retry = retry,
+            Some(Task::Find | Task::Grant(_) | Task::Release | Task::Found | Task::Settle)
+            | None => {
+                worker.retry = retry;
+            }
         }
     }
 
@@ -179,7 +189,7 @@ impl Node {
             }
             (Some(Task::Grant(asked)), Reply::Granted(lease)) => {
                 worker.lease = Some(lease);
-                let request = Request::Claim(lease, asked.changes.clone());
+                let request = Request::Claim(lease, asked.changes.clone(), asked.claimant);
                 self.send(fleet, life, worker, Task::Claim(asked), request);
             }
             (Some(Task::Claim(asked)), Reply::Done(revision)) => {
@@ -212,8 +222,12 @@ impl Node {
                 self.send(fleet, life, worker, Task::Renew(sent, changes), request);
             }
             (Some(Task::KeepAlive(_)), _) => {
-                fleet.events.saw(Event::LossByKey);
-                self.lose_all(fleet, life, worker);
+                self.send(fleet, life, worker, Task::SeeHeld, Request::List);
+            }
+            (Some(Task::Found), _) if !worker.forgotten.is_empty() => {
+                let change = |&(id, exact): &(u16, UnixNanos)| (id, ANY, exact);
+                let changes = worker.forgotten.iter().map(change).collect();
+                self.send(fleet, life, worker, Task::Settle, Request::Settle(changes));
             }
             (Some(Task::Renew(sent, changes)), Reply::Done(revision)) => {
                 let Some(claim) = life.claim.get() else { return };
@@ -277,6 +291,12 @@ impl Node {
             return;
         }
         let sent = self.sent(time);
+        if !listing.is_founded {
+            return self.send(fleet, life, worker, Task::Found, Request::Found);
+        }
+        if listing.is_grace {
+            return self.reclaim(fleet, life, worker, &listing, want);
+        }
         let is_free = |id| !listing.pool.contains_key(&id);
         let is_past = |id| listing.mark(id).until <= sent.now.0;
         let Some(ids) = choose(fleet.pool.clone(), worker.start, want, is_free, is_past) else {
@@ -295,14 +315,49 @@ impl Node {
             (id, seen, UnixNanos(becomes.max(mark.until)))
         };
         let seen = marks.clone().map(|(_, mark)| mark.until).collect();
-        let asked = Asked { sent, changes: marks.map(change).collect(), seen };
+        let changes = marks.map(change).collect();
+        self.claim(fleet, life, worker, Asked { sent, changes, seen, claimant: Claimant::Anybody });
+    }
+
+    fn claim(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, asked: Asked) {
         match worker.lease {
             None => self.send(fleet, life, worker, Task::Grant(asked), Request::Grant),
             Some(lease) => {
-                let request = Request::Claim(lease, asked.changes.clone());
+                let request = Request::Claim(lease, asked.changes.clone(), asked.claimant);
                 self.send(fleet, life, worker, Task::Claim(asked), request);
             }
         }
+    }
+
+    /// In a grace period: claims what was held until just now.
+    fn reclaim(
+        &self,
+        fleet: &Fleet,
+        life: &Life,
+        worker: &mut Worker,
+        listing: &Listing,
+        want: usize,
+    ) {
+        let sent = self.sent(fleet.world.time.get());
+        if sent.boot >= worker.deadline && fleet.flaw != Flaw::LateReclaim {
+            worker.forgotten.clear();
+        }
+        let is_free = |(id, _): &&(u16, UnixNanos)| !listing.pool.contains_key(id);
+        let own: Vec<_> = worker.forgotten.iter().filter(is_free).take(want).copied().collect();
+        if own.is_empty() {
+            fleet.events.saw(Event::WaitForGrace);
+            worker.retry = fleet.world.time.get() + SECOND;
+            return;
+        }
+        fleet.events.saw(Event::Reclaim);
+        let ceiling = Claim::asked(sent, fleet.term).ceiling;
+        let mark = |&(id, UnixNanos(exact)): &(u16, UnixNanos)| listing.mark(id).until.max(exact);
+        let seen: Vec<u64> = own.iter().map(mark).collect();
+        let change = |(&(id, _), &mark): (&(u16, UnixNanos), &u64)| {
+            (id, listing.mark(id).revision, ceiling.max(UnixNanos(mark)))
+        };
+        let changes = own.iter().zip(&seen).map(change).collect();
+        self.claim(fleet, life, worker, Asked { sent, changes, seen, claimant: Claimant::Holder });
     }
 
     /// These are held from now on, beside others of the same lease.
@@ -338,6 +393,10 @@ impl Node {
     }
 
     fn see_held(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: &Listing) {
+        let is_older = |(&id, held): (&u16, &Held)| listing.mark(id).revision < held.revision;
+        if life.held.borrow().iter().any(is_older) {
+            return self.see_forgotten(fleet, life, worker, listing);
+        }
         let mut gone = Vec::new();
         for (&id, held) in life.held.borrow_mut().iter_mut() {
             match listing.pool.get(&id).copied() == worker.lease {
@@ -356,6 +415,17 @@ impl Node {
             true => worker.lease = None,
             false => worker.renewal = Duration::ZERO,
         }
+    }
+
+    /// The registry has forgotten what this node wrote: it loses all, and tries to get it back.
+    fn see_forgotten(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: &Listing) {
+        fleet.events.saw(Event::Forgotten);
+        let exact = |(&id, held): (&u16, &Held)| (id, life.last(id, held.mark, true));
+        worker.forgotten = life.held.borrow().iter().map(exact).collect();
+        worker.deadline = life.claim.get().map_or(Duration::ZERO, |claim| claim.deadline);
+        self.lose_all(fleet, life, worker);
+        let request = if listing.is_founded { Request::Grace } else { Request::Found };
+        self.send(fleet, life, worker, Task::Found, request);
     }
 
     /// Seals these and forgets them. The mark stays where it is.
