@@ -30,7 +30,8 @@
 //! # What is not noticed
 //! A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
 //! of it and comes before all others that have. A snapshot that is restored with a new token has another cluster
-//! ID. And a mark that is lost with its server: if the clock of one that is gone was ahead, nobody knows.
+//! ID. And what a mark said that is lost, where its server cannot write it again before its lease is over: who claims the
+//! ID then begins after its own clock, which must not be behind the other's.
 
 use super::{Halt, Holder};
 use crate::clock::{boot, now};
