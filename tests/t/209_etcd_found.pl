@@ -79,7 +79,9 @@ $other->append_conf('postgresql.conf', "flakeid.etcd_pool = '1-2'\n");
 my (%marks, @held, %error);
 for (my $ahead = 8;; $ahead *= 2)
 {
-	put("until/$_", instant(int((time() + $ahead) * $second))) for 1, 2;
+	# Both are one moment, however long it takes to write them.
+	my $mark = instant(int((time() + $ahead) * $second));
+	put("until/$_", $mark) for 1, 2;
 	%marks = $etcd->marks;
 	$other->start;
 	@held = wait_for_lease($other, 2);
