@@ -104,8 +104,32 @@ pub struct Ask {
     pub within: Tick,
     /// How many IDs are wanted, at least one.
     pub want: u32,
+    /// How many of them at most go out at once, and so are counted with the swap: the caller counts the rest
+    /// later, as it hands them out.
+    pub at_once: u32,
+    /// How many IDs of this cell the caller has handed out since the last that were counted.
+    pub uncounted: u32,
+    /// Whether the caller has other cells to ask: then nothing is issued here of a tick that the clock has yet to
+    /// reach.
+    pub current: bool,
     /// The generation of the server's identity that the caller knows this cell by.
     pub generation: u64,
+}
+
+impl Ask {
+    /// Asks for so many IDs, which go out at once, whatever came before.
+    pub const fn any(want: u32) -> Self {
+        Self {
+            floor: Stamp::FIRST,
+            later: false,
+            within: Tick(u64::MAX),
+            want,
+            at_once: want,
+            uncounted: 0,
+            current: false,
+            generation: 0,
+        }
+    }
 }
 
 impl Cell {
@@ -228,6 +252,9 @@ impl Cell {
                 Step::Wait(until) => return Outcome::Wait { until, now },
                 Step::Ended => return Outcome::Ended,
             };
+            if behind && ask.current && stepped_back::<S>(block.stamp, now) {
+                return Outcome::Wait { until: block.stamp.tick::<S>(), now };
+            }
             let turns =
                 S::TICK_TOCK && block.stamp.toggle::<S>() != word.stamp::<S>().toggle::<S>();
             if !gate.admits::<S>(scale, block.stamp) || turns && !gate.goes_by::<S>(block.stamp) {
@@ -241,7 +268,8 @@ impl Cell {
                 Ordering::Acquire,
             ) {
                 Ok(_) => {
-                    self.count::<S>(word, next, block, rules);
+                    let counted = ask.at_once.min(block.count) + ask.uncounted;
+                    self.count::<S>(word, next, counted, rules);
                     return Outcome::Issued(block);
                 }
                 Err(actual) => word = Word(actual),
@@ -269,7 +297,7 @@ impl Cell {
         let swapped =
             self.word.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Relaxed);
         if swapped.is_ok() {
-            self.count::<S>(before, after, block, rules);
+            self.count::<S>(before, after, block.count, rules);
         }
         swapped.is_ok()
     }
@@ -357,8 +385,8 @@ impl Cell {
     }
 
     #[inline]
-    fn count<S: System>(&self, before: Word, next: Word, block: Block, rules: &Rules) {
-        self.counters.issued(block.count, next.sequence::<S>() == rules.sequence.1);
+    fn count<S: System>(&self, before: Word, next: Word, issued: u32, rules: &Rules) {
+        self.counters.issued(issued, next.sequence::<S>() == rules.sequence.1);
         if next.stamp::<S>() != before.stamp::<S>() {
             self.counters.caught_up();
             if next.stamp::<S>().toggle::<S>() != before.stamp::<S>().toggle::<S>() {

@@ -24,7 +24,8 @@ pub struct Counters {
 /// The same as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// IDs taken from the partition, those included that a session has taken ahead for this tick.
+    /// IDs handed out from the partition. Of those that a session had taken ahead it counts up to 15 only when
+    /// it asks the partition again, or gives the rest up.
     pub issued: u64,
     /// Ticks whose sequence was used up.
     pub exhausted: u64,
@@ -92,9 +93,10 @@ impl Counters {
         }
     }
 
-    /// These were taken ahead and are not given out.
-    pub(crate) fn dropped(&self, count: u32) {
-        self.issued.fetch_sub(count.into(), Relaxed);
+    /// So many of those that were taken ahead have been handed out.
+    #[cold]
+    pub(crate) fn handed_out(&self, count: u32) {
+        self.issued.fetch_add(count.into(), Relaxed);
     }
 
     pub(crate) fn spilled(&self) {

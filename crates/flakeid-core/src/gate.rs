@@ -272,6 +272,7 @@ mod tests {
         within: Tick(u64::MAX),
         want: 1,
         generation: 0,
+        ..Ask::any(1)
     };
 
     fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {

@@ -48,6 +48,9 @@ pub struct Rules {
 pub struct Stamp(u64);
 
 impl Stamp {
+    /// The first of all.
+    pub const FIRST: Self = Self(0);
+
     pub const fn new<S: System>(tick: Tick, toggle: bool) -> Self {
         Self(tick.0 << S::TICK_TOCK as u32 | (toggle && S::TICK_TOCK) as u64)
     }

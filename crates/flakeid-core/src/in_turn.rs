@@ -133,7 +133,8 @@ fn least<S: System>(
     let mut until = Tick(u64::MAX);
     for (partition, &word) in words.iter().enumerate() {
         match step::<S>(word, now, last.stamp, rules, 1) {
-            Step::Ended => return Err(Outcome::Ended),
+            // This cell's floor is past the end, or time is: then that is so for all.
+            Step::Ended => {}
             Step::Wait(tick) => until = until.min(tick),
             Step::Issue(after, block) => {
                 // What is left at or below the session's last is for others.
@@ -147,6 +148,9 @@ fn least<S: System>(
         }
     }
     if best.is_none() {
+        if until == Tick(u64::MAX) {
+            return Err(Outcome::Ended);
+        }
         // Before anyone waits for a clock that has stepped back, that is said.
         let mut seen = words.iter().zip(cells);
         let said = seen.find_map(|(&word, cell)| cell.behind::<S>(word, now));

@@ -13,6 +13,13 @@
 //! it halves the distance of its home to the lowest for the ticks to come, and goes back to its own
 //! when a tick did not need the room.
 //!
+//! A cell that is ahead of the clock, as the clock was, has nothing to give for as long, or only IDs of a time to
+//! come, after which the session would have to wait; and one that another server's mark has put past the end of the
+//! format is of no use at all. So a session passes over such cells. Where it finds no other from its home on, it
+//! looks at all of them, the lower ones too, and stays with one that is not ahead ([`Session::elsewhere`]). What is
+//! left of a tick to come it takes only where all are ahead. That its IDs rise depends on none of this: a cell that
+//! is below the last one is always asked for a later tick.
+//!
 //! A session that asks again within one tick takes a run of numbers ahead, twice as many every time
 //! up to [`LONGEST_RUN`], and serves itself from it without touching the cell, which costs as much
 //! as all the rest but the clock. The run belongs to it alone: the cell's word is past it. It is
@@ -47,6 +54,8 @@ pub struct Session {
     sequence: u32,
     /// What is left of the run that was taken ahead, all from the partition `last`.
     rest: Block,
+    /// How many were left when they were last counted: those handed out since are not counted yet.
+    counted: u32,
     /// How many numbers to take when the cell is asked again in this tick.
     run: u32,
     /// The generation of the server's identity that the list of partitions was made for.
@@ -93,6 +102,7 @@ impl Session {
             last: 0,
             sequence: 0,
             rest: Block::EMPTY,
+            counted: 0,
             run: 1,
             generation: 0,
         }
@@ -112,12 +122,25 @@ impl Session {
         Self { floor: self.floor, last, sequence, ..Self::new(number, partitions) }
     }
 
-    /// Gives up what was taken ahead from these cells, so that it does not count as issued.
+    /// Gives up what was taken ahead from these cells: it never counts as issued.
     pub fn drop_rest(&mut self, cells: &[&Cell]) {
-        if let Some(cell) = cells.get(self.last).filter(|_| self.rest.count > 0) {
-            cell.counters.dropped(self.rest.count);
+        self.count(cells);
+        (self.rest, self.counted) = (Block::EMPTY, 0);
+    }
+
+    /// How many IDs of those taken ahead have been handed out and are not counted yet.
+    fn uncounted(&self) -> u32 {
+        self.counted - self.rest.count
+    }
+
+    /// Counts them.
+    fn count(&mut self, cells: &[&Cell]) {
+        if self.uncounted() > 0
+            && let Some(cell) = cells.get(self.last)
+        {
+            cell.counters.handed_out(self.uncounted());
         }
-        self.rest = Block::EMPTY;
+        self.counted = self.rest.count;
     }
 
     /// The place of the partition where it begins a tick.
@@ -190,45 +213,117 @@ impl Session {
                 true => Tick(u64::MAX),
                 false => self.spent,
             };
-            // A lower partition than the last one's needs a later tick.
-            let later = self.at < self.last;
-            let want_now = want.max(self.run);
-            let generation = self.generation;
-            let ask = Ask { floor: self.floor, later, within, want: want_now, generation };
-            match cells[self.at].issue::<S>(ask, rules, gate, scale, clock) {
+            let (at, want_now) = (self.at, want.max(self.run));
+            let ask = Ask { within, want: want_now, ..self.asks(cells, at, want) };
+            let waits = match cells[at].issue::<S>(ask, rules, gate, scale, clock) {
                 Outcome::Issued(block) => {
-                    let mut rest = block;
-                    let issued = Issued { partition: self.at, block: rest.take(want) };
-                    self.rest = rest;
-                    self.run = match block.stamp == self.floor {
-                        true => LONGEST_RUN.min(self.run * 2),
-                        false => 1,
-                    };
-                    if calm && self.at == self.home && block.stamp > self.floor {
+                    if calm && at == self.home && block.stamp > self.floor {
                         self.home = self.own_home;
                         self.at = self.own_home;
                     }
-                    self.floor = block.stamp;
-                    self.last = issued.partition;
-                    return Ok(issued);
+                    return Ok(self.took(at, block, want));
                 }
                 Outcome::NewTick => {
                     self.at = self.home;
                     resume = Tick(u64::MAX);
+                    continue;
                 }
                 Outcome::Wait { until, now } => {
                     resume = resume.min(until);
-                    self.spent = Tick(resume.0 - 1);
-                    if self.at + 1 == cells.len() {
-                        self.home /= 2;
-                        return Err(Stall::Wait { until: resume, now });
-                    }
-                    cells[self.at].counters.spilled();
-                    self.at += 1;
+                    Some(now)
                 }
+                Outcome::Ended => None,
                 outcome => return Err(outcome.into()),
+            };
+            self.spent = Tick(resume.0 - 1);
+            if at + 1 < cells.len() {
+                if waits.is_some() {
+                    cells[at].counters.spilled();
+                }
+                self.at += 1;
+                continue;
+            }
+            self.home /= 2;
+            return match waits {
+                // One more tick may come from a processor's clock that is late, and one from a reload.
+                Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
+                _ => self.elsewhere::<S>(cells, want, rules, gate, scale, clock),
+            };
+        }
+    }
+
+    /// What to ask a cell for, anytime.
+    fn asks(&mut self, cells: &[&Cell], at: usize, want: u32) -> Ask {
+        if at != self.last {
+            self.count(cells);
+        }
+        Ask {
+            floor: self.floor,
+            // A lower partition than the last one's needs a later tick.
+            later: at < self.last,
+            within: Tick(u64::MAX),
+            want,
+            at_once: want,
+            uncounted: self.uncounted(),
+            current: cells.len() > 1,
+            generation: self.generation,
+        }
+    }
+
+    /// Keeps in mind what it was given, and gives what was wanted of it.
+    #[inline(always)]
+    fn took(&mut self, at: usize, block: Block, want: u32) -> Issued {
+        let mut rest = block;
+        let issued = Issued { partition: at, block: rest.take(want) };
+        (self.rest, self.counted) = (rest, rest.count);
+        self.run = match block.stamp == self.floor {
+            true => LONGEST_RUN.min(self.run * 2),
+            false => 1,
+        };
+        self.floor = block.stamp;
+        self.last = at;
+        issued
+    }
+
+    /// Goes on where no partition from home on gives anything before long: to one that is not ahead of the clock, if
+    /// there is any; else to what is left of a tick to come.
+    #[cold]
+    fn elsewhere<S: System>(
+        &mut self,
+        cells: &[&Cell],
+        want: u32,
+        rules: &Rules,
+        gate: &Gate,
+        scale: Scale,
+        clock: &mut impl FnMut() -> Option<Tick>,
+    ) -> Result<Issued, Stall> {
+        let mut stall = Stall::Ended;
+        for current in [true, false] {
+            for at in 0..cells.len() {
+                let ask = Ask { current, ..self.asks(cells, at, want) };
+                match cells[at].issue::<S>(ask, rules, gate, scale, clock) {
+                    Outcome::Issued(block) => {
+                        (self.home, self.at) = (at, at);
+                        return Ok(self.took(at, block, want));
+                    }
+                    Outcome::Wait { until, now } => {
+                        stall = match stall {
+                            Stall::Wait { until: sooner, .. } if sooner <= until => stall,
+                            _ => Stall::Wait { until, now },
+                        };
+                    }
+                    Outcome::Ended | Outcome::NewTick => {}
+                    outcome => return Err(outcome.into()),
+                }
+            }
+            // One that is not ahead has room with the next tick: no need to reach into what is to come.
+            if let Stall::Wait { until, now } = stall
+                && until.0 <= now.0 + 2
+            {
+                break;
             }
         }
+        Err(stall)
     }
 
     /// [`Self::next`] in a format whose sequence stands above the partition.

@@ -47,6 +47,7 @@ impl Issue for Cell {
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
+            ..Ask::any(1)
         };
         let clock = &mut || Some(clock());
         match Cell::issue::<S>(self, ask, &RULES, &Gate::open(), SCALE, clock) {

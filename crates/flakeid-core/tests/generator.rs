@@ -203,7 +203,7 @@ fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &
             .then(|| step::<S>(cell.word(), Tick(now), least, rules, want));
         let expected = model.answer(&Call { floor: at::<S>(floor), ..*call }, rules);
 
-        let ask = Ask { floor, later, within: Tick(within), want, generation: 0 };
+        let ask = Ask { floor, later, within: Tick(within), want, generation: 0, ..Ask::any(want) };
         let clock = &mut || Some(Tick(now));
         let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: node });
         let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
@@ -312,6 +312,7 @@ fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_said() {
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
+            ..Ask::any(1)
         };
         let clock = &mut || now.map(Tick);
         cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)

@@ -24,6 +24,7 @@ const ASK: Ask = Ask {
     within: Tick(u64::MAX),
     want: 1,
     generation: 0,
+    ..Ask::any(1)
 };
 
 fn asked(now: u64) -> Claim {

@@ -247,3 +247,112 @@ fn after_a_reload_a_session_goes_on_rising_in_a_partition_that_has_not_seen_the_
     assert_eq!((said, stall), (1, Err(Stall::Wait { until: Tick(162), now: Tick(161) })));
     assert_eq!(take::<TickTock>(session, &cells, 162), Ok((0, 162, true)));
 }
+
+/// A step back is said once for each partition that is ahead.
+fn take_after_notes(
+    session: &mut Session,
+    cells: &[Cell],
+    now: u64,
+) -> Result<(usize, u64), Stall> {
+    loop {
+        match take::<Plain>(session, cells, now) {
+            Err(Stall::SteppedBack { .. }) => {}
+            taken => return taken.map(|(place, tick, _)| (place, tick)),
+        }
+    }
+}
+
+#[test]
+fn a_session_passes_over_a_partition_that_is_ahead_of_the_clock() {
+    for ahead in 0..3 {
+        let cells = cells::<Plain>(3);
+        let early = &mut Session::new(0, 1);
+        assert_eq!(take::<Plain>(early, &cells[ahead..=ahead], 60_000), Ok((0, 60_000, false)));
+        for number in 0..8 {
+            let session = &mut Session::new(number, 3);
+            let mut last = (0, 0);
+            for now in (1_000..1_004).flat_map(|now| [now + u64::from(number) * 10; 20]) {
+                let (place, tick) = take_after_notes(session, &cells, now).unwrap();
+                assert!(place != ahead && tick == now);
+                assert!((tick, place) >= last, "{place} in {tick} after {last:?}");
+                last = (tick, place);
+            }
+        }
+        // Back in time, the partition is as good as the others.
+        let session = &mut Session::new(0, 3);
+        let places: Vec<usize> = (0..3 * NUMBERS)
+            .map(|_| take_after_notes(session, &cells, 60_001).unwrap().0)
+            .collect();
+        assert_eq!(places, all_of(0..3));
+    }
+}
+
+#[test]
+fn a_session_that_had_ids_of_a_time_to_come_rises_and_takes_what_is_left_of_it() {
+    let cells = cells::<Plain>(2);
+    let session = &mut Session::new(1, 2);
+    assert_eq!(take_after_notes(session, &cells, 60_000), Ok((1, 60_000)));
+    for _ in 1..NUMBERS {
+        assert_eq!(take_after_notes(session, &cells, 1_000), Ok((1, 60_000)));
+    }
+    let stall = Stall::Wait { until: Tick(60_001), now: Tick(1_000) };
+    for _ in 0..3 {
+        assert_eq!(take_after_notes(session, &cells, 1_000), Err(stall));
+    }
+    assert!(matches!(take_after_notes(session, &cells, 60_001), Ok((_, 60_001))));
+}
+
+#[test]
+fn where_all_partitions_are_ahead_a_session_takes_what_is_left_and_then_waits() {
+    let cells = cells::<Plain>(2);
+    for place in 0..2 {
+        assert!(take::<Plain>(&mut Session::new(0, 1), &cells[place..=place], 60_000).is_ok());
+    }
+    let session = &mut Session::new(1, 2);
+    let mut last = (0, 0);
+    for _ in 0..2 * NUMBERS - 2 {
+        let (place, tick) = take_after_notes(session, &cells, 1_000).unwrap();
+        assert!(tick == 60_000 && (tick, place) >= last);
+        last = (tick, place);
+    }
+    let stall = Stall::Wait { until: Tick(60_001), now: Tick(1_000) };
+    assert_eq!(take_after_notes(session, &cells, 1_000), Err(stall));
+}
+
+#[test]
+fn a_partition_that_begins_past_the_end_is_out_of_use_by_itself() {
+    let end = RULES.end.0;
+    for past in [end, end + 1, end + (1 << 20)] {
+        for dead in 0..3 {
+            let cells: Vec<Cell> = (0..3)
+                .map(|place| Cell::after::<Plain>(Tick(if place == dead { past } else { 90 })))
+                .collect();
+            for number in 0..8 {
+                let session = &mut Session::new(number, 3);
+                for now in (1_000..1_003).flat_map(|now| [now + u64::from(number) * 10; 20]) {
+                    let (place, tick) = take_after_notes(session, &cells, now).unwrap();
+                    assert!(place != dead && tick == now);
+                }
+            }
+            let session = &mut Session::new(0, 3);
+            let mut places: Vec<usize> = Vec::new();
+            let stall = loop {
+                match take_after_notes(session, &cells, 2_000) {
+                    Ok((place, _)) => places.push(place),
+                    Err(stall) => break stall,
+                }
+            };
+            places.dedup();
+            assert!(!places.contains(&dead));
+            assert_eq!(stall, Stall::Wait { until: Tick(2_001), now: Tick(2_000) });
+        }
+    }
+}
+
+#[test]
+fn past_the_end_all_partitions_say_so() {
+    let session = &mut Session::new(1, 2);
+    assert_eq!(take::<Plain>(session, &cells::<Plain>(2), RULES.end.0 + 1), Err(Stall::Ended));
+    let past: Vec<Cell> = (0..2).map(|_| Cell::after::<Plain>(Tick(RULES.end.0 + 1))).collect();
+    assert_eq!(take_after_notes(session, &past, 1_000), Err(Stall::Ended));
+}

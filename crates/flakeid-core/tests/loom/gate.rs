@@ -99,6 +99,7 @@ impl Server {
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
+            ..Ask::any(1)
         };
         let Node { cell, gate, .. } = &*self.node;
         let mut blocks = Vec::new();

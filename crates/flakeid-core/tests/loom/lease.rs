@@ -55,6 +55,7 @@ fn take<S: System>(cell: &Cell, gate: &Gate, clocks: &[u64]) -> Vec<Block> {
         within: Tick(u64::MAX),
         want: 1,
         generation: 0,
+        ..Ask::any(1)
     };
     let mut blocks = Vec::new();
     for &now in clocks {

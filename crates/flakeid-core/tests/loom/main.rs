@@ -106,8 +106,14 @@ impl<S: System> Thread<S> {
     }
 
     fn ask_at(&mut self, want: u32, mut clock: impl FnMut() -> Tick) {
-        let ask =
-            Ask { floor: self.floor, later: false, within: Tick(u64::MAX), want, generation: 0 };
+        let ask = Ask {
+            floor: self.floor,
+            later: false,
+            within: Tick(u64::MAX),
+            want,
+            generation: 0,
+            ..Ask::any(want)
+        };
         let Node { cell, gate, .. } = &*self.node;
         let clock = &mut || Some(clock());
         loop {

@@ -254,6 +254,7 @@ fn assert_slice(row: &InvalidSnoRow) {
             within: Tick(u64::MAX),
             want: u32::MAX,
             generation: 0,
+            ..Ask::any(u32::MAX)
         };
         let mut clock = || Some(Tick(5));
         cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)
