@@ -236,9 +236,7 @@ impl Source {
         if before.is_none() {
             no_standby(S::NEXT)?;
         }
-        if let Some(refusal) = guc::refusal() {
-            return Err(Failure::Refused(refusal));
-        }
+        guc::ensure_usable()?;
         let version = guc::version();
         let shared = shared()?;
         horizon::open::<S>(shared)?;

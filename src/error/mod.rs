@@ -83,6 +83,8 @@ pub enum Failure {
     GeneratorTooLarge { system: &'static str, id: u16, max: u64 },
     /// A setting that is no good, so that we don't know who we are.
     Refused(Refusal),
+    /// A setting of which this process does not know the server's value.
+    Unknown { setting: &'static str },
     /// No generator IDs are held on lease.
     NotLeased { state: State, lease: Option<String>, lost: Duration, trouble: Option<String> },
     /// The setting has changed from leased generator IDs to others, or back, and the server not yet.
@@ -324,6 +326,18 @@ impl Failure {
             )
             .confidential(reason)
             .hint("Mend it in the server's configuration and reload."),
+            Self::Unknown { setting } => Words::new(
+                Code::ERRCODE_CANT_CHANGE_RUNTIME_PARAM,
+                format!("this session does not know the server's value of \"{setting}\""),
+            )
+            .detail(
+                "A value from the connection, the role or the database replaced it before the \
+                 session loaded flakeid.",
+            )
+            .hint(format!(
+                "Remove \"{setting}\" from the connection's options, from ALTER ROLE ... SET and from \
+                 ALTER DATABASE ... SET, and connect again. The server's configuration is its only place."
+            )),
             Self::NotLeased { state, lease, lost, trouble } => {
                 lease::not_leased(state, lease, lost, trouble)
             }

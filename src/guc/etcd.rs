@@ -10,7 +10,7 @@
 //! setting of the file as a placeholder, which every user may read. `shared_preload_libraries` and
 //! `session_preload_libraries` load it at a session's start.
 
-use super::{TextSetting, define_number, define_text, text};
+use super::{NumberSetting, TextSetting, define_number, define_text, numbers, text};
 use crate::identity;
 use flakeid_core::generator_ids;
 use pgrx::{GucFlags, GucSetting};
@@ -169,6 +169,10 @@ any_text! {
     KeyFileSetting c"flakeid.etcd_key_file" hidden: true
 }
 
+numbers! {
+    LeaseTtlSetting c"flakeid.etcd_lease_ttl"
+}
+
 pub fn define() {
     define_text::<EndpointsSetting>(
         c"Members of the etcd that generator IDs are leased from.",
@@ -185,8 +189,7 @@ pub fn define() {
         c"First and last, as in 0-1023. Keep those out of it that other servers own without a lease.",
         &POOL,
     );
-    define_number(
-        c"flakeid.etcd_lease_ttl",
+    define_number::<LeaseTtlSetting>(
         c"How long generator IDs are leased for at a time.",
         c"The lease is renewed three times as often. A server that cannot renew it stops making IDs before it ends; a server that crashed leaves its generator IDs for others after this time.",
         &LEASE_TTL,

@@ -6,11 +6,14 @@
 //! another's. So such a value is let in, with a warning, and while the setting has it no IDs are made
 //! ([`refusal`]); the server, and all that reads IDs, goes on. A reload that sets it right or takes
 //! it out of the file ends that.
+//!
+//! A session that does not know the server's value of a setting makes no IDs either: see [`server_wide`].
 
 #[cfg(feature = "etcd")]
 pub mod etcd;
+mod server_wide;
 
-use crate::error::{self, Refusal};
+use crate::error::{self, Failure, Refusal};
 use crate::identity::{self, guid_node, worker};
 use crate::note;
 use flakeid_core::flake::Epoch;
@@ -47,6 +50,10 @@ struct Process {
     refused: RefCell<Vec<Refusal>>,
     /// Whether settings are being defined, and take what was there before.
     defining: Cell<bool>,
+    /// Whether the settings were defined at the server's start.
+    preloaded: Cell<bool>,
+    /// The settings of which this process does not know the server's value.
+    unknown: RefCell<Vec<&'static CStr>>,
 }
 
 /// Lets a value live in a static of a process that has one thread.
@@ -64,6 +71,8 @@ static PROCESS: OneThread<Process> = OneThread(Process {
     worker: Cell::new(None),
     refused: RefCell::new(Vec::new()),
     defining: Cell::new(false),
+    preloaded: Cell::new(false),
+    unknown: RefCell::new(Vec::new()),
 });
 
 /// Changes whenever a setting does; never 0.
@@ -92,6 +101,17 @@ pub fn generator_ids_setting() -> String {
 
 pub fn epoch() -> Epoch {
     PROCESS.0.epoch.get()
+}
+
+/// The epoch by which a caller reads or writes IDs who names none.
+///
+/// # Errors
+/// [`Failure::Unknown`] where this process does not know the server's.
+pub fn server_epoch() -> Result<Epoch, Failure> {
+    match server_wide::is_unknown(EpochSetting::NAME) {
+        true => Err(Failure::Unknown { setting: EpochSetting::name() }),
+        false => Ok(epoch()),
+    }
 }
 
 pub fn sno_sequence() -> (u32, u32) {
@@ -126,6 +146,25 @@ pub fn allowable_downtime() -> Option<Duration> {
         0 => None,
         seconds => Some(Duration::from_secs(seconds.max(0) as u64)),
     }
+}
+
+/// Whether this process goes by the server's values, and all are good: it makes no IDs otherwise.
+///
+/// # Errors
+/// [`Failure::Unknown`], [`Failure::Refused`].
+pub fn ensure_usable() -> Result<(), Failure> {
+    ensure_known()?;
+    refusal().map_or(Ok(()), |refusal| Err(Failure::Refused(refusal)))
+}
+
+/// Whether this process goes by the server's values.
+///
+/// # Errors
+/// [`Failure::Unknown`].
+pub fn ensure_known() -> Result<(), Failure> {
+    let first = PROCESS.0.unknown.borrow().first().copied();
+    first
+        .map_or(Ok(()), |name| Err(Failure::Unknown { setting: name.to_str().unwrap_or_default() }))
 }
 
 /// The first setting whose value is no good.
@@ -212,6 +251,28 @@ impl TextSetting for InterfaceSetting {
     }
 }
 
+/// A setting that is a number. PostgreSQL reads it and knows its bounds.
+trait NumberSetting {
+    const NAME: &'static CStr;
+}
+
+/// Names the settings that are numbers.
+macro_rules! numbers {
+    ($($setting:ident $name:literal)*) => {$(
+        struct $setting;
+        impl NumberSetting for $setting {
+            const NAME: &'static CStr = $name;
+        }
+    )*};
+}
+use numbers;
+numbers! {
+    ClusterIdSetting c"flakeid.cluster_id"
+    MaxClockWaitSetting c"flakeid.max_clock_wait"
+    HorizonLeadSetting c"flakeid.horizon_lead"
+    AllowableDowntimeSetting c"flakeid.allowable_downtime"
+}
+
 /// `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with its
 /// offset.
 fn parse_epoch(value: &str) -> Result<Epoch, String> {
@@ -247,6 +308,8 @@ fn parse_date(value: &str) -> Option<jiff::Timestamp> {
 
 /// Defines all settings, once a process.
 pub fn define() {
+    // SAFETY: a plain variable of PostgreSQL's.
+    PROCESS.0.preloaded.set(unsafe { pg_sys::process_shared_preload_libraries_in_progress });
     PROCESS.0.defining.set(true);
     define_text::<GeneratorIdsSetting>(
         c"Generator IDs that this server owns.",
@@ -273,32 +336,28 @@ pub fn define() {
         c"Its name, or an address itself. Empty for the first real interface; where there is none a random address is kept with the server's state.",
         &INTERFACE,
     );
-    define_number(
-        c"flakeid.cluster_id",
+    define_number::<ClusterIdSetting>(
         c"Cluster of this server's uniqueids.",
         c"Servers of different clusters may own the same generator IDs.",
         &CLUSTER_ID,
         (0, uniqueid::CLUSTER.max() as i32),
         GucFlags::empty(),
     );
-    define_number(
-        c"flakeid.max_clock_wait",
+    define_number::<MaxClockWaitSetting>(
         c"Longest time to wait for a clock that is behind the last ID.",
         c"A clock further behind than this is an error at once.",
         &MAX_CLOCK_WAIT,
         (0, i32::MAX),
         GucFlags::UNIT_MS,
     );
-    define_number(
-        c"flakeid.horizon_lead",
+    define_number::<HorizonLeadSetting>(
         c"How far ahead IDs are cleared on disk.",
         c"While IDs are made the state file is written once in this time; after a crash the server may have to wait as long for its first ID.",
         &HORIZON_LEAD,
         (1, 3_600_000),
         GucFlags::UNIT_MS,
     );
-    define_number(
-        c"flakeid.allowable_downtime",
+    define_number::<AllowableDowntimeSetting>(
         c"After being down for longer than this the server makes no IDs until flakeid_accept_clock() is called.",
         c"0 is any time. Whoever sets it wants to look at the clock first.",
         &ALLOWABLE_DOWNTIME,
@@ -332,15 +391,35 @@ pub fn define() {
     }
 }
 
-fn define_number(
-    name: &'static CStr,
+fn define_number<N: NumberSetting>(
     short: &'static CStr,
     long: &'static CStr,
     setting: &'static GucSetting<i32>,
     (min, max): (i32, i32),
     unit: GucFlags,
 ) {
-    GucRegistry::define_int_guc(name, short, long, setting, min, max, GucContext::Sighup, unit);
+    let flags = unit | flags();
+    // SAFETY: both hooks are guarded against panics.
+    server_wide::define(N::NAME, || unsafe {
+        GucRegistry::define_int_guc_with_hooks(
+            N::NAME,
+            short,
+            long,
+            setting,
+            min,
+            max,
+            GucContext::Sighup,
+            flags,
+            Some(check_number::<N>),
+            Some(assign_number::<N>),
+            None,
+        );
+    });
+}
+
+/// Those that all settings have.
+fn flags() -> GucFlags {
+    GucFlags::from_bits_retain(server_wide::ALLOW_IN_PARALLEL)
 }
 
 fn define_text<S: TextSetting>(
@@ -348,9 +427,9 @@ fn define_text<S: TextSetting>(
     long: &'static CStr,
     setting: &'static GucSetting<Option<CString>>,
 ) {
-    let flags = if S::HIDDEN { GucFlags::SUPERUSER_ONLY } else { GucFlags::empty() };
+    let flags = flags() | if S::HIDDEN { GucFlags::SUPERUSER_ONLY } else { GucFlags::empty() };
     // SAFETY: both hooks are guarded against panics.
-    unsafe {
+    server_wide::define(S::NAME, || unsafe {
         GucRegistry::define_string_guc_with_hooks(
             S::NAME,
             short,
@@ -362,15 +441,49 @@ fn define_text<S: TextSetting>(
             Some(assign::<S>),
             None,
         );
-    }
+    });
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
+    _value: *mut i32,
+    _extra: *mut *mut c_void,
+    source: pg_sys::GucSource::Type,
+) -> bool {
+    server_wide::admits(N::NAME, source)
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(_value: i32, _extra: *mut c_void) {
+    let name = N::NAME.to_str().unwrap_or_default();
+    PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != name);
+    has_changed();
+}
+
+/// Keeps in mind that PostgreSQL did not take the server's value of a setting.
+fn refuse_number(name: &'static CStr, value: &CStr) {
+    PROCESS.0.refused.borrow_mut().push(Refusal {
+        setting: name.to_str().unwrap_or_default(),
+        value: value.to_string_lossy().into_owned(),
+        reason: "It is not a number within the setting's bounds.".into(),
+        hidden: false,
+    });
+}
+
+/// Tells the hot path that a setting has changed.
+fn has_changed() {
+    PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn check<S: TextSetting>(
     value: *mut *mut c_char,
     _extra: *mut *mut c_void,
-    _source: pg_sys::GucSource::Type,
+    source: pg_sys::GucSource::Type,
 ) -> bool {
+    if !server_wide::admits(S::NAME, source) {
+        return false;
+    }
     // SAFETY: the caller passes the new value, a string.
     let value = unsafe { CStr::from_ptr(*value) };
     let read = match value.to_str() {
@@ -410,5 +523,6 @@ unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra:
             refused.push(Refusal { setting, value, reason, hidden: S::HIDDEN });
         }
     }
-    PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
+    drop(refused);
+    has_changed();
 }

@@ -169,7 +169,7 @@ pub fn known_names() -> Option<Names> {
 /// Makes the state ready for a system's IDs by its present epoch: read, and that epoch durable.
 ///
 /// # Errors
-/// [`Failure::State`], [`Failure::Downtime`], [`Failure::EpochLater`].
+/// [`Failure::State`], [`Failure::Unknown`], [`Failure::Downtime`], [`Failure::EpochLater`].
 pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
     let (record, scale) = (&shared.record, S::scale());
     let system = const { systems::index(S::NAME) };
@@ -290,6 +290,7 @@ fn extend_node<S: Served>(
 /// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
 /// is issued, as all cells begin there, and nothing from it on before it is extended.
 fn load(shared: &Shared) -> Result<(), Failure> {
+    guc::ensure_known()?;
     begin(shared, known(shared, own(file::read()?)?)?)
 }
 
@@ -407,6 +408,7 @@ fn write(
 /// # Errors
 /// [`Failure::State`] for a later version's file, and where the file cannot be read or written.
 pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
+    guc::ensure_known()?;
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
     if shared.record.loaded() || load(shared).is_ok() {
         return Ok(false);

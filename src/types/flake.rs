@@ -63,6 +63,11 @@ fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
     SetOfIterator::new(super::batch::<Flake, _>(n, pack))
 }
 
+/// The epoch where a caller names none.
+fn server_epoch() -> Epoch {
+    guc::server_epoch().or_raise()
+}
+
 fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, epoch: Epoch) -> Ready {
     let parts = id.parts();
     let fields = [
@@ -76,7 +81,7 @@ fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, epoch: Epoch) -> Ready {
 
 #[pg_extern(sql = false)]
 fn flake_decode(value: i64, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
-    decode(fcinfo, id(value), guc::epoch())
+    decode(fcinfo, id(value), server_epoch())
 }
 
 #[pg_extern(sql = false)]
@@ -86,7 +91,7 @@ fn flake_decode_epoch(value: i64, since: Time, fcinfo: pg_sys::FunctionCallInfo)
 
 #[pg_extern(sql = false)]
 fn flake_timestamp(value: i64) -> Time {
-    Time(id(value).time(guc::epoch()))
+    Time(id(value).time(server_epoch()))
 }
 
 #[pg_extern(sql = false)]
@@ -103,7 +108,7 @@ fn encode(time: Time, datacenter: i32, worker: i32, counter: i32, epoch: Epoch) 
 
 #[pg_extern(sql = false)]
 fn flake_encode(time: Time, datacenter: i32, worker: i32, counter: i32) -> i64 {
-    encode(time, datacenter, worker, counter, guc::epoch())
+    encode(time, datacenter, worker, counter, server_epoch())
 }
 
 #[pg_extern(sql = false)]
@@ -120,7 +125,7 @@ fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
 
 #[pg_extern(sql = false)]
 fn flake_at(time: Time, number: i64) -> i64 {
-    at(time, number, guc::epoch())
+    at(time, number, server_epoch())
 }
 
 #[pg_extern(sql = false)]
@@ -130,7 +135,7 @@ fn flake_at_epoch(time: Time, number: i64, since: Time) -> i64 {
 
 #[pg_extern(sql = false)]
 fn flake_min(time: Time) -> i64 {
-    Id::min(time.0, guc::epoch()).0 as i64
+    Id::min(time.0, server_epoch()).0 as i64
 }
 
 #[pg_extern(sql = false)]
@@ -140,7 +145,7 @@ fn flake_min_epoch(time: Time, since: Time) -> i64 {
 
 #[pg_extern(sql = false)]
 fn flake_max(time: Time) -> i64 {
-    Id::max(time.0, guc::epoch()).0 as i64
+    Id::max(time.0, server_epoch()).0 as i64
 }
 
 #[pg_extern(sql = false)]
@@ -155,7 +160,7 @@ fn range(range: Range<TimestampWithTimeZone>, epoch: Epoch) -> (Id, Id) {
 
 #[pg_extern(sql = false)]
 fn flake_range_min(times: Range<TimestampWithTimeZone>) -> i64 {
-    range(times, guc::epoch()).0.0 as i64
+    range(times, server_epoch()).0.0 as i64
 }
 
 #[pg_extern(sql = false)]
@@ -165,7 +170,7 @@ fn flake_range_min_epoch(times: Range<TimestampWithTimeZone>, since: Time) -> i6
 
 #[pg_extern(sql = false)]
 fn flake_range_max(times: Range<TimestampWithTimeZone>) -> i64 {
-    range(times, guc::epoch()).1.0 as i64
+    range(times, server_epoch()).1.0 as i64
 }
 
 #[pg_extern(sql = false)]

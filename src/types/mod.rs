@@ -49,9 +49,7 @@ struct Place {
 /// The `number`-th of the node's places in a tick, counted from 0 and around, in the order of the IDs
 /// there: the one of sequence and generator ID runs first that stands below.
 fn place_at<S: Served>(number: i64) -> Result<Place, Failure> {
-    if let Some(refusal) = guc::refusal() {
-        return Err(Failure::Refused(refusal));
-    }
+    guc::ensure_usable()?;
     let marks: Vec<u64> = partitions::<S>()?.iter().map(|partition| partition.mark).collect();
     place_among::<S>(&marks, number)
 }

@@ -52,7 +52,7 @@ fn flakeid_partition_times_system(
     ),
 > {
     let (system, scale) = match system {
-        flake::NAME => (flake::NAME, guc::epoch().signed_scale()),
+        flake::NAME => (flake::NAME, guc::server_epoch().or_raise().signed_scale()),
         sno::NAME => (sno::NAME, sno::SCALE),
         flake128::NAME => (flake128::NAME, flake128::SCALE),
         guid::NAME => (guid::NAME, guid::SCALE),
