@@ -21,7 +21,7 @@
 use crate::cell::{Cell, Outcome};
 use crate::clock::{Scale, Tick};
 use crate::gate::Gate;
-use crate::generator::{Block, Rules, Stamp, Step, System, Word, step};
+use crate::generator::{Block, Rules, Stamp, Step, System, Word, step, stepped_back};
 use crate::generator_ids::MAX_OWNED;
 use crate::sync::spin_loop;
 
@@ -146,6 +146,11 @@ fn least<S: System>(
                 }
             }
         }
+    }
+    // A partition that is ahead of the clock, as the clock was, has only numbers of a time to come. Nobody
+    // reaches into that while another partition has some with the next tick.
+    if until.0 <= now.0 + 2 {
+        best = best.filter(|best| !stepped_back::<S>(best.place.stamp, now));
     }
     if best.is_none() {
         if until == Tick(u64::MAX) {

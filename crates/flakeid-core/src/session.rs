@@ -235,6 +235,7 @@ impl Session {
                 Outcome::Ended => None,
                 outcome => return Err(outcome.into()),
             };
+            self.count(cells);
             self.spent = Tick(resume.0 - 1);
             if at + 1 < cells.len() {
                 if waits.is_some() {

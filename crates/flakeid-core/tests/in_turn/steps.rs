@@ -318,3 +318,45 @@ fn the_wait_is_for_the_partition_that_is_ahead_the_least() {
         assert_eq!(use_up::<Numbers<1>>(session, &cells, 106), (numbers.into(), wait(107, 106)));
     }
 }
+
+/// A session that reached into a time to come would get nothing until then.
+#[test]
+fn nobody_takes_numbers_of_a_time_to_come_while_another_partition_has_some_in_the_next_tick() {
+    let cells = cells::<Numbers<2>>(3);
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let ahead = &mut Session::new(0, 1);
+    assert!(take::<Numbers<2>>(ahead, &cells[1..2], 60_000).is_ok());
+    let session = &mut Session::new(0, 3);
+    for now in 100..103 {
+        let mut given = Vec::new();
+        let stall = loop {
+            match take::<Numbers<2>>(session, &cells, now) {
+                Ok(number) => given.push(number),
+                Err(Stall::SteppedBack { .. }) => {}
+                Err(stall) => break stall,
+            }
+        };
+        assert_eq!((given.len(), stall), (8, wait(now + 1, now)));
+        assert!(given.iter().all(|number| number.tick == now && number.partition != 1));
+    }
+    // One that is there already goes on there.
+    assert_eq!(take::<Numbers<2>>(ahead, &cells[1..2], 103).unwrap().tick, 60_000);
+}
+
+#[test]
+fn a_partition_that_begins_past_the_end_is_out_of_use_by_itself() {
+    let end = rules::<Numbers<2>>().end.0;
+    let cells: Vec<Cell> =
+        [90, end + 5, 90].map(|tick| Cell::after::<Numbers<2>>(Tick(tick))).into();
+    let cells: Vec<&Cell> = cells.iter().collect();
+    let session = &mut Session::new(1, 3);
+    for now in 100..103 {
+        let (given, stall) = use_up::<Numbers<2>>(session, &cells, now);
+        assert_eq!((given.len(), stall), (8, wait(now + 1, now)));
+        assert!(given.iter().all(|number| number.partition != 1));
+    }
+    let session = &mut Session::new(0, 1);
+    assert_eq!(take::<Numbers<2>>(session, &cells[1..2], 103), Err(Stall::Ended));
+    let session = &mut Session::new(0, 3);
+    assert_eq!(take::<Numbers<2>>(session, &cells, end + 1), Err(Stall::Ended));
+}
