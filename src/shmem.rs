@@ -49,8 +49,10 @@ const FREE: u32 = u32::MAX;
 pub struct Shared {
     /// Who set it up.
     build: Build,
-    /// Taken to bring in a generator ID, and to move the gates.
+    /// Taken to bring in a generator ID, and to move the gates. Its holder may wait for the disk.
     lock: Lock,
+    /// Taken to copy what views show. Its holder waits for nothing; it may hold the other lock, too.
+    view_lock: Lock,
     kind: Kind,
     /// When counting began, in nanoseconds since 1970.
     pub counted_since: AtomicU64,
@@ -158,8 +160,11 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
     unsafe {
         // Memory that is used again can hold what an earlier struct left.
         addr_of_mut!((*shared).build).write_bytes(0, 1);
-        pg_sys::LWLockInitialize(addr_of_mut!((*shared).lock.lock).cast(), new_tranche());
-        pg_sys::ConditionVariableInit(addr_of_mut!((*shared).lock.released).cast());
+        let tranche = new_tranche();
+        for lock in [addr_of_mut!((*shared).lock), addr_of_mut!((*shared).view_lock)] {
+            pg_sys::LWLockInitialize(addr_of_mut!((*lock).lock).cast(), tranche);
+            pg_sys::ConditionVariableInit(addr_of_mut!((*lock).released).cast());
+        }
         addr_of_mut!((*shared).kind).write(kind);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
         addr_of_mut!((*shared).record).write(horizon::Record::new());
@@ -268,6 +273,11 @@ impl Shared {
     /// For [`ExclusiveLock`].
     pub fn lock(&self) -> &Lock {
         &self.lock
+    }
+
+    /// For [`ExclusiveLock`], to copy what views show.
+    pub fn view_lock(&self) -> &Lock {
+        &self.view_lock
     }
 
     /// Whether nobody sees it end but the processes that use it.

@@ -60,7 +60,7 @@ fn colons(address: u64) -> String {
 }
 
 fn leased() -> Option<lease::Kept> {
-    shmem::shared().ok().map(lease::look_interruptibly)
+    shmem::shared().ok().map(lease::look)
 }
 
 /// Those that this server has now, by its setting or on lease.

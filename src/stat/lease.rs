@@ -41,7 +41,7 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
     ),
 > {
     let shared = shmem::shared().ok().filter(|shared| shared.lease.is_active());
-    let kept = shared.map(lease::look_interruptibly).filter(|kept| kept.state != State::Off);
+    let kept = shared.map(lease::look).filter(|kept| kept.state != State::Off);
     TableIterator::new(kept.into_iter().map(|kept| {
         let (boot, state) = (boot(), kept.state_at(boot()));
         let held = state == State::Held;

@@ -9,18 +9,51 @@ use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::MAX_OWNED;
 use flakeid_core::lease::{Claim, Sent};
 use pgrx::pg_sys;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// The node's lock, held to change what is kept. When it goes, all can see the change.
+struct Changing<'a> {
+    shared: &'a Shared,
+    lock: ExclusiveLock,
+}
+
+impl<'a> Changing<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        Self { shared, lock: ExclusiveLock::take(shared.lock()) }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.shared.lease.show(self.shared, &self.lock);
+    }
+}
+
+impl Deref for Changing<'_> {
+    type Target = ExclusiveLock;
+
+    fn deref(&self) -> &ExclusiveLock {
+        &self.lock
+    }
+}
+
+impl DerefMut for Changing<'_> {
+    fn deref_mut(&mut self) -> &mut ExclusiveLock {
+        &mut self.lock
+    }
+}
+
 /// Changes what is kept.
 fn with<T>(shared: &Shared, change: impl FnOnce(&mut Kept) -> T) -> T {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     change(shared.lease.change(&mut lock))
 }
 
 /// This process is the worker from now on; false where there is one.
 pub fn enter(shared: &Shared) -> bool {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     let kept = shared.lease.change(&mut lock);
     if kept.worker != 0 {
         return false;
@@ -33,7 +66,7 @@ pub fn enter(shared: &Shared) -> bool {
 }
 
 pub fn leave(shared: &Shared) {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     shared.lease.latch.store(std::ptr::null_mut(), Ordering::Release);
     shared.lease.registered.store(0, Ordering::Relaxed);
     shared.lease.change(&mut lock).worker = 0;
@@ -41,7 +74,7 @@ pub fn leave(shared: &Shared) {
 
 /// Whether generator IDs are leased from now on, and how many are wanted.
 pub fn begin(shared: &Shared, wanted: usize) {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     let kept = shared.lease.change(&mut lock);
     kept.wanted = wanted;
     if kept.state == State::Off {
@@ -56,7 +89,7 @@ pub fn begin(shared: &Shared, wanted: usize) {
 
 /// Generator IDs are not leased any more.
 pub fn end(shared: &Shared) {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     let kept = shared.lease.change(&mut lock);
     *kept = Kept { worker: kept.worker, losses: kept.losses, ..Kept::NONE };
     shared.lease.active.store(false, Ordering::Release);
@@ -105,7 +138,7 @@ pub struct Granted<'a> {
 /// These IDs are held from now on, beside others of the same lease. False where the deadline has passed
 /// meanwhile.
 pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bool {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     if granted.claim.is_over(boot()) {
         return false;
     }
@@ -150,7 +183,7 @@ pub fn renew(
     sent: Sent,
     revisions: &[Revision],
 ) -> bool {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     let kept = shared.lease.change(&mut lock);
     let boot = boot();
     if kept.lease != lease || !kept.is_good(boot) || claim.is_over(boot) {
@@ -164,7 +197,7 @@ pub fn renew(
 
 /// Seals these and gives them up, or all: each with its exact mark. The last to go ends the lease.
 pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> {
-    let mut lock = ExclusiveLock::take(shared.lock());
+    let mut lock = Changing::begin(shared);
     let kept = shared.lease.change(&mut lock);
     let mut gone = Vec::new();
     for marked in kept.held().to_vec() {

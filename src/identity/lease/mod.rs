@@ -6,6 +6,8 @@
 //! * [`Kept`] changes under the node's lock alone. The worker ([`super::etcd`]) writes it. A backend that
 //!   extends the gate reads the deadline there; nothing but the deadline tells it whether the worker still
 //!   lives.
+//! * A copy of it is made after each change, under a lock of its own that nobody holds while it waits for
+//!   anything ([`look`]). Views read the copy, so that a disk that hangs does not hang them.
 //! * `Shared::leased` are the gates by which systems with generator IDs go while these are leased: the
 //!   node's own, capped by the claim. Whoever moves either does it under the same lock. So the hot path
 //!   compares an ID's tick with one gate, as ever, and knows nothing of leases.
@@ -46,6 +48,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Lease {
     kept: UnsafeCell<Kept>,
+    /// A copy of what is kept, as of the last change.
+    shown: UnsafeCell<Kept>,
     /// Counts changes of the set of IDs, and of the right by which they are used.
     generation: AtomicU64,
     /// Whether generator IDs are leased, so that there is something to look at under the lock.
@@ -64,6 +68,7 @@ impl Lease {
     pub fn new() -> Self {
         Self {
             kept: UnsafeCell::new(Kept::NONE),
+            shown: UnsafeCell::new(Kept::NONE),
             generation: AtomicU64::new(0),
             active: AtomicBool::new(false),
             latch: AtomicPtr::new(std::ptr::null_mut()),
@@ -84,6 +89,14 @@ impl Lease {
     fn change<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut Kept {
         // SAFETY: as above; there is one lock, and it is borrowed for as long.
         unsafe { &mut *self.kept.get() }
+    }
+
+    /// Copies what is kept, for those who only look.
+    fn show(&self, shared: &Shared, lock: &ExclusiveLock) {
+        let kept = *self.kept(lock);
+        let _view = ExclusiveLock::take(shared.view_lock());
+        // SAFETY: the copy is read and written under the lock for views alone.
+        unsafe { *self.shown.get() = kept };
     }
 
     /// Whether generator IDs are leased. Who has read the generation before, and is told no, meets a seal
@@ -143,16 +156,11 @@ impl Lease {
     }
 }
 
-/// What is kept now.
+/// What is kept now. It waits for no disk.
 pub fn look(shared: &Shared) -> Kept {
-    let lock = ExclusiveLock::take(shared.lock());
-    *shared.lease.kept(&lock)
-}
-
-/// What is kept now, for a session, which does not wait longer than it may.
-pub fn look_interruptibly(shared: &Shared) -> Kept {
-    let lock = ExclusiveLock::take_interruptibly(shared.lock());
-    *shared.lease.kept(&lock)
+    let _view = ExclusiveLock::take(shared.view_lock());
+    // SAFETY: the copy is read and written under the lock for views alone.
+    unsafe { *shared.lease.shown.get() }
 }
 
 /// Where things stand.
