@@ -53,6 +53,33 @@ CREATE VIEW pg_stat_flakeid AS
 COMMENT ON VIEW pg_stat_flakeid
     IS 'statistics: one row for each system and generator ID that this server has made IDs of since it started';
 
+CREATE FUNCTION pg_stat_get_flakeid_horizon(
+    OUT writes bigint,
+    OUT written_at timestamptz,
+    OUT write_seconds double precision,
+    OUT failures bigint,
+    OUT failed_at timestamptz,
+    OUT last_failure text,
+    OUT stats_reset timestamptz
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_horizon_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
+COMMENT ON FUNCTION pg_stat_get_flakeid_horizon()
+    IS 'statistics: what the view pg_stat_flakeid_horizon is made of';
+
+CREATE VIEW pg_stat_flakeid_horizon AS
+    SELECT
+        writes,
+        written_at,
+        pg_catalog.make_interval(secs => write_seconds) AS write_time,
+        failures,
+        failed_at,
+        last_failure,
+        stats_reset
+    FROM pg_stat_get_flakeid_horizon();
+COMMENT ON VIEW pg_stat_flakeid_horizon
+    IS 'statistics: writes of the state file, and those that failed; one row, also where no IDs were made';
+
 CREATE FUNCTION flakeid_snapshot(
     OUT partition integer,
     OUT sequence_min integer,
@@ -85,3 +112,8 @@ REVOKE ALL ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot(), pg_stat_reset_
 REVOKE ALL ON pg_stat_flakeid FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot() TO pg_monitor;
 GRANT SELECT ON pg_stat_flakeid TO pg_monitor;
+
+REVOKE ALL ON FUNCTION pg_stat_get_flakeid_horizon() FROM PUBLIC;
+REVOKE ALL ON pg_stat_flakeid_horizon FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid_horizon() TO pg_monitor;
+GRANT SELECT ON pg_stat_flakeid_horizon TO pg_monitor;

@@ -386,7 +386,7 @@ fn write(
     let (system_identifier, now) = (recovery::system_identifier(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = crate::clock::Stopwatch::start();
-    file::write(&State {
+    let outcome = file::write(&State {
         system_identifier,
         horizon,
         names,
@@ -394,7 +394,9 @@ fn write(
         since,
         written: now,
         stopped: false,
-    })?;
+    });
+    record.count_write(&outcome);
+    outcome?;
     record.written.store(now.0, Ordering::Relaxed);
     record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
     record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);

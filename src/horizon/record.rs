@@ -1,12 +1,13 @@
 //! What shared memory holds of the horizon beside the gate.
 
+use super::file::Trouble;
 use crate::clock::now;
 use crate::identity::Names;
 use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
 use flakeid_core::generator::System;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// No epoch.
@@ -38,6 +39,12 @@ pub struct Record {
     pub(super) took: AtomicU64,
     /// How long the write before it took; 0 where there was none.
     pub(super) took_before: AtomicU64,
+    /// How many writes have been made and how many have failed, when the last failed and with which error of
+    /// the operating system. They are counted for people alone.
+    pub(super) writes: AtomicU64,
+    pub(super) failures: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) failed_with: AtomicI32,
     /// The primary's time, as far as a standby knows it.
     pub(super) replayed: AtomicU64,
     /// Processes that issue IDs, where the last to leave has to know that it is.
@@ -49,6 +56,16 @@ pub struct Record {
 pub struct Written {
     pub at: UnixNanos,
     pub took: Duration,
+}
+
+/// What was counted of writes since shared memory was set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Writes {
+    pub writes: u64,
+    pub failures: u64,
+    /// The last failure, and the operating system's number for it; 0 where it had none.
+    pub failed: Option<UnixNanos>,
+    pub failed_with: i32,
 }
 
 impl Record {
@@ -67,6 +84,10 @@ impl Record {
             written_since_boot: AtomicU64::new(0),
             took: AtomicU64::new(0),
             took_before: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            failed_with: AtomicI32::new(0),
             replayed: AtomicU64::new(0),
             users: AtomicU32::new(0),
         }
@@ -132,6 +153,40 @@ impl Record {
         let at = UnixNanos(self.written.load(Ordering::Relaxed));
         let took = Duration::from_nanos(self.took.load(Ordering::Relaxed));
         (at.0 != 0).then_some(Written { at, took })
+    }
+
+    /// Counts a write that the state file's directory did or did not take, whatever it was for.
+    pub(super) fn count_write(&self, outcome: &Result<(), Trouble>) {
+        let Err(trouble) = outcome else {
+            self.writes.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let number = match trouble {
+            Trouble::Denied { error, .. } => error.raw_os_error().unwrap_or(0),
+            _ => 0,
+        };
+        self.failed.store(now().0, Ordering::Relaxed);
+        self.failed_with.store(number, Ordering::Relaxed);
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts writes from now on.
+    pub fn reset_writes(&self) {
+        for count in [&self.writes, &self.failures, &self.failed] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.failed_with.store(0, Ordering::Relaxed);
+    }
+
+    /// What was counted of writes.
+    pub fn writes(&self) -> Writes {
+        let failed = UnixNanos(self.failed.load(Ordering::Relaxed));
+        Writes {
+            writes: self.writes.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+            failed: (failed.0 != 0).then_some(failed),
+            failed_with: self.failed_with.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns how long the clock has yet to go to the horizon that this life began at in the timelines of one

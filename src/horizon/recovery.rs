@@ -133,7 +133,9 @@ impl Standby {
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
         let (since, written) = (state.since.max(replayed), state.written.max(replayed));
-        Ok(file::write(&State { horizon, since, written, stopped: false, ..state })?)
+        let outcome = file::write(&State { horizon, since, written, stopped: false, ..state });
+        shared.record.count_write(&outcome);
+        Ok(outcome?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an operator can ask and do: who this server is, what it has done, and that its clock is right.
 
+mod horizon;
 mod identity;
 mod lease;
 
@@ -7,7 +8,7 @@ use crate::clock::now;
 use crate::error::OrRaise;
 use crate::systems::{Entry, Look, TABLE};
 use crate::types::timestamptz;
-use crate::{generate, guc, horizon, note, shmem};
+use crate::{generate, guc, note, shmem};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::sno;
 use pgrx::prelude::*;
@@ -19,7 +20,7 @@ fn micros(moment: UnixNanos) -> UnixMicros {
     UnixMicros((moment.0 / 1000) as i64)
 }
 
-/// A count; one that was reset between a session's taking IDs ahead and its dropping them is none.
+/// A count as SQL has it.
 fn count(number: u64) -> i64 {
     (number as i64).max(0)
 }
@@ -59,7 +60,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
     let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
         let (scale, rules) = ((system.scale)(), (system.rules)());
         let numbered = system.is_numbered();
-        let gate = horizon::gates(shared, numbered && guc::leased().is_some()).horizon();
+        let gate = crate::horizon::gates(shared, numbered && guc::leased().is_some()).horizon();
         let mut rows: Vec<_> = shared
             .cells(place)
             .map(|(id, cell)| {
@@ -138,6 +139,7 @@ fn pg_stat_reset_flakeid() {
     for (_, cell) in (0..TABLE.len()).flat_map(|system| shared.cells(system)) {
         cell.counters.reset();
     }
+    shared.record.reset_writes();
     shared.counted_since.store(now().0, Ordering::Relaxed);
 }
 
@@ -145,7 +147,7 @@ fn pg_stat_reset_flakeid() {
 fn flakeid_accept_clock() {
     let accepted = generate::no_standby("flakeid_accept_clock")
         .and_then(|()| shmem::shared())
-        .and_then(horizon::accept);
+        .and_then(crate::horizon::accept);
     match accepted.or_raise() {
         true => note::accepted(),
         false => notice!("there is nothing to accept: IDs are not held back"),

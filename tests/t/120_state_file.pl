@@ -475,6 +475,8 @@ for my $what (sort keys %unwritable)
 	my ($make, $code, $message, $undo) = @{ $unwritable{$what} };
 	$text = state_text($node);
 	my $until = until_of(state_of($node));
+	my $failures = $node->safe_psql('postgres', 'SELECT failures FROM pg_stat_flakeid_horizon');
+	my ($reason) = "$message" =~ /: ([\w ]+)\)\z/;
 	$make->();
 	my $last = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my (@answers, %made);
@@ -488,6 +490,9 @@ for my $what (sort keys %unwritable)
 		"$what: when the gate is met there are no IDs of any system, and the error says why")
 	  or diag(join "\n", @answers);
 	is(state_text($node), $text, '... and the file is the old one');
+	is(
+		$node->safe_psql('postgres', "SELECT failures >= $failures + $asks, failed_at BETWEEN written_at AND clock_timestamp(), last_failure FROM pg_stat_flakeid_horizon"),
+		"t|t|$reason", '... and the failures are counted');
 	$undo->();
 	for my $system (grep { $made{ $_->{name} } } @SYSTEMS)
 	{
@@ -535,6 +540,8 @@ like(
 	"where the first state cannot be written there is no $_->{name}")
   for @SYSTEMS;
 ok(!-e $node->data_dir . '/flakeid', '... nor a state');
+is($node->safe_psql('postgres', 'SELECT writes, written_at, failures > 0, last_failure FROM pg_stat_flakeid_horizon'),
+	'0||t|Not a directory', '... and the failures are counted, also before there is any ID');
 unlink $new;
 mkdir $new;
 append_to_file("$new/state.new", 'half of');

@@ -89,7 +89,7 @@ for my $system (map { $_->{name} } @SYSTEMS)
 	reset_stat();
 	$session->query_safe("SELECT count(${system}_next()) FROM generate_series(1, 1000)");
 	my $ids = stat_of('ids', $system);
-	ok($ids >= 1000 && $ids <= 1015, "1,000 $system IDs are counted, with at most 15 taken ahead") or diag($ids);
+	ok($ids >= 985 && $ids <= 1000, "1,000 $system IDs are counted, but for at most 15 that were taken ahead") or diag($ids);
 	asks_twice($system, $session);
 	is(stat_of('ids', $system), '1002', '... and exactly when the session goes on in other ticks');
 	$session->query_safe("SELECT count(*) FROM ${system}_next_batch(5000)");
@@ -168,7 +168,7 @@ $low->query_safe('SELECT flake_next()');
 reset_stat();
 $low->query_safe('SELECT count(flake_next()) FROM generate_series(1, 5000)');
 is(stat_of('ids, ticks_exhausted, spills', 'flake', 3), '4095|1|1', 'a session that needs more goes on to the next generator ID');
-like(stat_of('ids, ticks_exhausted, spills', 'flake', 4), qr/^9(?:0[5-9]|1\d|20)\|0\|0$/, '... for the rest');
+like(stat_of('ids, ticks_exhausted, spills', 'flake', 4), qr/^(?:89\d|90[0-5])\|0\|0$/, '... for the rest');
 is($node->safe_psql('postgres', 'SELECT sum(waits) FROM pg_stat_flakeid'), '0', '... and waits for nothing');
 $_->quit for @sessions;
 reload_with($node, generator_ids => '3');

@@ -341,7 +341,7 @@ for my $version ($first, $current)
 		"... nor take it for himself: $_")
 	  for 'GRANT EXECUTE ON FUNCTION flakeid_accept_clock() TO owner', 'ALTER FUNCTION flakeid_accept_clock() OWNER TO owner',
 	  q{CREATE OR REPLACE FUNCTION flakeid_accept_clock() RETURNS void LANGUAGE sql AS ''}, 'DROP FUNCTION flakeid_accept_clock()';
-	for my $view ('pg_stat_flakeid', 'pg_stat_flakeid_lease')
+	for my $view ('pg_stat_flakeid', 'pg_stat_flakeid_horizon', 'pg_stat_flakeid_lease')
 	{
 		like(
 			error_of($node, "$owner; SELECT * FROM $view", $database), qr/ERROR:  42501: permission denied for view $view/, "... $view is not for him");

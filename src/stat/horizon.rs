@@ -1,0 +1,44 @@
+//! How the horizon is written.
+
+use super::{SECOND, count, micros};
+use crate::shmem;
+use crate::types::timestamptz;
+use pgrx::prelude::*;
+use std::io::Error;
+use std::sync::atomic::Ordering;
+
+/// The operating system's error of this number, as it says it.
+fn error(number: i32) -> Option<String> {
+    (number != 0).then(|| {
+        let error = Error::from_raw_os_error(number).to_string();
+        error.split(" (os error").next().unwrap_or_default().into()
+    })
+}
+
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn pg_stat_get_flakeid_horizon() -> TableIterator<
+    'static,
+    (
+        name!(writes, i64),
+        name!(written_at, Option<TimestampWithTimeZone>),
+        name!(write_seconds, Option<f64>),
+        name!(failures, i64),
+        name!(failed_at, Option<TimestampWithTimeZone>),
+        name!(last_failure, Option<String>),
+        name!(stats_reset, Option<TimestampWithTimeZone>),
+    ),
+> {
+    let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
+    let (written, writes) = (shared.record.last_write(), shared.record.writes());
+    let reset = flakeid_core::clock::UnixNanos(shared.counted_since.load(Ordering::Relaxed));
+    TableIterator::once((
+        count(writes.writes),
+        written.and_then(|written| timestamptz(micros(written.at))),
+        written.map(|written| written.took.as_nanos() as f64 / SECOND),
+        count(writes.failures),
+        writes.failed.and_then(|failed| timestamptz(micros(failed))),
+        error(writes.failed_with),
+        timestamptz(micros(reset)),
+    ))
+}
