@@ -47,7 +47,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress lint bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover lint bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -93,6 +93,9 @@ test: ## set up, and run every test on every version of PostgreSQL
 
 test-stress: ## run the tests many times on a machine that is slow: TESTS=, TIMES=, CONDITIONS= for a part
 	@TIMES='$(TIMES)' CONDITIONS='$(CONDITIONS)' scripts/test-stress $(PG_CONFIG) $(TESTS)
+
+test-failover: ## let a cluster under Patroni change its leader, in ROUNDS=10: a quarter of an hour
+	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
 # With --release, and so with the build scripts that `make build` has run already: to read
 # PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.

@@ -1,0 +1,27 @@
+# A cluster under Patroni whose members lease their generator IDs from the etcd that Patroni uses, configured as
+# docs/fleet.md shows: whatever makes it change its leader, no ID comes twice, also where the old leader goes on making
+# IDs beside the new one.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Failovers;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $shared = Failovers::documented_configuration();
+my ($namespace) = $shared =~ /flakeid\.etcd_namespace: (\S+)/;
+my $failovers = Failovers->new('leased', shared => $shared, namespace => $namespace);
+$failovers->run;
+
+my %twice  = $failovers->{writers}->twice;
+my %shared = $failovers->{writers}->ticks_shared;
+for my $type (@Writers::columns)
+{
+	is($twice{$type},  0, "no $type ID came twice");
+	is($shared{$type}, 0, '... and in no tick two members used one generator ID');
+}
+$failovers->report;
+ok($failovers->finds_what_is_planted, 'an ID that is planted a second time is found');
+
+done_testing();
