@@ -107,6 +107,15 @@ impl Horizon {
         self
     }
 
+    /// What it becomes when any ID may have been issued that another horizon covers.
+    #[must_use]
+    pub fn joined(mut self, other: Self) -> Self {
+        for (until, others) in self.until.iter_mut().zip(other.until) {
+            *until = others.max(*until);
+        }
+        self
+    }
+
     /// What it becomes so that it covers what each timeline has had last, to the nanosecond. `scale` is
     /// that of the earliest epoch.
     #[must_use]

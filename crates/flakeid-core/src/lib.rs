@@ -6,7 +6,8 @@
 //! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells; [`in_turn`]
 //!   does so for the one format where the sequence comes before the generator ID.
 //! * [`gate`] holds the moment up to which IDs may be issued, and what of it survives: why no ID comes
-//!   twice across a restart is argued there. [`counts`] is for those who look on.
+//!   twice across a restart is argued there. [`horizon_message`] is how a standby is told of it.
+//!   [`counts`] is for those who look on.
 //! * [`generator_ids`] reads the setting that says which generator IDs a node owns; [`lease`] says what
 //!   it may do with those that it has for a time only, and why two holders never make the same ID.
 //!
@@ -32,6 +33,7 @@ pub mod gate;
 pub mod generator;
 pub mod generator_ids;
 pub mod guid;
+pub mod horizon_message;
 pub mod in_turn;
 pub mod lease;
 pub mod session;
