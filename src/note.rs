@@ -31,6 +31,7 @@ pub struct Notes {
     ahead: Note,
     slow_write: Note,
     withheld: Note,
+    unknown_message: Note,
 }
 
 /// One kind.
@@ -51,6 +52,7 @@ impl Notes {
             ahead: note(),
             slow_write: note(),
             withheld: note(),
+            unknown_message: note(),
         }
     }
 }
@@ -183,6 +185,26 @@ pub fn not_exact(failure: Failure) {
     log(
         format!("flakeid could not write its last horizon: {message}"),
         format!("The server may have to wait for its first ID when it starts again. {detail}"),
+    );
+}
+
+/// The primary's horizon that was recovered from the WAL is not on disk.
+pub fn not_kept(failure: Failure) {
+    let (message, detail) = failure.line();
+    log(
+        format!("flakeid could not write the horizon that it recovered from the WAL: {message}"),
+        format!(
+            "The server tries again at the next checkpoint in the WAL. If it restarts before that succeeds, \
+             its clock must not be behind the last ID of the server that made the WAL. {detail}"
+        ),
+    );
+}
+
+/// A record of the WAL is flakeid's, and is not one that any version writes.
+pub fn unknown_message(shared: &Shared, length: usize) {
+    shared.notes.unknown_message.write(
+        || format!("flakeid cannot read a horizon in the WAL, a message of {length} bytes"),
+        "The server goes on without it. Its clock must not be behind the last ID of the server that made the WAL.",
     );
 }
 

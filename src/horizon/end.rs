@@ -1,7 +1,7 @@
 //! The end of a server that stops in good order: the horizon becomes exact.
 
 use super::file::{self, State};
-use super::{known, own, recovery, write};
+use super::{known, own, recovery, save};
 use crate::clock::now;
 use crate::error::Failure;
 use crate::identity::lease;
@@ -66,7 +66,9 @@ pub fn stop(shared: &Shared) -> Result<(), Failure> {
             State { system_identifier, horizon, names, epochs, since, written, stopped: true }
         }
         // A standby that was asked nothing still has seen what its primary did.
-        false if recovery::replayed(shared).0 == 0 => return Ok(()),
+        false if recovery::replayed(shared).0 == 0 && record.recovered.message().is_none() => {
+            return Ok(());
+        }
         false => State { written: now(), stopped: true, ..known(shared, own(file::read()?)?)? },
     };
     Ok(file::write(&state)?)
@@ -119,7 +121,7 @@ fn leave_to_the_next(shared: &Shared) {
     shared.gates.set(horizon);
     lease::cap(shared, &lock);
     record.extended.store(since.0, Ordering::Relaxed);
-    if let Err(trouble) = write(record, horizon, record.names(), record.epochs(), since) {
+    if let Err(trouble) = save(record, horizon, record.names(), record.epochs(), since) {
         note::not_exact(trouble.into());
     }
 }

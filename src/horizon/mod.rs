@@ -26,15 +26,15 @@
 //!    library was not preloaded the postmaster doesn't know it: there the last session that leaves
 //!    does it, under the lock, when no one else is counted in. It may, as who comes next finds the
 //!    gate moved down with the file.
-//! 5. *What a primary made is behind its standby.* A standby issues nothing. The file it was given
-//!    with the base backup is old, so when it is promoted (or its recovery ends at a point in time) it
-//!    begins after the latest time of a transaction it replayed, or of a message from the primary, as
-//!    well. A worker looks at these five times a second during recovery and writes down the greatest, as the
-//!    primary's clock may step back and this server may crash; ahead by the lead, for what comes until
-//!    it looks again, and exactly when recovery ends. What the primary gave out after that, nobody
-//!    here can know: such IDs are safe if this server's clock is not behind. Recovery of a backup
-//!    without an archive or a primary tells no times at all: then it is the clock of the backup's end
-//!    that this server's must not be behind.
+//! 5. *What a primary made is behind its standby.* A standby issues nothing. Its state file is as old as its base
+//!    backup or its last restart point; but each move of the primary's horizon is in the WAL before the IDs that it lets
+//!    through, and the standby replays it ([`wal`]). So a server that was promoted, or was recovered from a backup, begins
+//!    above all IDs that the WAL which it replayed can know of, whatever the clocks showed. It begins after the
+//!    latest time of a transaction it replayed, or of a message from the primary, as well: for
+//!    a primary whose flakeid is too old to write its horizon into the WAL. A worker looks at these times five
+//!    times a second and writes down the greatest, ahead by the lead, and exactly when recovery ends
+//!    ([`recovery`]). What the primary gave out after that, nobody here can know: such IDs are
+//!    safe if this server's clock is not behind the last of them.
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
 //!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
 //!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
@@ -47,22 +47,24 @@
 //!    to it by the segment that `postmaster.pid` names.
 //!
 //! # What it costs
-//! Two syncs for every three quarters of `flakeid.horizon_lead` in which IDs are asked for, by one of
-//! those who ask, while the others go on ([`Gates`]); none when nobody does. After a crash a wait of at
-//! most that lead, and as much of the time in IDs that is never used. Where both of the last two writes
+//! Two syncs, and 104 bytes of WAL, for every three quarters of `flakeid.horizon_lead` in which IDs are
+//! asked for, by one of those who ask, while the others go on ([`Gates`]); none when nobody does. After a
+//! crash, and after a promotion, a wait of at most that lead, and as much of the time in IDs that is never used. Where both of the last two writes
 //! took longer than half the lead, the next goes ahead by twice what the faster one took, up to
 //! [`gate::LONGEST_FOR_DISK`].
 //!
 //! # What does not carry over
 //! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
 //! shows. A copied `flakeid` directory is another cluster's, which [`accept`] takes over with its
-//! horizon. `pg_rewind` takes the source's file, as it takes all else.
+//! horizon. `pg_rewind` takes the source's file, as it takes all else; the IDs of the tail that it discards are those
+//! that nobody can know of in point 5.
 
 mod end;
 pub mod file;
 mod gates;
 mod record;
 mod recovery;
+mod wal;
 
 use crate::clock::{boot, now};
 use crate::error::Failure;
@@ -75,8 +77,10 @@ use crate::{guc, wait};
 use file::{State, Trouble};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::flake;
 use flakeid_core::gate::{self, Gate, Horizon, Start};
 use flakeid_core::generator::Stamp;
+use flakeid_core::horizon_message::HorizonMessage;
 use record::NONE;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -86,9 +90,14 @@ pub use end::stop;
 pub use file::directory;
 pub use gates::Gates;
 pub use record::Record;
-pub use recovery::register;
 #[cfg(feature = "etcd")]
 pub use recovery::system_identifier;
+
+/// Puts in place what observes recovery, while libraries are preloaded.
+pub fn register() {
+    wal::register();
+    recovery::register();
+}
 
 /// Where a new cell of the system begins, above the mark that its generator ID was leased with as well
 /// (0 for none). The state has been [`open`]ed for it.
@@ -291,11 +300,12 @@ fn extend_node<S: Served>(
 /// is issued, as all cells begin there, and nothing from it on before it is extended.
 fn load(shared: &Shared) -> Result<(), Failure> {
     guc::ensure_known()?;
-    begin(shared, known(shared, own(file::read()?)?)?)
+    begin(shared, own(file::read()?)?)
 }
 
-/// Begins this life at a state where that may be, with the lock held.
-fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
+/// Begins this life at the file's state and what recovery has shown, where that may be, with the lock held.
+fn begin(shared: &Shared, on_disk: Option<State>) -> Result<(), Failure> {
+    let state = known(shared, on_disk)?;
     if let Some(allowed) = guc::allowable_downtime() {
         let down = recovery::started().0.saturating_sub(state.written.0);
         let down = Duration::from_nanos(down);
@@ -304,7 +314,10 @@ fn begin(shared: &Shared, state: State) -> Result<(), Failure> {
         }
     }
     // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.
-    if recovery::replayed(shared).0 != 0 {
+    let recovered = &shared.record.recovered;
+    let is_kept = recovered.message().is_none()
+        || on_disk.is_some_and(|state| wal::covers(&state, recovered));
+    if recovery::replayed(shared).0 != 0 || !is_kept {
         write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
     }
     take_over(shared, &state);
@@ -352,6 +365,7 @@ fn own(state: Option<State>) -> Result<Option<State>, Failure> {
 /// What is known altogether: by the file, or by the clock where there is none; and by recovery.
 fn known(shared: &Shared, state: Option<State>) -> Result<State, Failure> {
     let state = state.unwrap_or_else(|| fresh(now()));
+    let state = wal::merged(state, &shared.record.recovered);
     let replayed = recovery::replayed(shared);
     Ok(State {
         horizon: state.horizon.raised(replayed),
@@ -375,8 +389,23 @@ fn fresh(moment: UnixNanos) -> State {
     }
 }
 
-/// Writes the state, with the lock held.
+/// Writes the state, and a message about it for those who replay the WAL, with the lock held. Nothing may be issued
+/// by it before this returns.
 fn write(
+    record: &Record,
+    horizon: Horizon,
+    names: Option<Names>,
+    epochs: [Option<UnixNanos>; TABLE.len()],
+    since: UnixNanos,
+) -> Result<(), Trouble> {
+    save(record, horizon, names, epochs, since)?;
+    let flake_epoch = epochs[const { systems::index(flake::NAME) }];
+    wal::write(&HorizonMessage { horizon, read_at: since, flake_epoch });
+    Ok(())
+}
+
+/// Writes the state, with the lock held.
+fn save(
     record: &Record,
     horizon: Horizon,
     names: Option<Names>,

@@ -7,6 +7,7 @@ use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
 use flakeid_core::generator::System;
+use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use std::time::Duration;
 pub(super) const NONE: u64 = u64::MAX;
 
 /// What is known of the horizon in this life of the shared memory. Numbers are nanoseconds since 1970.
-/// All is written under the node's lock, but for `replayed`, which one worker writes.
+/// All is written under the node's lock, but for `replayed`, which one worker writes, and `recovered`.
 #[derive(Debug)]
 pub struct Record {
     /// Whether the state file has been read, and the rest, and the gate, are set.
@@ -47,6 +48,8 @@ pub struct Record {
     pub(super) failed_with: AtomicI32,
     /// The primary's time, as far as a standby knows it.
     pub(super) replayed: AtomicU64,
+    /// The primary's horizon, as far as a standby has replayed it.
+    pub(super) recovered: Recovered,
     /// Processes that issue IDs, where the last to leave has to know that it is.
     pub(super) users: AtomicU32,
 }
@@ -89,6 +92,7 @@ impl Record {
             failed: AtomicU64::new(0),
             failed_with: AtomicI32::new(0),
             replayed: AtomicU64::new(0),
+            recovered: Recovered::new(),
             users: AtomicU32::new(0),
         }
     }
@@ -202,5 +206,52 @@ impl Record {
             Some(left) if left <= lead.max(was) && now >= since => left,
             _ => Duration::ZERO,
         }
+    }
+}
+
+/// The horizon that the replayed WAL tells. The startup process alone writes it; who reads it after recovery
+/// sees all of it, as PostgreSQL publishes the end of recovery with a memory barrier.
+#[derive(Debug)]
+pub struct Recovered {
+    /// By lane, the greatest of all messages; 0 where there was none.
+    until: [AtomicU64; LANES],
+    /// As the last message has them.
+    toggle: AtomicBool,
+    read_at: AtomicU64,
+    /// The earliest epoch of flake; [`NONE`] where the primary has made none.
+    flake_epoch: AtomicU64,
+}
+
+impl Recovered {
+    fn new() -> Self {
+        Self {
+            until: std::array::from_fn(|_| AtomicU64::new(0)),
+            toggle: AtomicBool::new(false),
+            read_at: AtomicU64::new(0),
+            flake_epoch: AtomicU64::new(NONE),
+        }
+    }
+
+    /// Adds a message that was replayed.
+    pub(super) fn take(&self, message: &HorizonMessage) {
+        self.toggle.store(message.horizon.toggle, Ordering::Relaxed);
+        self.read_at.store(message.read_at.0, Ordering::Relaxed);
+        let epoch = message.flake_epoch.map_or(NONE, |epoch| epoch.0);
+        self.flake_epoch.fetch_min(epoch, Ordering::Relaxed);
+        for (until, told) in self.until.iter().zip(message.horizon.until) {
+            until.fetch_max(told.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the greatest horizon of all messages, with the rest as the last has it.
+    pub(super) fn message(&self) -> Option<HorizonMessage> {
+        let until: [_; LANES] =
+            std::array::from_fn(|lane| UnixNanos(self.until[lane].load(Ordering::Relaxed)));
+        let epoch = Some(self.flake_epoch.load(Ordering::Relaxed)).filter(|&epoch| epoch != NONE);
+        (until != [UnixNanos(0); LANES]).then(|| HorizonMessage {
+            horizon: Horizon { until, toggle: self.toggle.load(Ordering::Relaxed) },
+            read_at: UnixNanos(self.read_at.load(Ordering::Relaxed)),
+            flake_epoch: epoch.map(UnixNanos),
+        })
     }
 }

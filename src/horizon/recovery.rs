@@ -1,11 +1,14 @@
 //! What PostgreSQL knows about where this server's data comes from: the cluster's number, and on a
 //! standby the primary's time.
 //!
-//! The worker is registered where the library is preloaded. It starts when recovery is consistent (or
-//! over), looks five times a second and writes down what it sees, and when recovery is over it opens the state, so that what recovery
-//! has shown is durable before anything else can happen and trouble with the file is in the log; then
-//! it ends. Without it (no place among `max_worker_processes`, or no preload) the first backend that
-//! asks for an ID does as much, with what recovery has left in shared memory.
+//! The primary's horizon comes with the WAL ([`super::wal`]), and needs no worker. The time is for what a primary
+//! with a flakeid before 0.6.1 has made, which writes no horizon into its WAL, and for IDs that the WAL
+//! has not told of yet.
+//!
+//! The worker is registered where the library is preloaded. It starts when recovery is consistent (or over). Five
+//! times a second it looks at the time and writes down what it sees. When recovery is over it opens the state, so that
+//! the log says early what is wrong with the file; then it ends. Without it (no place among `max_worker_processes`, or
+//! no preload) the first backend that asks for an ID opens the state, with what recovery has left in shared memory.
 
 use super::file::{self, State};
 use crate::error::Failure;
@@ -66,7 +69,7 @@ pub fn replayed(shared: &Shared) -> UnixNanos {
 }
 
 /// Registers the worker, while libraries are preloaded.
-pub fn register() {
+pub(super) fn register() {
     BackgroundWorkerBuilder::new("flakeid recovery")
         .set_type("flakeid recovery")
         .set_library("flakeid")
@@ -129,11 +132,11 @@ impl Standby {
             Some(state) => state,
             None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)?),
         };
+        let state = super::known(shared, Some(state))?;
         let lead = guc::horizon_lead().max(Duration::from_secs(1)).as_nanos() as u64;
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
-        let (since, written) = (state.since.max(replayed), state.written.max(replayed));
-        let outcome = file::write(&State { horizon, since, written, stopped: false, ..state });
+        let outcome = file::write(&State { horizon, stopped: false, ..state });
         shared.record.count_write(&outcome);
         Ok(outcome?)
     }
@@ -146,7 +149,7 @@ fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Failure> {
         return Ok(());
     }
     match began_with {
-        Some(state) => super::begin(shared, super::known(shared, Some(state))?),
+        Some(state) => super::begin(shared, Some(state)),
         None => super::load(shared),
     }
 }

@@ -1,0 +1,288 @@
+//! The horizon in the write-ahead log (WAL), and how a server that replays it gets to know its primary's.
+//!
+//! # Who writes what
+//! * A primary writes each move of its horizon as a message ([`write`]): PostgreSQL's own record of a
+//!   non-transactional logical message, which a server without this library replays as well. It belongs to no
+//!   database, so no output plugin is shown it, and `pg_logical_emit_message` cannot forge it: that writes the number
+//!   of its session's database. It needs no transaction, assigns no transaction ID, works in a read-only transaction,
+//!   in a parallel worker and at each `wal_level`, and is marked as unimportant, so that it alone makes no
+//!   checkpoint or archived segment due.
+//! * The startup process is the one that replays. Where the library is preloaded it calls the functions of this
+//!   file, which [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the
+//!   greatest horizon by lane in shared memory ([`Recovered`]), and write the state file where the argument needs it.
+//!
+//! A worker that reads the WAL beside the startup process would not do: restart points remove segments that it has not
+//! read yet, it does not start before consistency is reached, and there may be no place for it. A resource manager of
+//! our own would see each record, too, but a server without this library could not replay the WAL.
+//!
+//! # The argument
+//! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file, then the message, and
+//!    then opens the gate, all under the node's lock. So an ID is issued after a message that covers it was
+//!    inserted, and whatever is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
+//!    Nothing waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has the row
+//!    has the message, with `synchronous_commit = off`, too. If the message cannot be inserted, PostgreSQL raises an error or
+//!    restarts the server; the gate has not moved then, and a state file that is ahead of it is safe.
+//! 2. *Who replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point. Either the
+//!    message is after that: then the startup process meets it, on each timeline, from an archive, a primary or a
+//!    standby, before consistency is reached, with `hot_standby = off` and without a place for a worker. Or it is
+//!    before: then the state file that recovery began with covers it, by 3 and 4.
+//! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and
+//!    the files are copied afterwards; whatever message is before it had its state file written before it. This holds
+//!    for `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
+//! 4. *A standby's state file covers what is before its restart point.* A restart point is made of a checkpoint
+//!    record that was replayed, and its redo point is before that record. Before the startup process replays such
+//!    a record, it writes down what it has recovered ([`keep`]). It does so once more at the end of recovery, before
+//!    PostgreSQL makes the checkpoint that ends it, after which nothing would be replayed again.
+//! 5. *Nobody opens the state too early.* Sessions and workers open it when recovery is over, and PostgreSQL says so
+//!    after the last record was replayed. What was recovered until then is in shared memory, and the first to open
+//!    the state begins above it, be it a session or the worker. If it is lost with the memory, it is on disk by 4, or comes again.
+//! 6. *A maximum, by lane.* A primary's clock may have been ahead for a while: the greatest message counts, not the last.
+//!    The last one tells the timeline in use and the clock, which are preferences.
+//! 7. *The file of a primary that crashes is ahead.* It was written before each message that its recovery replays. So
+//!    nothing changes there, unless somebody has put back an older file or removed the state: then the messages since the last
+//!    checkpoint count, as they should.
+//!
+//! # What has a message, and what has none
+//! [`super::write`] writes a message each time: when the gate moves, when a type makes its first IDs by an epoch, when
+//! the state begins at what was recovered, and when a superuser accepts the clock. There is none where the horizon only
+//! comes down to what was issued: at a clean stop, when the WAL is closed already, and when the last session leaves a
+//! server that does not preload the library. None is due when a life begins at the file's horizon: nothing is
+//! issued in that life before the gate moves. A standby writes none, as it has no WAL of its own.
+//!
+//! # What does not hold
+//! * IDs that no WAL has told of, or none that arrived: those a client was given before the WAL reached
+//!   the standby, the tail that `pg_rewind` discards, and what the primary made after the target of a recovery to a point
+//!   in time. They are safe if the clock is not behind the last of them.
+//! * A standby that does not preload the library (it need not from PostgreSQL 17 on) has the latest times alone.
+//! * A standby that cannot write its state file says so in the log, and tries again at the next checkpoint record. If it is
+//!   restarted before that succeeds, it has lost the messages before its restart point.
+//!
+//! # What it costs
+//! A record of 100 bytes, which takes 104, for each move of the horizon: once in three quarters of
+//! `flakeid.horizon_lead` in which IDs are asked for. During recovery: a comparison for each record of the
+//! resource manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last.
+
+use super::file::{self, State};
+use super::known;
+use super::record::Recovered;
+use crate::error::Failure;
+use crate::note;
+use crate::shmem::{ExclusiveLock, Shared, shared};
+use crate::systems;
+use flakeid_core::flake;
+use flakeid_core::gate::Horizon;
+use flakeid_core::horizon_message::{self, HorizonMessage};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The message's prefix, as PostgreSQL keeps it: with its zero.
+const PREFIX: &[u8] = b"flakeid\0";
+
+/// Where a record's prefix begins.
+const HEADER: usize = offset_of!(pg_sys::xl_logical_message, message);
+
+/// The whole contents of a record.
+const RECORD: usize = HEADER + PREFIX.len() + horizon_message::LENGTH;
+
+type Redo = Option<unsafe extern "C-unwind" fn(*mut pg_sys::XLogReaderState)>;
+type Cleanup = Option<unsafe extern "C-unwind" fn()>;
+
+static mut MESSAGE_REDO: Redo = None;
+static mut XLOG_REDO: Redo = None;
+static mut MESSAGE_CLEANUP: Cleanup = None;
+
+/// Whether this process has recovered what the state file may not have.
+static UNKEPT: AtomicBool = AtomicBool::new(false);
+/// Whether the log has been told that the state file could not be written.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Puts this file's functions around PostgreSQL's own. Called by the postmaster while it preloads libraries; its
+/// children inherit the table.
+pub(super) fn register() {
+    let table = (&raw mut pg_sys::RmgrTable).cast::<pg_sys::RmgrData>();
+    // SAFETY: the table has an entry for each number of PostgreSQL's own, and is written to while libraries are
+    // preloaded, as extensions do that have a resource manager; the process has one thread.
+    unsafe {
+        let message = table.add(pg_sys::RmgrIds::RM_LOGICALMSG_ID as usize);
+        MESSAGE_REDO = (*message).rm_redo;
+        MESSAGE_CLEANUP = (*message).rm_cleanup;
+        (*message).rm_redo = Some(redo_message);
+        (*message).rm_cleanup = Some(end_redo);
+        let xlog = table.add(pg_sys::RmgrIds::RM_XLOG_ID as usize);
+        XLOG_REDO = (*xlog).rm_redo;
+        (*xlog).rm_redo = Some(redo_xlog);
+    }
+}
+
+/// Writes a message into the WAL. The server is not in recovery.
+pub(super) fn write(message: &HorizonMessage) {
+    let mut record = [0u8; RECORD];
+    let mut put = |at: usize, bytes: &[u8]| record[at..][..bytes.len()].copy_from_slice(bytes);
+    // The database is 0 and the message is not transactional.
+    put(offset_of!(pg_sys::xl_logical_message, prefix_size), &PREFIX.len().to_ne_bytes());
+    let length = horizon_message::LENGTH.to_ne_bytes();
+    put(offset_of!(pg_sys::xl_logical_message, message_size), &length);
+    put(HEADER, PREFIX);
+    put(HEADER + PREFIX.len(), &message.encode());
+    // SAFETY: SQL functions and workers run outside of critical sections and of the making of any other record; the
+    // bytes live until they have been inserted. An error unwinds from here, and PostgreSQL forgets the record
+    // that was begun when it aborts the transaction, or this process ends.
+    unsafe {
+        pg_sys::XLogBeginInsert();
+        pg_sys::XLogSetRecordFlags(pg_sys::XLOG_MARK_UNIMPORTANT as u8);
+        pg_sys::XLogRegisterData(record.as_mut_ptr().cast(), RECORD as _);
+        pg_sys::XLogInsert(
+            pg_sys::RmgrIds::RM_LOGICALMSG_ID as u8,
+            pg_sys::XLOG_LOGICAL_MESSAGE as u8,
+        );
+    }
+}
+
+/// Returns the bytes of a record that are its own, by its kind.
+///
+/// # Safety
+/// `reader` must have read a record, which lives as long as the bytes are used.
+unsafe fn contents<'a>(reader: *mut pg_sys::XLogReaderState) -> (u8, &'a [u8]) {
+    // SAFETY: PostgreSQL has decoded the record, and the caller keeps it.
+    unsafe {
+        let record = (*reader).record;
+        let kind = (*record).header.xl_info & !(pg_sys::XLR_INFO_MASK as u8);
+        match (*record).main_data_len as usize {
+            0 => (kind, &[]),
+            length => (kind, std::slice::from_raw_parts((*record).main_data.cast(), length)),
+        }
+    }
+}
+
+/// Returns the message of a record that [`write`] has made; `None` for those of others.
+fn message_of(record: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = record.split_at_checked(HEADER)?;
+    let number = |at: usize| {
+        let bytes = header.get(at..at + size_of::<usize>())?;
+        Some(usize::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let database = header.get(..size_of::<pg_sys::Oid>())?;
+    let transactional = header.get(offset_of!(pg_sys::xl_logical_message, transactional))?;
+    let prefix_size = number(offset_of!(pg_sys::xl_logical_message, prefix_size))?;
+    let size = number(offset_of!(pg_sys::xl_logical_message, message_size))?;
+    let ours = database.iter().all(|&byte| byte == 0)
+        && *transactional == 0
+        && prefix_size == PREFIX.len();
+    rest.strip_prefix(PREFIX).filter(|message| ours && message.len() == size)
+}
+
+/// Replays a logical message.
+unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
+    // SAFETY: the startup process calls this with the record that it replays; PostgreSQL's own function is called
+    // as it would be.
+    let (kind, record) = unsafe {
+        if let Some(redo) = MESSAGE_REDO {
+            redo(reader);
+        }
+        contents(reader)
+    };
+    if u32::from(kind) == pg_sys::XLOG_LOGICAL_MESSAGE
+        && let Some(message) = message_of(record)
+    {
+        // SAFETY: the bytes are those of the record.
+        unsafe { recover(message.as_ptr(), message.len()) };
+    }
+}
+
+/// Keeps in mind what a message of the primary's says.
+#[pg_guard]
+unsafe extern "C-unwind" fn recover(message: *const u8, length: usize) {
+    // SAFETY: the caller has these bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(message, length) };
+    let Ok(shared) = shared() else { return };
+    match HorizonMessage::decode(bytes) {
+        Some(message) => {
+            shared.record.recovered.take(&message);
+            UNKEPT.store(true, Ordering::Relaxed);
+        }
+        None => note::unknown_message(shared, length),
+    }
+}
+
+/// Replays a record of the resource manager XLOG. A checkpoint is where the next recovery may begin.
+unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
+    // SAFETY: the startup process calls this with the record that it replays; PostgreSQL's own function is called
+    // as it would be.
+    unsafe {
+        let (kind, _) = contents(reader);
+        let kind = u32::from(kind);
+        if kind == pg_sys::XLOG_CHECKPOINT_ONLINE || kind == pg_sys::XLOG_CHECKPOINT_SHUTDOWN {
+            keep_recovered();
+        }
+        if let Some(redo) = XLOG_REDO {
+            redo(reader);
+        }
+    }
+}
+
+/// Ends the replay. The checkpoint that ends recovery comes afterwards.
+unsafe extern "C-unwind" fn end_redo() {
+    // SAFETY: the startup process calls this once; PostgreSQL's own function, if it has one, is called as it would be.
+    unsafe {
+        keep_recovered();
+        if let Some(cleanup) = MESSAGE_CLEANUP {
+            cleanup();
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn keep_recovered() {
+    if !UNKEPT.load(Ordering::Relaxed) {
+        return;
+    }
+    match shared().and_then(keep) {
+        Ok(()) => {
+            UNKEPT.store(false, Ordering::Relaxed);
+            SAID.store(false, Ordering::Relaxed);
+        }
+        Err(failure) if !SAID.swap(true, Ordering::Relaxed) => note::not_kept(failure),
+        Err(_) => {}
+    }
+}
+
+/// Makes what was recovered durable, unless the state file covers it.
+fn keep(shared: &Shared) -> Result<(), Failure> {
+    let _lock = ExclusiveLock::take(shared.lock());
+    let on_disk = super::own(file::read()?)?;
+    if on_disk.is_some_and(|state| covers(&state, &shared.record.recovered)) {
+        return Ok(());
+    }
+    let state = known(shared, on_disk)?;
+    Ok(file::write(&State { stopped: false, ..state })?)
+}
+
+/// Whether a state would not change by what was recovered.
+pub(super) fn covers(state: &State, recovered: &Recovered) -> bool {
+    merged(*state, recovered) == *state
+}
+
+/// A state and what was recovered. Where that is beyond the state, it is the later one, and knows which timeline
+/// is in use.
+pub(super) fn merged(state: State, recovered: &Recovered) -> State {
+    const FLAKE: usize = systems::index(flake::NAME);
+    let Some(message) = recovered.message() else { return state };
+    let joined = state.horizon.joined(message.horizon);
+    let mut epochs = state.epochs;
+    epochs[FLAKE] = match (epochs[FLAKE], message.flake_epoch) {
+        (Some(known), Some(told)) => Some(known.min(told)),
+        (known, told) => known.or(told),
+    };
+    if joined == state.horizon {
+        return State { epochs, ..state };
+    }
+    State {
+        horizon: Horizon { toggle: message.horizon.toggle, ..joined },
+        since: message.read_at,
+        written: state.written.max(message.read_at),
+        epochs,
+        ..state
+    }
+}
