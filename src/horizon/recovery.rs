@@ -9,6 +9,7 @@
 //! times a second it looks at the time and writes down what it sees. When recovery is over it opens the state, so that
 //! the log says early what is wrong with the file; then it ends. Without it (no place among `max_worker_processes`, or
 //! no preload) the first backend that asks for an ID opens the state, with what recovery has left in shared memory.
+//! Told to end (SIGTERM), the worker ends with 1, so that a server that goes on starts it again.
 
 use super::file::{self, State};
 use crate::error::Failure;
@@ -99,7 +100,8 @@ pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
             Err(_) => {}
         }
         if !BackgroundWorker::wait_latch(Some(LOOK)) {
-            return;
+            // SAFETY: as a worker ends that is to come back.
+            unsafe { pg_sys::proc_exit(1) };
         }
     }
     if let Err(failure) = settle(shared, standby.began_with) {

@@ -298,4 +298,28 @@ for my $how (
 }
 $minimal->stop;
 
+# the worker ------------------------------------------------------------------------------------------------------------
+
+{
+	my $node = PostgreSQL::Test::Cluster->new('worker');
+	$node->init_from_backup($primary, 'base', has_restoring => 1);
+	$node->append_conf('postgresql.conf', "archive_mode = off\nmax_worker_processes = 8\n");
+	$node->start;
+	my $worker = sub {
+		my ($before) = @_;
+		my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+		for (;;)
+		{
+			my $pid = worker_of($node);
+			return $pid if defined $pid && $pid != $before;
+			die 'there is no worker' if time() > $until;
+			sleep 0.05;
+		}
+	};
+	my $pid = $worker->(0);
+	kill 'TERM', $pid;
+	ok($worker->($pid), 'a server that goes on starts its recovery worker again when that was told to end');
+	$node->stop;
+}
+
 done_testing();
