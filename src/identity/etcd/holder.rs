@@ -77,6 +77,8 @@ pub struct Holder {
     marks: BTreeMap<u16, Mark>,
     /// The cluster ID of the etcd that was listed last, and its revision.
     seen: (u64, i64),
+    /// The address that a grace period was begun for, as it replaces the one of the last lease.
+    replacing: Option<String>,
     /// What was held by what etcd has forgotten.
     forgotten: Option<Forgotten>,
     /// What the log was told: trouble, that the pool is empty, which generator ID is left alone.
@@ -105,6 +107,7 @@ impl Holder {
             leftover: Vec::new(),
             marks: BTreeMap::new(),
             seen: (0, 0),
+            replacing: None,
             forgotten: None,
             told: Repeated::default(),
             told_waiting: false,
@@ -296,6 +299,7 @@ impl Holder {
     /// etcd answers, until then where this process ends.
     pub fn give_back(&mut self, ids: Option<&[u16]>, until: Option<Duration>) {
         let kept = lease::look(self.shared);
+        self.see(&kept);
         let gone = hold::give_up(self.shared, ids, false);
         if gone.is_empty() {
             return;

@@ -33,7 +33,8 @@ use crate::generate::Served;
 use crate::identity::lease::{Marked, Revision};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, LeaseGrantOptions,
-    PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType, WatchOptions,
+    PutOptions, ResponseHeader, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType,
+    WatchOptions,
 };
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
@@ -117,6 +118,17 @@ pub fn read(moment: &str) -> Option<UnixNanos> {
 
 fn quoted(value: &[u8]) -> String {
     excerpt(value, EXCERPT)
+}
+
+/// A copy of a registry meets all conditions that the registry itself meets: an answer of another etcd than the one that
+/// was listed is none.
+fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
+    match header.map(ResponseHeader::cluster_id) {
+        Some(id) if id == etcd => Ok(()),
+        _ => {
+            Err(Error::Internal("another etcd answered than the one that was asked before".into()))
+        }
+    }
 }
 
 /// The answers to a transaction's questions, in their order.
@@ -312,6 +324,7 @@ impl Registry {
             holding.held.iter().flat_map(|&marked| self.puts(holding, marked, ceiling)).collect();
         let txn = Txn::new().when(conditions).and_then(puts.clone()).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
+        is_from(response.header(), holding.etcd)?;
         if response.succeeded() {
             return Ok(Some(self.written(holding, &response)));
         }
@@ -325,6 +338,7 @@ impl Registry {
         let holding = Holding { held: &held, ..holding.clone() };
         let txn = Txn::new().when(self.unchanged(&holding)).and_then(puts);
         let response = client.txn(txn).await?;
+        is_from(response.header(), holding.etcd)?;
         Ok(response.succeeded().then(|| self.written(&holding, &response)))
     }
 
@@ -359,11 +373,13 @@ impl Registry {
         let txn =
             Txn::new().when(self.unchanged(holding)).and_then(puts).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
+        if response.header().map(|header| header.cluster_id()) != Some(holding.etcd) {
+            return Ok(Renewal::Elsewhere);
+        }
         if !response.succeeded() {
             return Ok(Renewal::Only(self.ours(holding, &response)));
         }
-        let term =
-            |header: Option<&etcd_client::ResponseHeader>| header.map(|header| header.raft_term());
+        let term = |header: Option<&ResponseHeader>| header.map(|header| header.raft_term());
         match term(answer.header()) == term(response.header()) {
             true => Ok(Renewal::Done(sent, claim, self.written(holding, &response))),
             false => Ok(Renewal::Unsure),

@@ -6,34 +6,39 @@
 //! # How it is noticed
 //! * *Nothing is there.* A registry has an address and an epoch ([`registry`](crate::identity::etcd::registry)). Who
 //!   finds neither founds it. Nobody can tell a registry that was never there from one that etcd has lost, so a
-//!   founded one begins with a grace period. Who knows that it is the first may write the address beforehand.
-//! * *It is a copy.* The address names the etcd that the registry is in by its cluster ID, which etcd makes when a
-//!   cluster is set up, also from a snapshot that is restored with a new token. A registry whose address is that of
-//!   another etcd is a copy, and nobody leases from it.
+//!   founded one begins with a grace period. Who knows that it is the first may write the address beforehand. A registry
+//!   of 0.6.0 has an epoch alone, and goes on without; but not for a server that has leased by its address.
+//! * *It is a copy.* The address names the etcd that the registry is in by its cluster ID. A registry whose address is
+//!   that of another etcd is a copy, and nobody leases from it. Claims and renewals count only if the etcd answers
+//!   that was listed, as a copy meets all conditions of a transaction.
 //! * *It is another registry.* The server keeps the address of the one that it leased from last, on disk, as the
 //!   servers beside it may go on leasing from that one though this server is restarted or its settings have changed.
 //!   It leases from no other, unless that one's address says that it replaces the last: `<address>,<replaced>`. That
 //!   is an administrator's word, who has seen to it that no server uses the replaced one any more. Their last
 //!   leases may not be over yet, so a grace period begins.
-//! * *It is older than it was.* etcd's revision is less than this server has seen; or a renewal fails, and a mark is
-//!   not there, or is of an earlier revision than this server has written it in. Marks stay where a lease ends, is
-//!   revoked, or a claim is deleted. A grace period begins.
+//! * *It is older than it was.* etcd's revision is less than this server has seen or written; or a renewal fails, and a
+//!   mark is not there, or is of an earlier revision than this server has written it in. Marks stay where a lease ends,
+//!   is revoked, or a claim is deleted. A grace period begins.
 //!
 //! # What a grace period is
-//! A key that is bound to a lease of its own, so etcd ends it. While it is there no server claims a generator ID, except
-//! one that itself held it until just now, before its deadline: nobody else can have leased that one by what etcd has
-//! forgotten, and nobody leases it by what is there now, unless a claim of it is there. So servers that are alive go
-//! on with the generator IDs that they have.
+//! A key that is bound to a lease of its own, so etcd ends it, and nobody revokes it. While it is there no server claims a
+//! generator ID, except one that itself held it until just now, in the first half of its lease. Nobody leases that one
+//! by what is there now, unless a claim of it is there; and if etcd had ended its lease early, and another server had
+//! leased it since, that one renews, and finds what is forgotten, before the first one's old ceiling.
+//! So servers that are alive go on with the generator IDs that they have.
 //! It lasts as long as this server's leases, and begins after the last renewal that was forgotten. So all servers that
 //! lease from one registry must have one `flakeid.etcd_lease_ttl`: of a longer one that was forgotten nobody knows.
 //!
 //! # What is not noticed
-//! A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
-//! of it and comes before all others that have. A snapshot that is restored with a new token has another cluster
-//! ID. And what a mark said that is lost, where its server cannot write it again before its lease is over: who claims the
-//! ID then begins after its own clock, which must not be behind the other's.
+//! * A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
+//!   of it and comes before all others that have. A snapshot that is restored with a new token has another cluster ID.
+//! * That an etcd is another one, where both were set up with the same peer URLs and token: then they have one cluster
+//!   ID, which is a hash of these. A server that is led from one to the other takes it for a loss of data.
+//! * What a mark said that is lost, where its server does not write it again, as it is gone, cut off, or stopped before it
+//!   noticed: who claims the ID then begins after its own clock, which must not be behind the other's.
+//! * Anything, by servers of 0.6.0.
 
-use super::{Halt, Holder};
+use super::{Halt, Holder, LATEST};
 use crate::clock::{boot, now};
 use crate::error::excerpt;
 use crate::generate::Served;
@@ -65,10 +70,12 @@ pub(super) struct Forgotten {
 /// The address of the registry of the last lease; `None` where there was none.
 fn remembered() -> Result<Option<String>, Halt> {
     match regular_file::read(&horizon::directory().join(FILE), LENGTH, Links::Refused) {
-        Ok((content, _)) => match str::from_utf8(&content).map(str::trim_end) {
-            Ok(address) if !address.is_empty() => Ok(Some(address.into())),
-            _ => Err(Halt::Because("file \"flakeid/etcd\" is damaged".into())),
-        },
+        Ok((content, _)) => {
+            match str::from_utf8(&content).map(|text| text.trim_end_matches('\n')) {
+                Ok(address) if !address.is_empty() => Ok(Some(address.into())),
+                _ => Err(Halt::Because("file \"flakeid/etcd\" is damaged".into())),
+            }
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Halt::Because(format!("could not read file \"flakeid/etcd\": {error}"))),
     }
@@ -113,6 +120,10 @@ impl Holder {
             note::founded(&address);
             listing = self.list_once()?;
         }
+        if listing.address.value.is_none() && remembered()?.as_deref() == Some(&*address) {
+            // A server of 0.6.0 may have written the epoch, or someone has deleted the address.
+            self.forgot("Its address is not there.")?;
+        }
         let mut missing = Vec::new();
         for (value, name, first) in [
             (&listing.address.value, "address", &*address),
@@ -138,7 +149,7 @@ impl Holder {
         let registry = &self.registry;
         let listing = self.etcd.call(async |client| registry.list(client).await)?;
         let address = self.registry.address(listing.etcd);
-        let stated = listing.address.value.as_deref().map(str::trim);
+        let stated = listing.address.value.as_deref().map(|text| text.trim_end_matches('\n'));
         let replaced = match stated {
             None => "",
             Some(stated) => match stated.strip_prefix(&*address) {
@@ -154,22 +165,37 @@ impl Holder {
         };
         let last = remembered()?;
         if let Some(last) = last.filter(|last| *last != address) {
-            if !replaced.split(',').any(|replaced| replaced.trim() == last) {
+            if !replaced.split(',').any(|replaced| replaced == last || replaced.trim() == last) {
                 return Err(Halt::Because(format!(
                     "the last lease was of the registry {last}, and this one is {address}"
                 )));
             }
-            self.forgot("It replaces the one of the last lease.")?;
+            // Once, though it can't be remembered: else one full disk would keep all servers in grace periods.
+            if self.replacing.as_ref() != Some(&address) {
+                self.forgot("It replaces the one of the last lease.")?;
+                self.replacing = Some(address.clone());
+            }
             remember(&address)?;
-            self.seen = (0, 0);
+            (self.seen, self.replacing) = ((0, 0), None);
             return self.list_once();
         }
+        self.see(&lease::look(self.shared));
         let seen = std::mem::replace(&mut self.seen, (listing.etcd, listing.revision));
         if seen.0 == listing.etcd && listing.revision < seen.1 {
             self.forgot("Its revision is less than it was.")?;
             return self.list_once();
         }
         Ok(listing)
+    }
+
+    /// What is held was written in revisions that etcd must not be behind.
+    pub(super) fn see(&mut self, kept: &Kept) {
+        let written = kept.held().iter().map(|held| held.revision).max().unwrap_or(0);
+        let (etcd, revision) = self.seen;
+        if written > 0 {
+            let revision = if etcd == kept.etcd { revision.max(written) } else { written };
+            self.seen = (kept.etcd, revision);
+        }
     }
 
     /// Whether a renewal failed as etcd has forgotten what this server wrote. A grace period has begun then.
@@ -179,6 +205,10 @@ impl Holder {
     pub(super) fn has_forgotten(&mut self, held: &[Marked]) -> Result<bool, Halt> {
         let listing = self.list()?;
         let forgotten = has_forgotten(&listing, held);
+        if forgotten {
+            // With older data, claims may have come back that this server gave up.
+            self.strays_until = boot() + LATEST;
+        }
         if forgotten && listing.grace.value.is_none() {
             self.forgot("A mark is not as this server wrote it.")?;
         }
@@ -213,18 +243,17 @@ impl Holder {
             return Err(Halt::Because(format!("etcd granted a lease of {} s", granted.as_secs())));
         }
         let until = UnixNanos(now().0.saturating_add(granted.as_nanos() as u64));
-        // Where the answer is not seen, the lease stays: the grace period may hang on it.
-        let is_new = begin(self, Grace { lease, until: &written(until) })?;
-        if !is_new {
-            self.leftover.push(lease);
-        }
-        Ok(is_new)
+        // It is never revoked: where an answer was not seen the call was made again, and says that there was a grace
+        // period, which is the one that hangs on this lease.
+        begin(self, Grace { lease, until: &written(until) })
     }
 
     /// Keeps what this server held, to claim it again in the grace period, and writes its exact marks where etcd has
     /// forgotten them. Best effort: without an answer the marks are lost, as those of a server that is gone.
     pub(super) fn keep_forgotten(&mut self, kept: &Kept, gone: &[Marked]) {
-        self.forgotten = Some(Forgotten { held: gone.to_vec(), deadline: kept.claim.deadline });
+        let early = kept.sent.saturating_add(kept.ttl / 2);
+        let deadline = kept.claim.deadline.min(early);
+        self.forgotten = Some(Forgotten { held: gone.to_vec(), deadline });
         let Ok(mut listing) = self.list() else { return };
         for &marked in gone {
             if self.read_marks(&mut listing, &[marked.id]).is_err() {
