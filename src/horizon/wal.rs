@@ -1,7 +1,7 @@
 //! The horizon in the write-ahead log (WAL), and how a server that replays it gets to know its primary's.
 //!
 //! # Who writes what
-//! * A primary writes each move of its horizon as a message ([`write`]): PostgreSQL's own record of a
+//! * A primary writes each move of its horizon as a message ([`write()`]): PostgreSQL's own record of a
 //!   non-transactional logical message, which a server without this library replays as well. It belongs to no
 //!   database, so no output plugin is shown it, and `pg_logical_emit_message` cannot forge it: that writes the number
 //!   of its session's database. It needs no transaction, assigns no transaction ID, works in a read-only transaction,
@@ -156,7 +156,7 @@ unsafe fn contents<'a>(reader: *mut pg_sys::XLogReaderState) -> (u8, &'a [u8]) {
     }
 }
 
-/// Returns the message of a record that [`write`] has made; `None` for those of others.
+/// Returns the message of a record that [`write()`] has made; `None` for those of others.
 fn message_of(record: &[u8]) -> Option<&[u8]> {
     let (header, rest) = record.split_at_checked(HEADER)?;
     let number = |at: usize| {

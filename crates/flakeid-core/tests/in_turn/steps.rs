@@ -1,7 +1,7 @@
 //! One call after the other.
 
 use super::*;
-use flakeid_core::gate::{Horizon, LANES};
+use flakeid_core::gate::{Horizon, LANES, Start};
 use std::collections::BTreeSet;
 
 /// As the mode TIME_SEQUENTIAL has it: the packed IDs rise.
@@ -346,8 +346,10 @@ fn nobody_takes_numbers_of_a_time_to_come_while_another_partition_has_some_in_th
 #[test]
 fn a_partition_that_begins_past_the_end_is_out_of_use_by_itself() {
     let end = rules::<Numbers<2>>().end.0;
-    let cells: Vec<Cell> =
-        [90, end + 5, 90].map(|tick| Cell::after::<Numbers<2>>(Tick(tick))).into();
+    let cells = cells::<Numbers<2>>(3);
+    // As one begins that another server's mark has put there: the clock has not stepped back.
+    let (floors, since) = ([Tick(end + 5); 2], Tick(90));
+    cells[1].begin::<Numbers<2>>(Start { floors, toggle: false, since, now: Some(Tick(95)) });
     let cells: Vec<&Cell> = cells.iter().collect();
     let session = &mut Session::new(1, 3);
     for now in 100..103 {
