@@ -181,7 +181,9 @@ impl Holder {
         }
         self.see(&lease::look(self.shared));
         let seen = std::mem::replace(&mut self.seen, (listing.etcd, listing.revision));
-        if seen.0 == listing.etcd && listing.revision < seen.1 {
+        let is_older = seen.0 == listing.etcd && listing.revision < seen.1;
+        // What is held keeps its revisions until it is renewed.
+        if is_older && listing.grace.value.is_none() {
             self.forgot("Its revision is less than it was.")?;
             return self.list_once();
         }

@@ -1,0 +1,193 @@
+# An etcd that has forgotten what servers leased, where a server could miss it: an answer is lost while it begins the
+# grace period, a copy answers in the middle of a claim, it has only renewed and never listed since, another program
+# has written a part of the registry again. In each case nobody leases what another server still holds.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use File::Path qw(remove_tree);
+use IO::Select;
+use IO::Socket::INET;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+# No lease and no grace period of this test ends by itself.
+my $ttl = 600;
+
+my $forgotten = qr/etcd has forgotten leases, so none is granted before they are over/;
+
+sub begin
+{
+	my ($etcd, $name, %settings) = @_;
+	my $node = $etcd->server($name, generator_ids => 'etcd:2', etcd_pool => '0-3', etcd_lease_ttl => "${ttl}s", max_clock_wait => '100ms', %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
+
+sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
+
+sub lose_data
+{
+	my ($etcd, $from) = @_;
+	$etcd->kill;
+	remove_tree($etcd->data_dir);
+	PostgreSQL::Test::RecursiveCopy::copypath($from, $etcd->data_dir) if $from;
+	$etcd->start;
+	return;
+}
+
+sub copy_data
+{
+	my ($etcd) = @_;
+	my $copy = PostgreSQL::Test::Utils::tempdir('etcd_copy') . '/data';
+	$etcd->stop;
+	PostgreSQL::Test::RecursiveCopy::copypath($etcd->data_dir, $copy);
+	$etcd->start;
+	return $copy;
+}
+
+# Waits until a server has been told this three times, each after another try; or holds something.
+sub wait_for_tries
+{
+	my ($node, $error) = @_;
+	wait_for_error($node, $error);
+	for (1 .. 3)
+	{
+		my $at = lease_of($node)->{last_error_at};
+		$node->poll_query_until('postgres', "SELECT state = 'held' OR last_error_at > '$at' FROM pg_stat_flakeid_lease") or die 'it does not try again';
+	}
+	return;
+}
+
+# Forwards what comes for so many endpoints to an etcd, in a process of its own. `filter` sees each piece, whether it
+# goes to etcd, and the connection's state, which is `mute` when nothing is to be forwarded any more.
+sub proxies
+{
+	my ($etcd, $number, $filter) = @_;
+	my @holes = map { Etcd->hole } 1 .. $number;
+	my $port  = $etcd->{members}[0]{port};
+	Etcd::_process(sub {
+		my %is_listening = map { $_->{socket} => 1 } @holes;
+		my $all = IO::Select->new(map { $_->{socket} } @holes);
+		my (%other, %state, %is_near);
+		while (my @ready = $all->can_read)
+		{
+			for my $socket (@ready)
+			{
+				if ($is_listening{$socket})
+				{
+					my $near = $socket->accept or next;
+					my $far = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or next;
+					@other{ $near, $far } = ($far, $near);
+					$state{$near} = $state{$far} = {};
+					$is_near{$near} = 1;
+					$all->add($near, $far);
+					next;
+				}
+				my $other = $other{$socket} or next;
+				if (!sysread $socket, my $data, 65_536)
+				{
+					$all->remove($socket, $other);
+					delete @other{ $socket, $other };
+					$_->close for $socket, $other;
+				}
+				else
+				{
+					my $was_mute = $state{$socket}{mute};
+					$filter->($data, $is_near{$socket}, $state{$socket});
+					# What makes it mute goes through if it is for etcd, and its answer does not.
+					syswrite $other, $data if !$was_mute;
+				}
+			}
+		}
+	});
+	return join ',', map { "http://$_->{endpoint}" } @holes;
+}
+
+# the answer to the beginning of a grace period is lost -------------------------------------------------------------------
+
+my $etcd = Etcd->new('forgets_unseen');
+my $a    = begin($etcd, 'a');
+is(join(' ', wait_for_lease($a, 2)), '0 1', 'a server leases');
+my $done;
+my $proxies = proxies($etcd, 2, sub {
+	my ($data, $to_etcd, $state) = @_;
+	# The transaction that writes the key, with the moment that it is there until.
+	$done = $state->{mute} = 1 if $to_etcd && !$done && $data =~ /grace.{0,10}\d{4}-\d\d-\d\dT/s;
+	return;
+});
+lose_data($etcd);
+my $b = begin($etcd, 'b', etcd_endpoints => $proxies);
+wait_for_tries($b, $forgotten);
+is(generator_ids($b), '', 'a grace period goes on whose beginning was answered to nobody, and was asked for again');
+ok(defined $etcd->get('grace'), '... and its key is there');
+$_->stop for $a, $b;
+
+# a copy answers in the middle of a claim ------------------------------------------------------------------------------------
+
+$etcd->forget;
+$a->start;
+wait_for_lease($a, 2);
+$a->stop;
+my $copy = Etcd->new('copy', idle => 1);
+$copy->restore($etcd);
+$copy->start;
+# The first endpoint answers until it has told what is there.
+my $is_listed;
+my $first = proxies($etcd, 1, sub {
+	my ($data, $to_etcd, $state) = @_;
+	$is_listed = 1 if !$to_etcd && $data =~ m{flakeid/address};
+	$state->{mute} = 1 if $to_etcd && $is_listed;
+	return;
+});
+$b->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '$first," . $copy->endpoints . "'\n");
+my $end_of_log = -s $b->logfile;
+$b->start;
+$b->wait_for_log(qr/another etcd answered than the one that was asked before|etcd's key "flakeid\/address" is/, $end_of_log);
+is(generator_ids($b), '', 'what is listed in one etcd is not leased from a copy of it');
+$b->stop;
+$copy->stop;
+
+# who has only renewed knows revisions, too --------------------------------------------------------------------------------------
+
+# A lease that is renewed while the test waits.
+my %short = (etcd_lease_ttl => '20s');
+$etcd->forget;
+my $c = begin($etcd, 'c', %short);
+is(join(' ', wait_for_lease($c, 2)), '0 1', 'a server leases');
+my $older = copy_data($etcd);
+my $d = begin($etcd, 'd', %short);
+is(join(' ', wait_for_lease($d, 2)), '2 3', '... and another one, after a copy was made');
+my $renewed = lease_of($c)->{renewed_at};
+$c->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+lose_data($etcd, $older);
+# It wants more before its next renewal: so it lists first.
+$c->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:4'\n");
+$end_of_log = -s $c->logfile;
+$c->reload;
+$c->wait_for_log(qr/WARNING:  flakeid found that etcd has forgotten leases of generator IDs\n/, $end_of_log);
+is(generator_ids($c), '0 1', 'who wants more, and has renewed in a revision that etcd has lost, leases nothing that was forgotten');
+$d->poll_query_until('postgres', "SELECT losses = 1 AND state = 'held' FROM pg_stat_flakeid_lease") or die 'nothing is leased again';
+is(generator_ids($d), '2 3', '... and who has it keeps it');
+$_->stop for $c, $d;
+
+# the epoch is there and the address is not ------------------------------------------------------------------------------------------
+
+$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->ctl('put', 'flakeid/epoch', '1970-01-01T00:00:00Z');
+$etcd->ctl('put', 'flakeid/cluster-id', '0');
+$a->start;
+wait_for_tries($a, $forgotten);
+is(generator_ids($a), '', 'a registry without an address is one of an earlier version, but not to a server that knew its address');
+$a->stop;
+my $new = begin($etcd, 'new');
+wait_for_error($new, $forgotten);
+is(generator_ids($new), '', '... nor to others then');
+$new->stop;
+
+done_testing();
