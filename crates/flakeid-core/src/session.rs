@@ -16,7 +16,7 @@
 //! A cell that is ahead of the clock, as the clock was, has nothing to give for as long, or only IDs of a time to
 //! come, after which the session would have to wait; and one that another server's mark has put past the end of the
 //! format is of no use at all. So a session passes over such cells. Where it finds no other from its home on, it
-//! looks at all of them, the lower ones too, and stays with one that is not ahead ([`Session::elsewhere`]). What is
+//! looks at all of them, the lower ones too, and stays with one that is not ahead (`Session::elsewhere`). What is
 //! left of a tick to come it takes only where all are ahead. That its IDs rise depends on none of this: a cell that
 //! is below the last one is always asked for a later tick.
 //!

@@ -6,7 +6,7 @@
 //! | `pool/<cluster>:<id>` | the holder's | a claim, under the name that library gives it; a [`Document`] |
 //! | `until/<id>` | none | the mark: `2026-11-21T12:34:56.123456789Z` |
 //! | `epoch` | none | what flake counts from, which all servers here have in common |
-//! | `address` | none | where this registry is, and where those are that it replaces: see [`super::authority`] |
+//! | `address` | none | where this registry is, and where those are that it replaces: see `holder/authority.rs` |
 //! | `grace` | its own | while it is there, only who held a generator ID may claim it; until when, for people |
 //!
 //! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
