@@ -265,6 +265,7 @@ macro_rules! numbers {
         }
     )*};
 }
+#[cfg(feature = "etcd")]
 use numbers;
 numbers! {
     ClusterIdSetting c"flakeid.cluster_id"
