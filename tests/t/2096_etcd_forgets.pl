@@ -213,8 +213,15 @@ pass('... nor when it is started again');
 other_errors($a, $b);
 move($b);
 $b->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+# One of them cannot remember where it leases. It begins one grace period, and not one after the other.
+my $new_file = $a->data_dir . '/flakeid/etcd.new';
+mkdir $new_file or die "could not make a directory: $!";
 $other->found($old);
-wait_for_lease($_, 2) for $a, $b;
+wait_for_error($a, qr{could not write file "flakeid/etcd": Is a directory});
+wait_for_lease($b, 2);
+is(generator_ids($a), '', 'a server that cannot remember where it leases has no lease, and does not keep others from theirs');
+rmdir $new_file or die "could not remove a directory: $!";
+wait_for_lease($a, 2);
 like(slurp_file($a->logfile) . slurp_file($b->logfile), qr/DETAIL:  It replaces the one of the last lease\. /, 'when an administrator says that it replaces the first, there is a grace period');
 my %held = map { $_ => 1 } map { @{ lease_of($_)->{generator_ids} } } $a, $b;
 is(scalar(keys %held), 4, '... and then they lease from it');

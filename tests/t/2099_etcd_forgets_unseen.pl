@@ -176,6 +176,23 @@ $d->poll_query_until('postgres', "SELECT losses = 1 AND state = 'held' FROM pg_s
 is(generator_ids($d), '2 3', '... and who has it keeps it');
 $_->stop for $c, $d;
 
+# claims come back that were given up ----------------------------------------------------------------------------------------------------
+
+$etcd->forget;
+my $e = begin($etcd, 'e', %short, generator_ids => 'etcd:3');
+is(join(' ', wait_for_lease($e, 3)), '0 1 2', 'a server leases three');
+my $with_three = copy_data($etcd);
+$e->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
+$e->reload;
+is(join(' ', wait_for_lease($e, 2)), '0 1', '... and gives one back');
+lose_data($etcd, $with_three);
+$e->poll_query_until('postgres', "SELECT renewed_at > '" . lease_of($e)->{renewed_at} . "' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+sleep 1 while defined $etcd->get('pool/0:2') && time() < $until;
+is($etcd->get('pool/0:2'), undef, '... and again when etcd is set back to when it had it');
+is(generator_ids($e), '0 1', '... and keeps the others');
+$e->stop;
+
 # the epoch is there and the address is not ------------------------------------------------------------------------------------------
 
 $etcd->ctl('del', '--prefix', 'flakeid/');
