@@ -217,11 +217,20 @@ impl Registry {
         Ok(client.txn(txn).await?.succeeded())
     }
 
-    /// Writes a value where there is none yet.
-    pub async fn create(&self, client: &mut Client, name: &str, value: &str) -> Result<(), Error> {
+    /// Writes a value where there is none yet, and the key beside it is as of this revision.
+    pub async fn create(
+        &self,
+        client: &mut Client,
+        name: &str,
+        value: &str,
+        (beside, revision): (&str, i64),
+    ) -> Result<(), Error> {
         let key = self.key(name);
         let txn = Txn::new()
-            .when([Compare::create_revision(&*key, CompareOp::Equal, 0)])
+            .when([
+                Compare::create_revision(&*key, CompareOp::Equal, 0),
+                Compare::mod_revision(self.key(beside), CompareOp::Equal, revision),
+            ])
             .and_then([TxnOp::put(&*key, value, None)]);
         client.txn(txn).await.map(drop)
     }

@@ -196,7 +196,7 @@ fn fleets_that_lease_keep_every_promise_whatever_happens() {
 
 /// The first fault of a fleet that leases and whose nodes have this flaw.
 fn first_fault_on_lease(flaw: leases::Flaw) -> Option<Fault> {
-    (1..=100).find_map(|seed| leases::Fleet::new(seed, flaw).run().err())
+    (1..=1000).find_map(|seed| leases::Fleet::new(seed, flaw).run().err())
 }
 
 #[test]

@@ -110,36 +110,44 @@ impl Holder {
         }
         let mut listing = self.list_once()?;
         let (address, epoch) = (self.registry.address(listing.etcd), epoch());
-        if listing.address.value.is_none() && listing.epoch.value.is_none() {
-            self.begin_grace(|holder, grace| {
+        if listing.is_new() {
+            let is_ours = self.begin_grace(|holder, grace| {
                 let registry = &holder.registry;
                 let found =
                     async |client: &mut _| registry.found(client, &address, &epoch, grace).await;
                 Ok(holder.etcd.call(found)?)
             })?;
-            note::founded(&address);
+            if is_ours {
+                note::founded(&address);
+            }
             listing = self.list_once()?;
+            if listing.is_new() {
+                return Err(Halt::Because("etcd does not keep what is written".into()));
+            }
         }
         if listing.address.value.is_none() && remembered()?.as_deref() == Some(&*address) {
             // A server of 0.6.0 may have written the epoch, or someone has deleted the address.
             self.forgot("Its address is not there.")?;
         }
         let mut missing = Vec::new();
-        for (value, name, first) in [
-            (&listing.address.value, "address", &*address),
-            (&listing.cluster.value, "cluster-id", "0"),
-            (&listing.epoch.value, "epoch", &*epoch),
+        // Where the address was there, or the epoch, but not if it is lost since: else there would be a registry
+        // without a grace period.
+        let (address_key, epoch_key) = (&listing.address, &listing.epoch);
+        for (there, name, first, beside) in [
+            (address_key, "address", &*address, ("epoch", epoch_key.revision)),
+            (&listing.cluster, "cluster-id", "0", ("epoch", epoch_key.revision)),
+            (epoch_key, "epoch", &*epoch, ("address", address_key.revision)),
         ] {
-            if value.is_none() {
-                missing.push((name, first));
+            if there.value.is_none() {
+                missing.push((name, first, beside));
             }
         }
         if missing.is_empty() {
             return Ok(listing);
         }
-        for (name, value) in missing {
+        for (name, value, beside) in missing {
             let registry = &self.registry;
-            self.etcd.call(async |client| registry.create(client, name, value).await)?;
+            self.etcd.call(async |client| registry.create(client, name, value, beside).await)?;
         }
         self.list_once()
     }

@@ -117,6 +117,11 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
 const VALUES: [&str; 4] = ["cluster-id", "epoch", "address", "grace"];
 
 impl Listing {
+    /// Whether there is no registry yet: nothing that one begins with.
+    pub fn is_new(&self) -> bool {
+        self.address.value.is_none() && self.epoch.value.is_none()
+    }
+
     fn set(&mut self, values: [&GetResponse; VALUES.len()], header: Option<&ResponseHeader>) {
         let [cluster, epoch, address, grace] = values.map(versioned);
         (self.cluster, self.epoch, self.address, self.grace) = (cluster, epoch, address, grace);
