@@ -271,7 +271,7 @@ $load->signal('TERM');
 $load->finish;
 is(
 	$node->safe_psql('postgres', "SELECT string_agg(type || name, ' ' ORDER BY name) FROM pg_wait_events WHERE name LIKE 'Flakeid%'"),
-	'ExtensionFlakeidClock ExtensionFlakeidHorizonWrite', '... and the server knows both names')
+	'ExtensionFlakeidClock ExtensionFlakeidHorizonWrite ExtensionFlakeidLease', '... and the server knows all names')
   if $version >= 17;
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 
