@@ -174,7 +174,8 @@ for my $pg_config (@earlier)
 		$new->start;
 		is(statistics_of($new, 'life'), $version >= 18 ? $statistics : '', '... and ' . ($version >= 18 ? 'the' : 'no') . ' statistics');
 		is_as_it_was($new, 'life', $everything, $test);
-		is_taught($new, 'life', $test) if $version >= 18 && $option;
+		# From 18 on an installation has it from the start.
+		is_taught($new, 'life', $test) if $version >= 18 && $major < 18 && $option;
 		$new->stop;
 	}
 }

@@ -111,8 +111,11 @@ COPY frozen FROM '$dir/ids $format' ($format{$format}, $freeze);
 COMMIT;
 SQL
 		is(compared('frozen'), '5001|0|0', "$format with $freeze brings the same rows");
+		# From 19 on a query marks pages that it finds to be visible to all, but for the last of them.
+		my @fetches = map { fetches('frozen', $_) } @names;
+		@fetches = map { $_ > 0 ? 5001 : 0 } @fetches if $version >= 19;
 		is_deeply(
-			[ map { fetches('frozen', $_) } @names ], [ ($freeze eq 'FREEZE' ? 0 : 5001) x @names ],
+			\@fetches, [ ($freeze eq 'FREEZE' ? 0 : 5001) x @names ],
 			$freeze eq 'FREEZE' ? '... which are frozen, and each index finds them without the table' : '... which are not');
 	}
 }
