@@ -46,7 +46,7 @@ struct Process {
     sno_sequence: Cell<(u32, u32)>,
     guid_node: Cell<Option<u32>>,
     worker: Cell<Option<u64>>,
-    /// The settings whose value is no good.
+    /// The settings whose value is bad.
     refused: RefCell<Vec<Refusal>>,
     /// Whether settings are being defined, and take what was there before.
     defining: Cell<bool>,

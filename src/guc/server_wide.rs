@@ -127,7 +127,7 @@ pub(super) fn define(name: &'static CStr, define: impl FnOnce()) {
 fn has_value(name: &CStr, value: &CStr, before: &Origin) -> bool {
     let has_value = || Origin::of(name).is_some_and(|now| now.reset == before.reset);
     // SAFETY: calls with strings. By its source the value becomes the reset value, and then the action has no
-    // meaning but that it is allowed. A value that is no good is passed over without an error.
+    // meaning but that it is allowed. A bad value is passed over without an error.
     unsafe {
         if !has_value() && pg_sys::IsInParallelMode() {
             pg_sys::set_config_option(

@@ -29,7 +29,7 @@
 //! 5. *What a primary made is behind its standby.* A standby issues nothing. Its state file is as old as its base
 //!    backup or its last restart point; but each move of the primary's horizon is in the WAL before the IDs that it lets
 //!    through, and the standby replays it ([`wal`]). So a server that was promoted, or was recovered from a backup, begins
-//!    above all IDs that the WAL which it replayed can know of, whatever the clocks showed. It begins after the
+//!    above all IDs that the WAL which it replayed can know of, also where clocks were wrong. It begins after the
 //!    latest time of a transaction it replayed, or of a message from the primary, as well: for
 //!    a primary whose flakeid is too old to write its horizon into the WAL. A worker looks at these times five
 //!    times a second and writes down the greatest, ahead by the lead, and exactly when recovery ends

@@ -159,7 +159,7 @@ impl Record {
         (at.0 != 0).then_some(Written { at, took })
     }
 
-    /// Counts a write that the state file's directory did or did not take, whatever it was for.
+    /// Counts a write that the state file's directory did or did not take.
     pub(super) fn count_write(&self, outcome: &Result<(), Trouble>) {
         let Err(trouble) = outcome else {
             self.writes.fetch_add(1, Ordering::Relaxed);

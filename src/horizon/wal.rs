@@ -18,7 +18,7 @@
 //! # The argument
 //! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file, then the message, and
 //!    then opens the gate, all under the node's lock. So an ID is issued after a message that covers it was
-//!    inserted, and whatever is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
+//!    inserted, and all that is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
 //!    Nothing waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has the row
 //!    has the message, with `synchronous_commit = off`, too. If the message cannot be inserted, PostgreSQL raises an error or
 //!    restarts the server; the gate has not moved then, and a state file that is ahead of it is safe.
@@ -27,7 +27,7 @@
 //!    standby, before consistency is reached, with `hot_standby = off` and without a place for a worker. Or it is
 //!    before: then the state file that recovery began with covers it, by 3 and 4.
 //! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and
-//!    the files are copied afterwards; whatever message is before it had its state file written before it. This holds
+//!    the files are copied afterwards; the state file was written before each message that is before it. This holds
 //!    for `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
 //! 4. *A standby's state file covers what is before its restart point.* A restart point is made of a checkpoint
 //!    record that was replayed, and its redo point is before that record. Before the startup process replays such
@@ -44,7 +44,7 @@
 //!
 //! # What has a message, and what has none
 //! [`super::write`] writes a message each time: when the gate moves, when a type makes its first IDs by an epoch, when
-//! the state begins at what was recovered, and when a superuser accepts the clock. There is none where the horizon only
+//! the state begins at what was recovered, and when a superuser accepts the clock. No message is written where the horizon only
 //! comes down to what was issued: at a clean stop, when the WAL is closed already, and when the last session leaves a
 //! server that does not preload the library. None is due when a life begins at the file's horizon: nothing is
 //! issued in that life before the gate moves. A standby writes none, as it has no WAL of its own.

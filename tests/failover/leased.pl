@@ -1,5 +1,5 @@
 # A cluster under Patroni whose members lease their generator IDs from the etcd that Patroni uses, configured as
-# docs/fleet.md shows: whatever makes it change its leader, no ID comes twice, also where the old leader goes on making
+# docs/fleet.md shows. Its leader changes in five ways, and no ID comes twice, also where the old leader goes on making
 # IDs beside the new one.
 use strict;
 use warnings;

@@ -117,7 +117,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Asks for so many IDs, which go out at once, whatever came before.
+    /// Asks for so many IDs, which go out at once. What came before does not count.
     pub const fn any(want: u32) -> Self {
         Self {
             floor: Stamp::FIRST,

@@ -10,7 +10,7 @@
 //! | 26 | 8 | what the clock read when the horizon moved |
 //! | 34 | 8 | the earliest epoch that flakes were made by; 2^64 - 1 for none |
 //!
-//! A later format begins with the same fields, whatever its number, and has its own after them. So each version
+//! A later format begins with the same fields, and has its own after them. So each version
 //! reads the horizon of all later ones.
 
 use crate::clock::UnixNanos;

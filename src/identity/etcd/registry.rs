@@ -121,7 +121,7 @@ fn quoted(value: &[u8]) -> String {
 }
 
 /// A copy of a registry meets all conditions that the registry itself meets: an answer of another etcd than the one that
-/// was listed is none.
+/// was listed does not count.
 fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
     match header.map(ResponseHeader::cluster_id) {
         Some(id) if id == etcd => Ok(()),

@@ -24,7 +24,7 @@ pub enum Request {
     Grant,
     /// There is no registry yet: it begins, with a grace period.
     Found,
-    /// A grace period begins, if there is none.
+    /// A grace period begins, unless there is one.
     Grace,
     /// Nobody has these, and their marks are as seen: they are the lease's. In a grace period it must be a claim of who
     /// held them, and else of anybody.
