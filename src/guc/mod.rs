@@ -11,6 +11,7 @@
 
 #[cfg(feature = "etcd")]
 pub mod etcd;
+mod hooks;
 mod server_wide;
 
 use crate::error::{self, Failure, Refusal};
@@ -19,10 +20,11 @@ use crate::note;
 use flakeid_core::flake::Epoch;
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::{sno, uniqueid};
+use hooks::{define_number, define_text};
 use pgrx::prelude::*;
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
+use pgrx::{GucFlags, GucSetting, pg_sys};
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString};
 use std::time::Duration;
 
 static GENERATOR_IDS: GucSetting<Option<CString>> =
@@ -390,140 +392,4 @@ pub fn define() {
             format!("{reason} No IDs are made until it is mended.")
         );
     }
-}
-
-fn define_number<N: NumberSetting>(
-    short: &'static CStr,
-    long: &'static CStr,
-    setting: &'static GucSetting<i32>,
-    (min, max): (i32, i32),
-    unit: GucFlags,
-) {
-    let flags = unit | flags();
-    // SAFETY: both hooks are guarded against panics.
-    server_wide::define(N::NAME, || unsafe {
-        GucRegistry::define_int_guc_with_hooks(
-            N::NAME,
-            short,
-            long,
-            setting,
-            min,
-            max,
-            GucContext::Sighup,
-            flags,
-            Some(check_number::<N>),
-            Some(assign_number::<N>),
-            None,
-        );
-    });
-}
-
-/// Those that all settings have.
-fn flags() -> GucFlags {
-    GucFlags::from_bits_retain(server_wide::ALLOW_IN_PARALLEL)
-}
-
-fn define_text<S: TextSetting>(
-    short: &'static CStr,
-    long: &'static CStr,
-    setting: &'static GucSetting<Option<CString>>,
-) {
-    let flags = flags() | if S::HIDDEN { GucFlags::SUPERUSER_ONLY } else { GucFlags::empty() };
-    // SAFETY: both hooks are guarded against panics.
-    server_wide::define(S::NAME, || unsafe {
-        GucRegistry::define_string_guc_with_hooks(
-            S::NAME,
-            short,
-            long,
-            setting,
-            GucContext::Sighup,
-            flags,
-            Some(check::<S>),
-            Some(assign::<S>),
-            None,
-        );
-    });
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
-    _value: *mut i32,
-    _extra: *mut *mut c_void,
-    source: pg_sys::GucSource::Type,
-) -> bool {
-    server_wide::admits(N::NAME, source)
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(_value: i32, _extra: *mut c_void) {
-    let name = N::NAME.to_str().unwrap_or_default();
-    PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != name);
-    has_changed();
-}
-
-/// Keeps in mind that PostgreSQL did not take the server's value of a setting.
-fn refuse_number(name: &'static CStr, value: &CStr) {
-    PROCESS.0.refused.borrow_mut().push(Refusal {
-        setting: name.to_str().unwrap_or_default(),
-        value: value.to_string_lossy().into_owned(),
-        reason: "It is not a number within the setting's bounds.".into(),
-        hidden: false,
-    });
-}
-
-/// Tells the hot path that a setting has changed.
-fn has_changed() {
-    PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn check<S: TextSetting>(
-    value: *mut *mut c_char,
-    _extra: *mut *mut c_void,
-    source: pg_sys::GucSource::Type,
-) -> bool {
-    if !server_wide::admits(S::NAME, source) {
-        return false;
-    }
-    // SAFETY: the caller passes the new value, a string.
-    let value = unsafe { CStr::from_ptr(*value) };
-    let read = match value.to_str() {
-        Ok(value) => S::read(value),
-        Err(_) => Err("It is not valid UTF-8.".into()),
-    };
-    let Err(reason) = read else {
-        return true;
-    };
-    // One that is there already comes again: at every reload, and into every parallel worker.
-    let known = |refusal: &Refusal| {
-        refusal.setting == S::name() && refusal.value.as_bytes() == value.to_bytes()
-    };
-    if PROCESS.0.defining.get() || PROCESS.0.refused.borrow().iter().any(known) {
-        return true;
-    }
-    let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
-    // SAFETY: as the macro GUC_check_errdetail does it; the format takes one string.
-    unsafe {
-        pg_sys::pre_format_elog_string(0, std::ptr::null());
-        pg_sys::GUC_check_errdetail_string =
-            pg_sys::format_elog_string(c"%s".as_ptr(), reason.as_ptr());
-    }
-    false
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra: *mut c_void) {
-    // SAFETY: the caller passes a string.
-    let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
-    let mut refused = PROCESS.0.refused.borrow_mut();
-    refused.retain(|refusal| refusal.setting != S::name());
-    match S::read(&value) {
-        Ok(value) => S::take(value),
-        Err(reason) => {
-            let (setting, value) = (S::name(), value.into_owned());
-            refused.push(Refusal { setting, value, reason, hidden: S::HIDDEN });
-        }
-    }
-    drop(refused);
-    has_changed();
 }

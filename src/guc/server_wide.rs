@@ -113,7 +113,7 @@ pub(super) fn define(name: &'static CStr, define: impl FnOnce()) {
     if let Some(value) = value
         && !has_value(name, &value, &before)
     {
-        super::refuse_number(name, &value);
+        super::hooks::refuse_number(name, &value);
     }
     let replaced = before.reset > PGC_S_ARGV
         || in_parallel_worker() && before.reset == PGC_S_DEFAULT && before.value > PGC_S_ARGV;
