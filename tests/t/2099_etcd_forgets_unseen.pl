@@ -171,7 +171,8 @@ lose_data($etcd, $older);
 $c->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:4'\n");
 $c->reload;
 # Or the other one is first, whose renewal is due.
-sleep 0.1 until defined eval { $etcd->get('grace') };
+my $longest = time() + $PostgreSQL::Test::Utils::timeout_default;
+sleep 0.1 until defined(eval { $etcd->get('grace') }) || time() > $longest;
 $c->poll_query_until('postgres', 'SELECT wanted = 4 FROM pg_stat_flakeid_lease') or die 'it does not want more';
 is(generator_ids($c), '0 1', 'who wants more, and has renewed in a revision that etcd has lost, leases nothing that was forgotten');
 $d->poll_query_until('postgres', "SELECT losses = 1 AND state = 'held' FROM pg_stat_flakeid_lease") or die 'nothing is leased again';
