@@ -102,8 +102,10 @@ fn cells<S: Served>(shared: &'static Shared) -> Result<Cells, Failure> {
                 return Ok(cells);
             }
             let numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
+            let fingerprint = guc::identity_fingerprint();
+            let usable = |state| state == State::Off && shared.lease.admits(fingerprint);
             lease::wait(shared, |lock| match lease::state(shared, &lock) {
-                state if numbered && state != State::Off => Err(Failure::StillLeased),
+                state if numbered && !usable(state) => Err(Failure::StillLeased),
                 _ => found::<S>(shared, &lock, partitions.clone(), &[]),
             })
         }
@@ -114,7 +116,10 @@ fn cells<S: Served>(shared: &'static Shared) -> Result<Cells, Failure> {
 /// another session may have while it writes the horizon.
 fn there<S: Served>(shared: &'static Shared, partitions: &[Partition]) -> Option<Cells> {
     let generation = shared.lease.generation();
-    if matches!(S::IDENTITY, Identity::GeneratorIds { .. }) && shared.lease.is_active() {
+    let lease = &shared.lease;
+    if matches!(S::IDENTITY, Identity::GeneratorIds { .. })
+        && (lease.is_active() || !lease.admits(guc::identity_fingerprint()))
+    {
         return None;
     }
     let cell = |partition: &Partition| {

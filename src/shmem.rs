@@ -18,7 +18,7 @@
 use crate::error::Failure;
 use crate::identity::lease;
 use crate::library::Build;
-use crate::{clock, horizon, note, systems};
+use crate::{clock, guc, horizon, note, systems};
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -133,10 +133,23 @@ unsafe extern "C-unwind" fn startup() {
             set_up(shared, Kind::Preloaded);
         }
         adopt(shared);
+        publish_identity();
         if !pg_sys::IsUnderPostmaster {
             pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
         }
     }
+}
+
+/// Shows all processes the generator IDs and the cluster that the postmaster goes by. It reads a changed file before
+/// any other process is told to. Does nothing in other processes.
+pub fn publish_identity() {
+    let shared = SHARED.load(Ordering::Relaxed);
+    // SAFETY: a plain variable of PostgreSQL's.
+    if shared.is_null() || unsafe { pg_sys::IsUnderPostmaster } {
+        return;
+    }
+    // SAFETY: it was set up before it was stored, and lasts as long as the process.
+    unsafe { &*shared }.lease.put_in_force(guc::identity_fingerprint());
 }
 
 /// The postmaster ends, its children have; `code` is not 0 where it goes on after a crash.

@@ -2,6 +2,7 @@
 
 use super::{NumberSetting, PROCESS, TextSetting, server_wide};
 use crate::error::Refusal;
+use crate::shmem;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -69,9 +70,10 @@ unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(_value: i32, _extra: *mut c_void) {
+unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(value: i32, _extra: *mut c_void) {
     let name = N::NAME.to_str().unwrap_or_default();
     PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != name);
+    N::take(value);
     has_changed();
 }
 
@@ -85,9 +87,10 @@ pub(super) fn refuse_number(name: &'static CStr, value: &CStr) {
     });
 }
 
-/// Tells the hot path that a setting has changed.
+/// Tells the hot path that a setting has changed, and, in the postmaster, all processes which identity is in force.
 fn has_changed() {
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
+    shmem::publish_identity();
 }
 
 #[pg_guard]

@@ -25,6 +25,7 @@ use pgrx::prelude::*;
 use pgrx::{GucFlags, GucSetting, pg_sys};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 static GENERATOR_IDS: GucSetting<Option<CString>> =
@@ -44,6 +45,8 @@ struct Process {
     /// Counts changes, so that the hot path sees one by one comparison. Never 0.
     version: Cell<u32>,
     owned: Cell<Option<Owned>>,
+    /// Uniqueid's.
+    cluster_id: Cell<u64>,
     epoch: Cell<Epoch>,
     sno_sequence: Cell<(u32, u32)>,
     guid_node: Cell<Option<u32>>,
@@ -67,6 +70,7 @@ unsafe impl<T> Sync for OneThread<T> {}
 static PROCESS: OneThread<Process> = OneThread(Process {
     version: Cell::new(1),
     owned: Cell::new(None),
+    cluster_id: Cell::new(0),
     epoch: Cell::new(Epoch::UNIX),
     sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
     guid_node: Cell::new(None),
@@ -131,7 +135,20 @@ pub fn worker() -> Option<u64> {
 }
 
 pub fn cluster_id() -> u64 {
-    CLUSTER_ID.get().max(0) as u64
+    PROCESS.0.cluster_id.get()
+}
+
+/// A fingerprint of the generator IDs and the cluster that the settings name: equal in two processes of a server
+/// that go by equal values; never 0.
+pub fn identity_fingerprint() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    cluster_id().hash(&mut hasher);
+    match owned() {
+        None => {}
+        Some(Owned::Fixed(ids)) => ids.as_slice().hash(&mut hasher),
+        Some(Owned::Leased(_)) => "etcd".hash(&mut hasher),
+    }
+    hasher.finish().max(1)
 }
 
 pub fn max_clock_wait() -> Duration {
@@ -253,9 +270,19 @@ impl TextSetting for InterfaceSetting {
     }
 }
 
+struct ClusterIdSetting;
+impl NumberSetting for ClusterIdSetting {
+    const NAME: &'static CStr = c"flakeid.cluster_id";
+    fn take(value: i32) {
+        PROCESS.0.cluster_id.set(value.max(0) as u64);
+    }
+}
+
 /// A setting that is a number. PostgreSQL reads it and knows its bounds.
 trait NumberSetting {
     const NAME: &'static CStr;
+    /// Is given each value before PostgreSQL's variable has it.
+    fn take(_value: i32) {}
 }
 
 /// Names the settings that are numbers.
@@ -270,7 +297,6 @@ macro_rules! numbers {
 #[cfg(feature = "etcd")]
 use numbers;
 numbers! {
-    ClusterIdSetting c"flakeid.cluster_id"
     MaxClockWaitSetting c"flakeid.max_clock_wait"
     HorizonLeadSetting c"flakeid.horizon_lead"
     AllowableDowntimeSetting c"flakeid.allowable_downtime"

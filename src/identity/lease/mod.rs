@@ -52,6 +52,8 @@ pub struct Lease {
     shown: UnsafeCell<Kept>,
     /// Counts changes of the set of IDs, and of the right by which they are used.
     generation: AtomicU64,
+    /// A fingerprint of the identity that the postmaster's settings name; 0 where it does not have the library.
+    in_force: AtomicU64,
     /// Whether generator IDs are leased, so that there is something to look at under the lock.
     active: AtomicBool,
     /// The worker's, to wake it; null where there is none.
@@ -70,6 +72,7 @@ impl Lease {
             kept: UnsafeCell::new(Kept::NONE),
             shown: UnsafeCell::new(Kept::NONE),
             generation: AtomicU64::new(0),
+            in_force: AtomicU64::new(0),
             active: AtomicBool::new(false),
             latch: AtomicPtr::new(std::ptr::null_mut()),
             asked: AtomicBool::new(false),
@@ -107,6 +110,21 @@ impl Lease {
 
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// The identity that the server's settings name from now on.
+    pub fn put_in_force(&self, fingerprint: u64) {
+        self.in_force.store(fingerprint, Ordering::Release);
+    }
+
+    /// Whether a session whose settings name this identity may make IDs by them. In the middle of a statement a
+    /// session goes by the settings that the statement began with. While nothing was ever leased it may: the
+    /// administrator waits for such statements before he gives their generator IDs to another server. But a lease may
+    /// have given these IDs to another server since.
+    pub fn admits(&self, fingerprint: u64) -> bool {
+        // The worker begins a generation after the postmaster has told it of new settings, so this order of the two
+        // sees the settings of the generation or later ones.
+        self.generation() == 0 || [0, fingerprint].contains(&self.in_force.load(Ordering::Acquire))
     }
 
     /// From now on a sealed cell stays sealed.
