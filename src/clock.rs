@@ -1,6 +1,7 @@
-//! The only reader of time.
+//! The only reader of time, and PostgreSQL's way of counting it.
 
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::clock::{UnixMicros, UnixNanos};
+use pgrx::pg_sys;
 use std::time::{Duration, Instant};
 
 /// The wall clock: one call into the vDSO. A clock set before 1970 reads as 1970,
@@ -34,7 +35,7 @@ fn out_of_range(seconds: i64) -> UnixNanos {
 /// machine sleeps.
 pub fn boot() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as above.
+    // SAFETY: the call fills in the struct; Linux has this clock, so it can't fail.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
@@ -49,5 +50,18 @@ impl Stopwatch {
 
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
+    }
+}
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+pub const POSTGRES_EPOCH: i64 =
+    (pg_sys::POSTGRES_EPOCH_JDATE as i64 - pg_sys::UNIX_EPOCH_JDATE as i64) * 86_400_000_000;
+
+/// Converts a time of PostgreSQL's. Its infinities are the ends of the number range, and so are the core's.
+pub fn unix_micros(micros: pg_sys::TimestampTz) -> UnixMicros {
+    match micros {
+        i64::MIN | i64::MAX => UnixMicros(micros),
+        // PostgreSQL's last 29 years are beyond our numbers; they are not its infinity.
+        _ => UnixMicros(micros.saturating_add(POSTGRES_EPOCH).min(i64::MAX - 1)),
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! What can be true without PostgreSQL is in the crate `flakeid-core`; this one links it to a server.
 //!
-//! * [`generate`] is the hot path: it takes IDs from the cells in shared memory ([`shmem`]), waits
-//!   for the next tick ([`wait`]), and asks [`clock`], the only reader of time.
-//! * [`horizon`] sees to it that no ID comes twice when memory is lost: the argument is in its header.
-//! * [`library`] sees to it that one build of this library alone is at work in a server.
-//! * [`systems`] is the table of ID systems; what each needs of the hot path is in its type's file.
-//! * [`guc`] holds the settings, [`identity`] says which generator IDs they come to,
-//!   and leases them from etcd where that is wanted; the argument is in [`flakeid_core::lease`].
-//! * [`stat`] shows what happens, [`note`] writes to the server's log what someone should look at.
-//! * [`regular_file`] reads and creates files safely where something else stands in their place.
-//! * [`planner`] is told how many rows a range of IDs or a time holds.
-//! * [`types`] has one file a type: its SQL functions in the order of PostgreSQL's `uuid.c`.
-//! * [`mod@error`] gives every error its SQLSTATE, message, detail and hint.
+//! # Floors
+//! A file takes names from files of its own floor and of lower ones, and never in a circle: `scripts/layers` checks it.
+//!
+//! | floor | what | files |
+//! |---|---|---|
+//! | 7 | what users see beside the types | [`views`], [`planner`] |
+//! | 6 | the SQL functions of the ID types | [`types`] |
+//! | 5 | the generator, which is the hot path | [`generator`] |
+//! | 4 | leases of generator IDs | [`lease`] |
+//! | 4 | the horizon: that no ID comes twice when memory is lost | [`horizon`] |
+//! | 3 | shared memory, made of parts | [`shmem`] |
+//! | 2 | the server as plain data: its settings, its names, its ID types, what it tells its log | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`] |
+//! | 1 | tools that know nothing of flakeid | [`clock`], [`mod@error`], [`lock`], [`regular_file`], [`wait`] |
+//!
+//! [`lease`] stands above [`horizon`]: the leased gates are the server's own, capped.
 //!
 //! Functions are bare Rust here; their SQL, with volatility, strictness and comments, is in `sql/`.
 
@@ -25,18 +28,20 @@ use pgrx::prelude::*;
 
 mod clock;
 mod error;
-mod generate;
+mod generator;
 mod guc;
 mod horizon;
+mod id_types;
 mod identity;
+mod lease;
 mod library;
-mod note;
+mod lock;
 mod planner;
 mod regular_file;
+mod server_log;
 mod shmem;
-mod stat;
-mod systems;
 mod types;
+mod views;
 mod wait;
 
 ::pgrx::pg_module_magic!(name, version);
@@ -63,6 +68,18 @@ extension_sql_file!("../sql/lease.sql", name = "lease", requires = ["horizon"]);
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {
     library::register().or_raise();
+    error::log_withheld_with(log_withheld);
     guc::define();
-    shmem::request_if_preloaded();
+    // SAFETY: a plain variable of PostgreSQL's.
+    if unsafe { pg_sys::process_shared_preload_libraries_in_progress } {
+        horizon::register();
+        lease::register();
+        shmem::request(horizon::stop);
+    }
+}
+
+/// Writes what an error kept from a session's user into the server's log.
+fn log_withheld(message: &str, detail: &str) {
+    let shared = shmem::shared().ok();
+    server_log::withheld(shared.map(|shared| &shared.rate_limits), message, detail);
 }

@@ -14,7 +14,7 @@
 //!   taken away; a newer one says what it needs before it names anything
 //!   (`flakeid_require_library`, the first statement of its scripts).
 
-use crate::error::{Failure, OrRaise};
+use crate::error::{OrRaise, Report};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
@@ -60,8 +60,8 @@ pub fn version() -> &'static str {
 /// Says to others that come into this process that this library is there.
 ///
 /// # Errors
-/// [`Failure::AnotherLibrary`] where another one is. It stays as it is, and this one must not come up.
-pub fn register() -> Result<(), Failure> {
+/// Another one is there. It stays as it is, and this one must not come up.
+pub fn register() -> Result<(), Report> {
     let this = (&raw const BUILD).cast_mut().cast::<c_void>();
     // SAFETY: PostgreSQL keeps the variable for as long as the process lasts. Who sets it (only this
     // function, of any version) points it to a build in a library, which is never unloaded.
@@ -73,7 +73,7 @@ pub fn register() -> Result<(), Failure> {
             *variable = this;
             return Ok(());
         }
-        Err(Failure::AnotherLibrary { other: *there.cast::<Build>() })
+        Err(another(*there.cast::<Build>()))
     }
 }
 
@@ -89,7 +89,31 @@ fn ordinal(version: &str) -> [u32; 3] {
 fn flakeid_require_library(version: &str) {
     let outcome = match ordinal(self::version()) >= ordinal(version) {
         true => Ok(()),
-        false => Err(Failure::OlderLibrary { needed: version.into() }),
+        false => Err(older(version)),
     };
     outcome.or_raise();
+}
+
+fn another(other: Build) -> Report {
+    Report::wrong_state("another flakeid library is loaded already")
+        .detail(format!(
+            "It is {}, and was loaded from another file; this one is {}.",
+            other.name(),
+            Build::this().name()
+        ))
+        .hint(
+            "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's functions \
+             must name the same file. Write flakeid without a path, and restart the server.",
+        )
+}
+
+fn older(needed: &str) -> Report {
+    Report::wrong_state(format!(
+        "the flakeid library that is loaded has version {}, this SQL needs {needed}",
+        version()
+    ))
+    .hint(
+        "Install the library of that version, and restart the server, which goes on with the one that it \
+         loaded at its start. Nothing has been changed.",
+    )
 }

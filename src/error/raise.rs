@@ -1,11 +1,11 @@
 //! How an error reaches a session: raised, or left with a caller that can take it softly. What only operators may
 //! read is withheld here, and goes to the server's log.
 
-use super::{Failure, Words};
-use crate::note;
+use super::Report;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use std::cell::Cell;
 
 /// What an ordinary user reads instead of a confidential detail.
 pub const WITHHELD: &str = "The server's log has the details.";
@@ -26,24 +26,37 @@ pub fn may_see_details() -> bool {
     }
 }
 
-impl Words {
-    /// The words for the current user. What is withheld goes to the server's log.
+/// Writes the message of an error and its confidential detail into the server's log.
+pub type LogWithheld = fn(message: &str, detail: &str);
+
+thread_local! {
+    static LOG_WITHHELD: Cell<Option<LogWithheld>> = const { Cell::new(None) };
+}
+
+/// Sets what writes into the server's log what an error keeps from a session's user. The library sets it once, when a
+/// process loads it.
+pub fn log_withheld_with(log: LogWithheld) {
+    LOG_WITHHELD.set(Some(log));
+}
+
+impl Report {
+    /// Returns the report for the current user. What is withheld goes to the server's log.
     fn for_current_user(self) -> Self {
         match self.detail {
             Some(detail) if self.confidential && !may_see_details() => {
-                note::withheld(&self.message, &detail);
+                if let Some(log) = LOG_WITHHELD.get() {
+                    log(&self.message, &detail);
+                }
                 Self { detail: Some(WITHHELD.into()), ..self }
             }
             _ => self,
         }
     }
-}
 
-impl Failure {
     /// Raises it as an error.
     #[cold]
     pub fn raise(self) -> ! {
-        let words = self.words().for_current_user();
+        let words = self.for_current_user();
         let mut report = ErrorReport::new(words.code, words.message, "flakeid");
         if let Some(detail) = words.detail {
             report = report.set_detail(detail);
@@ -85,7 +98,7 @@ impl Failure {
             fn errdetail(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
             fn errhint(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
         }
-        let words = self.words().for_current_user();
+        let words = self.for_current_user();
         let text = |words: Option<String>| {
             words.and_then(|words| std::ffi::CString::new(words.replace('\0', " ")).ok())
         };
@@ -118,7 +131,7 @@ pub trait OrRaise<T> {
     fn or_raise(self) -> T;
 }
 
-impl<T, F: Into<Failure>> OrRaise<T> for Result<T, F> {
+impl<T, F: Into<Report>> OrRaise<T> for Result<T, F> {
     #[inline]
     fn or_raise(self) -> T {
         match self {
@@ -126,4 +139,15 @@ impl<T, F: Into<Failure>> OrRaise<T> for Result<T, F> {
             Err(failure) => failure.into().raise(),
         }
     }
+}
+
+/// Writes a line to the server's log alone, also where a session has set
+/// `client_min_messages` to `log`: the line may have what the session's user is not shown.
+pub fn log(message: String, detail: String) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let mut report = ErrorReport::new(code, message, "flakeid");
+    if !detail.is_empty() {
+        report = report.set_detail(detail);
+    }
+    report.report(PgLogLevel::LOG_SERVER_ONLY);
 }

@@ -31,7 +31,7 @@ fn far_moment(time: UnixMicros) -> String {
 }
 
 /// A reading of the clock, to the microsecond.
-pub(super) fn instant(time: UnixNanos) -> String {
+pub fn instant(time: UnixNanos) -> String {
     moment(UnixMicros((time.0 / 1000) as i64))
 }
 
@@ -42,7 +42,7 @@ pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
 
 /// A text from outside as an error may quote it: as it is where every client can read it. A message
 /// would end at a NUL, which bytes cast to a sno can hold.
-pub(super) fn quoted(text: &[u8]) -> String {
+pub fn quoted(text: &[u8]) -> String {
     // SAFETY: reads a variable that is set when the session begins.
     let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
     match std::str::from_utf8(text) {
@@ -72,7 +72,7 @@ pub fn excerpt(text: &[u8], limit: usize) -> String {
 }
 
 /// What is wrong with a text, as a sentence.
-pub(super) fn text_detail(what: &str, error: Error) -> String {
+pub fn text_detail(what: &str, error: Error) -> String {
     match error {
         Error::TextLength { expected, found } => {
             let bytes = if found == 1 { "byte" } else { "bytes" };

@@ -10,7 +10,8 @@
 //! setting of the file as a placeholder, which every user may read. `shared_preload_libraries` and
 //! `session_preload_libraries` load it at a session's start.
 
-use super::{NumberSetting, TextSetting, define_number, define_text, numbers, text};
+use super::hooks::{define_number, define_text};
+use super::process::{NumberSetting, TextSetting, numbers, text};
 use crate::identity;
 use flakeid_core::generator_ids;
 use pgrx::{GucFlags, GucSetting};

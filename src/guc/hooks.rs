@@ -1,8 +1,7 @@
 //! How a setting is defined, and what PostgreSQL calls when it gets a value.
 
-use super::{NumberSetting, PROCESS, TextSetting, server_wide};
-use crate::error::Refusal;
-use crate::shmem;
+use super::process::{NumberSetting, PROCESS, Refusal, TextSetting};
+use super::server_wide;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -77,20 +76,12 @@ unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(value: i32, _extra: 
     has_changed();
 }
 
-/// Keeps in mind that PostgreSQL did not take the server's value of a setting.
-pub(super) fn refuse_number(name: &'static CStr, value: &CStr) {
-    PROCESS.0.refused.borrow_mut().push(Refusal {
-        setting: name.to_str().unwrap_or_default(),
-        value: value.to_string_lossy().into_owned(),
-        reason: "It is not a number within the setting's bounds.".into(),
-        hidden: false,
-    });
-}
-
-/// Tells the hot path that a setting has changed, and, in the postmaster, all processes which identity is in force.
+/// Tells the hot path, and who wants to know, that a setting has changed.
 fn has_changed() {
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
-    shmem::publish_identity();
+    if let Some(function) = PROCESS.0.after_change.get() {
+        function();
+    }
 }
 
 #[pg_guard]

@@ -12,18 +12,20 @@
 #[cfg(feature = "etcd")]
 pub mod etcd;
 mod hooks;
+mod process;
 mod server_wide;
 
-use crate::error::{self, Failure, Refusal};
-use crate::identity::{self, guid_node, worker};
-use crate::note;
+pub use process::Refusal;
+
+use crate::error::{self, Code, Report};
+use crate::identity::{self, guid_node, mac_address};
 use flakeid_core::flake::Epoch;
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::{sno, uniqueid};
 use hooks::{define_number, define_text};
 use pgrx::prelude::*;
 use pgrx::{GucFlags, GucSetting, pg_sys};
-use std::cell::{Cell, RefCell};
+use process::{NumberSetting, PROCESS, TextSetting, numbers, text};
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -40,51 +42,37 @@ static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
 
-/// What this process knows of the settings. A backend is one thread.
-struct Process {
-    /// Counts changes, so that the hot path sees one by one comparison. Never 0.
-    version: Cell<u32>,
-    owned: Cell<Option<Owned>>,
-    /// Uniqueid's.
-    cluster_id: Cell<u64>,
-    epoch: Cell<Epoch>,
-    sno_sequence: Cell<(u32, u32)>,
-    guid_node: Cell<Option<u32>>,
-    worker: Cell<Option<u64>>,
-    /// The settings whose value is bad.
-    refused: RefCell<Vec<Refusal>>,
-    /// Whether settings are being defined, and take what was there before.
-    defining: Cell<bool>,
-    /// Whether the settings were defined at the server's start.
-    preloaded: Cell<bool>,
-    /// The settings of which this process does not know the server's value.
-    unknown: RefCell<Vec<&'static CStr>>,
+/// The error of a session that does not know the server's value of a setting.
+fn unknown(setting: &str) -> Report {
+    Report::new(
+        Code::ERRCODE_CANT_CHANGE_RUNTIME_PARAM,
+        format!("this session does not know the server's value of \"{setting}\""),
+    )
+    .detail(
+        "A value from the connection, the role or the database replaced it before the session loaded \
+         flakeid.",
+    )
+    .hint(format!(
+        "Remove \"{setting}\" from the connection's options, from ALTER ROLE ... SET and from ALTER \
+         DATABASE ... SET, and connect again. The server's configuration is its only place."
+    ))
 }
 
-/// Lets a value live in a static of a process that has one thread.
-struct OneThread<T>(T);
-// SAFETY: PostgreSQL's processes run this library's code on their main thread alone; it starts no
-// other, and pgrx panics when one calls in.
-unsafe impl<T> Sync for OneThread<T> {}
-
-static PROCESS: OneThread<Process> = OneThread(Process {
-    version: Cell::new(1),
-    owned: Cell::new(None),
-    cluster_id: Cell::new(0),
-    epoch: Cell::new(Epoch::UNIX),
-    sno_sequence: Cell::new((0, sno::SEQUENCE.max() as u32)),
-    guid_node: Cell::new(None),
-    worker: Cell::new(None),
-    refused: RefCell::new(Vec::new()),
-    defining: Cell::new(false),
-    preloaded: Cell::new(false),
-    unknown: RefCell::new(Vec::new()),
-});
+/// The error of a server that cannot find out which generator IDs are its own.
+pub fn no_generator_ids() -> Report {
+    Report::new(Code::ERRCODE_CONFIG_FILE_ERROR, "could not determine this server's generator IDs")
+        .hint("Set \"flakeid.generator_ids\" to numbers, or give the host a name.")
+}
 
 /// Changes whenever a setting does; never 0.
 #[inline]
 pub fn version() -> u32 {
     PROCESS.0.version.get()
+}
+
+/// Sets what this process, and those that it forks, call after a setting has changed.
+pub fn call_after_change(function: fn()) {
+    PROCESS.0.after_change.set(Some(function));
 }
 
 /// The generator IDs this node owns. `None` only where the host's name had to be read and could not.
@@ -112,10 +100,10 @@ pub fn epoch() -> Epoch {
 /// The epoch by which a caller reads or writes IDs who names none.
 ///
 /// # Errors
-/// [`Failure::Unknown`] where this process does not know the server's.
-pub fn server_epoch() -> Result<Epoch, Failure> {
+/// This process does not know the server's.
+pub fn server_epoch() -> Result<Epoch, Report> {
     match server_wide::is_unknown(EpochSetting::NAME) {
-        true => Err(Failure::Unknown { setting: EpochSetting::name() }),
+        true => Err(unknown(EpochSetting::name())),
         false => Ok(epoch()),
     }
 }
@@ -170,44 +158,24 @@ pub fn allowable_downtime() -> Option<Duration> {
 /// Whether this process goes by the server's values, and all are good: it makes no IDs otherwise.
 ///
 /// # Errors
-/// [`Failure::Unknown`], [`Failure::Refused`].
-pub fn ensure_usable() -> Result<(), Failure> {
+/// This process does not know the server's value of a setting, or one is invalid.
+pub fn ensure_usable() -> Result<(), Report> {
     ensure_known()?;
-    refusal().map_or(Ok(()), |refusal| Err(Failure::Refused(refusal)))
+    refusal().map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
 /// Whether this process goes by the server's values.
 ///
 /// # Errors
-/// [`Failure::Unknown`].
-pub fn ensure_known() -> Result<(), Failure> {
+/// This process does not know the server's value of a setting.
+pub fn ensure_known() -> Result<(), Report> {
     let first = PROCESS.0.unknown.borrow().first().copied();
-    first
-        .map_or(Ok(()), |name| Err(Failure::Unknown { setting: name.to_str().unwrap_or_default() }))
+    first.map_or(Ok(()), |name| Err(unknown(name.to_str().unwrap_or_default())))
 }
 
 /// The first setting whose value is no good.
 pub fn refusal() -> Option<Refusal> {
     PROCESS.0.refused.borrow().first().cloned()
-}
-
-fn text(value: Option<CString>) -> String {
-    value.unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// A setting of text: how it is read, and what is done with it.
-trait TextSetting {
-    const NAME: &'static CStr;
-    /// Whether ordinary users are not to see its value.
-    const HIDDEN: bool = false;
-    type Value;
-    /// Reads a value; says why it is no good otherwise, as a sentence.
-    fn read(value: &str) -> Result<Self::Value, String>;
-    fn take(value: Self::Value);
-
-    fn name() -> &'static str {
-        Self::NAME.to_str().unwrap_or_default()
-    }
 }
 
 struct GeneratorIdsSetting;
@@ -263,7 +231,7 @@ impl TextSetting for InterfaceSetting {
     const NAME: &'static CStr = c"flakeid.interface";
     type Value = Option<u64>;
     fn read(value: &str) -> Result<Option<u64>, String> {
-        worker::parse(value)
+        mac_address::parse(value)
     }
     fn take(value: Option<u64>) {
         PROCESS.0.worker.set(value);
@@ -278,24 +246,6 @@ impl NumberSetting for ClusterIdSetting {
     }
 }
 
-/// A setting that is a number. PostgreSQL reads it and knows its bounds.
-trait NumberSetting {
-    const NAME: &'static CStr;
-    /// Is given each value before PostgreSQL's variable has it.
-    fn take(_value: i32) {}
-}
-
-/// Names the settings that are numbers.
-macro_rules! numbers {
-    ($($setting:ident $name:literal)*) => {$(
-        struct $setting;
-        impl NumberSetting for $setting {
-            const NAME: &'static CStr = $name;
-        }
-    )*};
-}
-#[cfg(feature = "etcd")]
-use numbers;
 numbers! {
     MaxClockWaitSetting c"flakeid.max_clock_wait"
     HorizonLeadSetting c"flakeid.horizon_lead"
@@ -407,7 +357,7 @@ pub fn define() {
         let reason = match error::may_see_details() {
             true => reason.as_str(),
             false => {
-                note::log(message.clone(), reason.clone());
+                error::log(message.clone(), reason.clone());
                 error::WITHHELD
             }
         };

@@ -30,7 +30,7 @@
 //! lets it, in the minor versions that have it; in others the value is set by a second call, as an action
 //! that is always allowed.
 
-use super::PROCESS;
+use super::process::{PROCESS, refuse_number};
 use pgrx::pg_sys;
 use pgrx::pg_sys::GucSource::{self, PGC_S_ARGV, PGC_S_DEFAULT};
 use std::ffi::{CStr, CString, c_int};
@@ -113,7 +113,7 @@ pub(super) fn define(name: &'static CStr, define: impl FnOnce()) {
     if let Some(value) = value
         && !has_value(name, &value, &before)
     {
-        super::hooks::refuse_number(name, &value);
+        refuse_number(name, &value);
     }
     let replaced = before.reset > PGC_S_ARGV
         || in_parallel_worker() && before.reset == PGC_S_DEFAULT && before.value > PGC_S_ARGV;

@@ -13,9 +13,10 @@
 //! The file always has the same length: a backup that looks at the size of one and then copies the next
 //! would cut it. The document is filled up with empty lines for that.
 
-use crate::identity::{Names, worker};
+use crate::error::{Code, Report};
+use crate::id_types::ID_TYPES;
+use crate::identity::{Names, mac_address};
 use crate::regular_file::{self, Links};
-use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use jiff::Timestamp;
@@ -54,8 +55,8 @@ pub struct State {
     pub horizon: Horizon,
     /// `None` where an earlier version wrote the file: they are chosen then.
     pub names: Option<Names>,
-    /// By the systems' places in their table: the earliest epoch that IDs were made by.
-    pub epochs: [Option<UnixNanos>; TABLE.len()],
+    /// By the ID types' places in their table: the earliest epoch that IDs were made by.
+    pub epochs: [Option<UnixNanos>; ID_TYPES.len()],
     /// The last reading of the clock that is known in the timeline in use: see
     /// [`flakeid_core::gate::Start`].
     pub since: UnixNanos,
@@ -67,7 +68,7 @@ pub struct State {
 
 /// Why there is no state to be had.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum StateFileError {
     /// The directory is there and the file is not.
     Missing,
     /// It is not what was written.
@@ -80,8 +81,8 @@ pub enum Trouble {
     Denied { action: &'static str, error: io::Error },
 }
 
-fn denied(action: &'static str) -> impl Fn(io::Error) -> Trouble {
-    move |error| Trouble::Denied { action, error }
+fn denied(action: &'static str) -> impl Fn(io::Error) -> StateFileError {
+    move |error| StateFileError::Denied { action, error }
 }
 
 fn data_directory() -> PathBuf {
@@ -160,13 +161,13 @@ fn digits(worker: u64) -> String {
 /// A worker as [`digits`] writes one that was chosen.
 fn kept_worker(text: &str) -> Option<u64> {
     let worker = u64::from_str_radix(text, 16).ok()?;
-    (worker::local(worker) == worker && digits(worker) == text).then_some(worker)
+    (mac_address::local(worker) == worker && digits(worker) == text).then_some(worker)
 }
 
 impl State {
     fn document(&self) -> Document {
         let Horizon { until: [until, tick, tock], toggle } = self.horizon;
-        let epochs = TABLE.iter().zip(self.epochs);
+        let epochs = ID_TYPES.iter().zip(self.epochs);
         let epochs =
             epochs.filter_map(|(system, epoch)| Some((system.name.into(), timestamp(epoch?))));
         Document {
@@ -186,9 +187,9 @@ impl State {
 
     fn from_document(document: Document) -> Option<Self> {
         let [tick, tock] = document.tick_tock_until;
-        let mut epochs = [None; TABLE.len()];
+        let mut epochs = [None; ID_TYPES.len()];
         for (name, epoch) in document.epochs {
-            let place = TABLE.iter().position(|system| system.name == name)?;
+            let place = ID_TYPES.iter().position(|system| system.name == name)?;
             epochs[place] = Some(moment(epoch)?);
         }
         let names = match (document.flakeid_state, document.guid_node, document.worker) {
@@ -229,24 +230,24 @@ impl State {
         Ok(text.into_bytes())
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self, Trouble> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, StateFileError> {
         let line = CHECKSUM.len() + "01234567\n".len();
         let Some((document, checksum)) =
             bytes.len().checked_sub(line).map(|middle| bytes.split_at(middle))
         else {
-            return Err(Trouble::Damaged("It is too short."));
+            return Err(StateFileError::Damaged("It is too short."));
         };
         // Compared as text: a digit in upper case is not what was written.
         let expected = format!("{CHECKSUM}{:08x}\n", crc32fast::hash(document));
         if checksum != expected.as_bytes() {
-            return Err(Trouble::Damaged("Its checksum is not that of its contents."));
+            return Err(StateFileError::Damaged("Its checksum is not that of its contents."));
         }
         // What follows was written so by someone: this version of this library, or another.
-        let unknown = || Trouble::Damaged("Its contents are not those of a state file.");
+        let unknown = || StateFileError::Damaged("Its contents are not those of a state file.");
         let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
         match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
             NAMELESS | VERSION => {}
-            version if version > VERSION => return Err(Trouble::Newer { version }),
+            version if version > VERSION => return Err(StateFileError::Newer { version }),
             _ => return Err(unknown()),
         }
         let document = serde_json::from_value(value).map_err(|_| unknown())?;
@@ -257,19 +258,19 @@ impl State {
 /// The state as it was last written, of whichever cluster; `None` where there never was one.
 ///
 /// # Errors
-/// [`Trouble`], but never `Foreign`.
-pub fn read() -> Result<Option<State>, Trouble> {
+/// [`StateFileError`], but never `Foreign`.
+pub fn read() -> Result<Option<State>, StateFileError> {
     match regular_file::read(&path(), LONGEST, Links::Refused) {
         Ok((bytes, _)) => State::from_bytes(&bytes).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             match fs::symlink_metadata(directory()) {
-                Ok(_) => Err(Trouble::Missing),
+                Ok(_) => Err(StateFileError::Missing),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(denied("look for")(error)),
             }
         }
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            Err(Trouble::Damaged("It is too long."))
+            Err(StateFileError::Damaged("It is too long."))
         }
         Err(error) => Err(denied("read")(error)),
     }
@@ -279,7 +280,7 @@ pub fn read() -> Result<Option<State>, Trouble> {
 ///
 /// # Errors
 /// `Denied`; then the file is the old one or the new one, and which of them is open.
-pub fn write(state: &State) -> Result<(), Trouble> {
+pub fn write(state: &State) -> Result<(), StateFileError> {
     let directory = directory();
     if directory.exists() {
         return replace(&directory, state);
@@ -301,12 +302,75 @@ pub fn write(state: &State) -> Result<(), Trouble> {
     sync(&parent)
 }
 
-fn replace(directory: &Path, state: &State) -> Result<(), Trouble> {
+fn replace(directory: &Path, state: &State) -> Result<(), StateFileError> {
     let bytes = state.bytes().map_err(denied("write"))?;
     regular_file::replace(directory, "state", &bytes)
-        .map_err(|(action, error)| Trouble::Denied { action, error })
+        .map_err(|(action, error)| StateFileError::Denied { action, error })
 }
 
-fn sync(directory: &Path) -> Result<(), Trouble> {
+fn sync(directory: &Path) -> Result<(), StateFileError> {
     regular_file::sync_directory(directory).map_err(denied("sync the directory of"))
+}
+
+/// What an operator can do who knows better.
+pub const ACCEPT: &str = "Check the server's clock. If it is right, and past all IDs that were made here, \
+                          a superuser's flakeid_accept_clock() lets IDs begin after what it shows.";
+
+impl From<StateFileError> for Report {
+    fn from(error: StateFileError) -> Self {
+        match error {
+            StateFileError::Missing => {
+                Self::new(Code::ERRCODE_UNDEFINED_FILE, format!("state file \"{NAME}\" is missing"))
+                    .detail("Without it IDs could be made that were given out before.")
+                    .hint(format!("Bring it back. {ACCEPT}"))
+            }
+            StateFileError::Damaged(why) => {
+                Self::new(Code::ERRCODE_DATA_CORRUPTED, format!("state file \"{NAME}\" is damaged"))
+                    .detail(format!(
+                        "{why} Without it IDs could be made that were given out before."
+                    ))
+                    .hint(format!("Bring back one that is whole. {ACCEPT}"))
+            }
+            StateFileError::Newer { version } => Self::wrong_state(format!(
+                "state file \"{NAME}\" has version {version}, which this flakeid cannot read"
+            ))
+            .hint("Install the version of flakeid that wrote it, or a later one."),
+            StateFileError::Foreign { theirs, ours } => {
+                Self::wrong_state(format!("state file \"{NAME}\" is from a different cluster"))
+                    .detail(format!(
+                        "It has the system identifier {theirs}, where this server's is {ours}."
+                    ))
+                    .hint(ACCEPT)
+            }
+            StateFileError::Denied { action, error } => {
+                let reason = error.to_string();
+                let reason = reason.split(" (os error").next().unwrap_or_default();
+                Self::new(
+                    denied_code(&error),
+                    format!("could not {action} state file \"{NAME}\": {reason}"),
+                )
+            }
+        }
+    }
+}
+
+/// The SQLSTATE of an error of the operating system, as PostgreSQL gives it for a file.
+fn denied_code(error: &io::Error) -> Code {
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Code::ERRCODE_INSUFFICIENT_PRIVILEGE
+        }
+        ErrorKind::NotFound => Code::ERRCODE_UNDEFINED_FILE,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::ERRCODE_DISK_FULL,
+        _ => Code::ERRCODE_IO_ERROR,
+    }
+}
+
+/// The outcome of a write as it is counted: with the operating system's number for an error, 0 for none.
+pub fn counted(outcome: &Result<(), StateFileError>) -> Result<(), i32> {
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(StateFileError::Denied { error, .. }) => Err(error.raw_os_error().unwrap_or(0)),
+        Err(_) => Err(0),
+    }
 }

@@ -37,7 +37,7 @@
 //!    safe if this server's clock is not behind the last of them.
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch that a system's
 //!    IDs were made by, written before the first of them; floors are counted from it. By a later epoch
-//!    the ticks would come again: that is refused at once ([`Failure::EpochLater`]).
+//!    the ticks would come again: that is refused at once ([`epoch_later`]).
 //! 7. *A server keeps the names it chose.* Where nobody says what guid's node or flake128's worker is,
 //!    they are chosen at random with the state, and lie in its file; it is written before a system's first
 //!    ID ([`open`]), so no ID has a name that a crash makes forgotten. One cell serves each of these
@@ -59,39 +59,36 @@
 //! horizon. `pg_rewind` takes the source's file, as it takes all else; the IDs of the tail that it discards are those
 //! that nobody can know of in point 5.
 
-mod end;
 pub mod file;
-mod gates;
-mod record;
+mod message;
+mod opening;
 mod recovery;
+mod replayed;
+mod shutdown;
 mod wal;
 
-use crate::clock::{boot, now};
-use crate::error::Failure;
-use crate::generate::{Served, no_standby};
-use crate::identity::{Names, lease};
-use crate::note;
-use crate::shmem::{ExclusiveLock, Shared, shared};
-use crate::systems::{self, TABLE};
-use crate::{guc, wait};
-use file::{State, Trouble};
+use crate::clock::now;
+use crate::error::{Report, instant};
+use crate::id_types::{ID_TYPES, ServerIdType};
+use crate::identity::{Names, no_randomness};
+use crate::lock::ExclusiveLock;
+use crate::shmem::{Gates, Shared, shared};
+use crate::{guc, server_log};
+use file::{State, StateFileError};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::flake;
 use flakeid_core::gate::{self, Gate, Horizon, Start};
 use flakeid_core::generator::Stamp;
-use flakeid_core::horizon_message::HorizonMessage;
-use record::NONE;
+use opening::{fresh, known, load, take_over, write};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub use end::stop;
 #[cfg(feature = "etcd")]
 pub use file::directory;
-pub use gates::Gates;
-pub use record::Record;
+pub use replayed::ensure_not_in_recovery;
 #[cfg(feature = "etcd")]
-pub use recovery::system_identifier;
+pub use replayed::system_identifier;
+pub use shutdown::{join, leave, stop};
 
 /// Puts in place what observes recovery, while libraries are preloaded.
 pub fn register() {
@@ -99,39 +96,39 @@ pub fn register() {
     recovery::register();
 }
 
-/// Where a new cell of the system begins, above the mark that its generator ID was leased with as well
-/// (0 for none). The state has been [`open`]ed for it.
-pub fn start<S: Served>(shared: &Shared, mark: UnixNanos) -> Start {
-    let record = &shared.record;
-    let (begun, scale) = (record.begun().raised(mark), S::scale());
-    let earliest = record.epoch(const { systems::index(S::NAME) }).unwrap_or(scale.epoch());
+/// Returns where a new cell of the ID type at this place begins, above the mark that its generator ID was leased with
+/// as well (0 for none). The state has been [`open`]ed for it.
+pub fn start(shared: &Shared, id_type: usize, mark: UnixNanos) -> Start {
+    let (record, entry) = (&shared.record, &ID_TYPES[id_type]);
+    let (begun, scale) = (record.begun().raised(mark), (entry.scale)());
+    let earliest = record.epoch(id_type).unwrap_or(scale.epoch());
     let tick = |moment| scale.tick(moment);
     Start {
-        floors: begun.floors::<S>(scale.counted_from(earliest)),
+        floors: (entry.floors)(begun, scale.counted_from(earliest)),
         toggle: begun.toggle,
         since: tick(UnixNanos(record.since.load(Ordering::Relaxed))).unwrap_or(Tick(0)),
         now: tick(now()),
     }
 }
 
-/// Lets a sealed cell issue again, above the horizon, a mark, and all that it had itself. What it has issued
-/// is kept for the exact horizon. The caller holds the lock.
-pub fn revive<S: Served>(shared: &Shared, cell: &Cell, mark: UnixNanos) {
+/// Lets a sealed cell of the ID type at this place issue again, above the horizon, a mark, and all that it had itself.
+/// What it has issued is kept for the exact horizon. The caller holds the lock.
+pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, mark: UnixNanos) {
     if !cell.is_sealed() {
         return;
     }
-    let issued = cell.issued::<S>();
+    let entry = &ID_TYPES[id_type];
+    let issued = (entry.issued)(cell);
     if issued != [Tick(0); 2] {
-        let scale = S::scale().counted_from(earliest(shared, const { systems::index(S::NAME) }));
-        shared.record.keep(Horizon::NONE.covering::<S>(scale, issued));
+        let scale = entry.scale_from(earliest(shared, id_type));
+        shared.record.keep((entry.covering)(Horizon::NONE, scale, issued));
     }
-    cell.revive::<S>(start::<S>(shared, mark));
+    (entry.revive)(cell, start(shared, id_type, mark));
 }
 
-/// The earliest epoch that the system at this place of the table has made IDs by; its present one where it
-/// has made none.
-pub fn earliest(shared: &Shared, system: usize) -> UnixNanos {
-    shared.record.epoch(system).unwrap_or((TABLE[system].scale)().epoch())
+/// Returns the earliest epoch that the ID type at this place has made IDs by; its present one where it has made none.
+pub fn earliest(shared: &Shared, id_type: usize) -> UnixNanos {
+    shared.record.epoch(id_type).unwrap_or((ID_TYPES[id_type].scale)().epoch())
 }
 
 /// Sees to it that the state is on disk, and with it the directory of flakeid's files.
@@ -139,7 +136,7 @@ pub fn earliest(shared: &Shared, system: usize) -> UnixNanos {
 /// # Errors
 /// As [`open`].
 #[cfg(feature = "etcd")]
-pub fn make_durable() -> Result<(), Failure> {
+pub fn make_durable() -> Result<(), Report> {
     let shared = shared()?;
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
     let record = &shared.record;
@@ -157,17 +154,17 @@ pub fn make_durable() -> Result<(), Failure> {
 /// has it.
 ///
 /// # Errors
-/// As [`open`]; [`Failure::Standby`] of this function where the state has not been opened.
-pub fn names(function: &'static str) -> Result<Names, Failure> {
+/// As [`open`]; the server is in recovery and has not opened its state.
+pub fn names(function: &'static str) -> Result<Names, Report> {
     let shared = shared()?;
     if !shared.record.loaded() {
-        no_standby(function)?;
+        ensure_not_in_recovery(function)?;
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         if !shared.record.loaded() {
             load(shared)?;
         }
     }
-    shared.record.names().ok_or(Failure::NoRandomness)
+    shared.record.names().ok_or_else(no_randomness)
 }
 
 /// The same where the state has been read.
@@ -178,41 +175,39 @@ pub fn known_names() -> Option<Names> {
 /// Makes the state ready for a system's IDs by its present epoch: read, and that epoch durable.
 ///
 /// # Errors
-/// [`Failure::State`], [`Failure::Unknown`], [`Failure::Downtime`], [`Failure::EpochLater`].
-pub fn open<S: Served>(shared: &'static Shared) -> Result<(), Failure> {
+/// The state file cannot be read or written; this process does not know the server's settings; the server was down
+/// for too long; the epoch is later than one that IDs were made by.
+pub fn open<S: ServerIdType>(shared: &'static Shared) -> Result<(), Report> {
     let (record, scale) = (&shared.record, S::scale());
-    let system = const { systems::index(S::NAME) };
-    end::join(shared);
-    if !record.loaded() || record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
+    let place = S::PLACE;
+    if !record.loaded() || record.epoch(place).is_none_or(|earliest| scale.epoch() < earliest) {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         if !record.loaded() {
             load(shared)?;
         }
-        if record.epoch(system).is_none_or(|earliest| scale.epoch() < earliest) {
+        if record.epoch(place).is_none_or(|earliest| scale.epoch() < earliest) {
             let mut epochs = record.epochs();
-            epochs[system] = Some(scale.epoch());
+            epochs[place] = Some(scale.epoch());
             write(record, shared.gates.horizon(), record.names(), epochs, record.extended())?;
-            record.epochs[system].store(scale.epoch().0, Ordering::Relaxed);
+            record.epochs[place].store(scale.epoch().0, Ordering::Relaxed);
         }
     }
-    refuse_later_epoch::<S>(shared, scale, record.epoch(system))
+    refuse_later_epoch::<S>(shared, scale, record.epoch(place))
 }
 
 /// An epoch that has moved later gives smaller ticks for the same time; those up to the gate, counted
 /// from the earliest, may have been issued.
-fn refuse_later_epoch<S: Served>(
+fn refuse_later_epoch<S: ServerIdType>(
     shared: &Shared,
     scale: Scale,
     earliest: Option<UnixNanos>,
-) -> Result<(), Failure> {
+) -> Result<(), Report> {
     let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch()) else {
         return Ok(());
     };
     let [last, _] = shared.gates.horizon().floors::<S>(scale.counted_from(earliest));
     match scale.tick(now()) {
-        Some(tick) if tick <= last => {
-            Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() })
-        }
+        Some(tick) if tick <= last => Err(epoch_later(S::NAME, earliest, scale.epoch())),
         _ => Ok(()),
     }
 }
@@ -229,207 +224,85 @@ pub enum Pass {
     Leased,
 }
 
-/// By which gates a system goes.
-pub fn gates(shared: &Shared, leased: bool) -> &Gates {
-    if leased { &shared.leased } else { &shared.gates }
+/// What came of asking for the lock that moves gates.
+pub enum Turn {
+    /// There is nothing to do any more.
+    Passed(Pass),
+    Mine(ExclusiveLock),
 }
 
-/// Moves the gates past a stamp that one of them does not admit, by the lead from now on; or leaves
-/// that to the process that is at it, where the true gate lets the stamp through meanwhile.
+/// Waits for the lock, to move `gates` past a stamp that one of them does not admit; or leaves that to the process that
+/// is at it, where the true gate lets the stamp through.
+pub fn wait_for_turn<S: ServerIdType>(
+    shared: &'static Shared,
+    gates: &Gates,
+    scale: Scale,
+    stamp: Stamp,
+) -> Turn {
+    match ExclusiveLock::take_unless(shared.lock(), || passes::<S>(&gates.last, scale, stamp)) {
+        None => Turn::Passed(Pass::Last),
+        Some(_) if passes::<S>(&gates.near, scale, stamp) => Turn::Passed(Pass::Near),
+        Some(lock) => Turn::Mine(lock),
+    }
+}
+
+/// Whether a gate lets a stamp through, or will close for a step back that it has been told of.
+pub fn passes<S: ServerIdType>(gate: &Gate, scale: Scale, stamp: Stamp) -> bool {
+    gate.admits::<S>(scale, stamp) && gate.goes_by::<S>(stamp)
+}
+
+/// Moves the server's own gates past a stamp that one of them does not admit, by the lead from now on.
 ///
 /// # Errors
-/// [`Failure::State`] when the file cannot be written; then nothing has moved.
-pub fn extend<S: Served>(
+/// The state file cannot be written; then nothing has moved.
+pub fn extend<S: ServerIdType>(
     shared: &'static Shared,
     scale: Scale,
     stamp: Stamp,
-    leased: bool,
-) -> Result<Pass, Failure> {
-    let own = gates(shared, leased);
-    let passes = |gate: &Gate| gate.admits::<S>(scale, stamp) && gate.goes_by::<S>(stamp);
-    let Some(lock) = ExclusiveLock::take_unless(shared.lock(), || passes(&own.last)) else {
-        return Ok(Pass::Last);
-    };
-    if passes(&own.near) {
-        return Ok(Pass::Near);
-    }
-    if leased {
-        // By the clock since boot, whatever has become of the worker.
-        if let Err(failure) = lease::held(shared, &lock) {
-            lease::cap(shared, &lock);
-            return Err(failure);
+) -> Result<Pass, Report> {
+    match wait_for_turn::<S>(shared, &shared.gates, scale, stamp) {
+        Turn::Passed(pass) => Ok(pass),
+        Turn::Mine(lock) => {
+            extend_locked::<S>(shared, &lock, scale, stamp)?;
+            Ok(Pass::Near)
         }
     }
-    if !passes(&shared.gates.near) {
-        extend_node::<S>(shared, scale, stamp)?;
-    }
-    if leased {
-        lease::cap(shared, &lock);
-        return Ok(if passes(&own.near) { Pass::Near } else { Pass::Leased });
-    }
-    Ok(Pass::Near)
 }
 
-/// The node's gates, with the lock held.
-fn extend_node<S: Served>(
+/// Moves the server's own gates, with the lock held.
+///
+/// # Errors
+/// As [`extend`].
+pub fn extend_locked<S: ServerIdType>(
     shared: &'static Shared,
+    _lock: &ExclusiveLock,
     scale: Scale,
     stamp: Stamp,
-) -> Result<(), Failure> {
+) -> Result<(), Report> {
     let (gates, record) = (&shared.gates, &shared.record);
+    if passes::<S>(&gates.near, scale, stamp) {
+        return Ok(());
+    }
     let now = now();
-    note::clock_ahead(shared, now, &record.written, &record.written_since_boot);
+    server_log::clock_ahead(&shared.rate_limits, now, &record.written, &record.written_since_boot);
     let from = now.max(scale.nanos(stamp.tick::<S>()));
     // A session that still counts from a later epoch than others do by now meets ticks of theirs.
-    let earliest = record.epoch(const { systems::index(S::NAME) });
+    let earliest = record.epoch(S::PLACE);
     if let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch())
         && from.0 - now.0 > scale.unit()
     {
-        return Err(Failure::EpochLater { system: S::NAME, earliest, epoch: scale.epoch() });
+        return Err(epoch_later(S::NAME, earliest, scale.epoch()));
     }
     let lead = gate::lead(guc::horizon_lead(), record.took());
     gates.extend::<S, _>(stamp, from, lead, |horizon| {
         write(record, horizon, record.names(), record.epochs(), now)
     })?;
     record.extended.store(now.0, Ordering::Relaxed);
-    note::slow_write(shared, Duration::from_nanos(record.took.load(Ordering::Relaxed)), lead);
-    Ok(())
-}
-
-/// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
-/// is issued, as all cells begin there, and nothing from it on before it is extended.
-fn load(shared: &Shared) -> Result<(), Failure> {
-    guc::ensure_known()?;
-    begin(shared, own(file::read()?)?)
-}
-
-/// Begins this life at the file's state and what recovery has shown, where that may be, with the lock held.
-fn begin(shared: &Shared, on_disk: Option<State>) -> Result<(), Failure> {
-    let state = known(shared, on_disk)?;
-    if let Some(allowed) = guc::allowable_downtime() {
-        let down = recovery::started().0.saturating_sub(state.written.0);
-        let down = Duration::from_nanos(down);
-        if down > allowed {
-            return Err(Failure::Downtime { down, allowed });
-        }
-    }
-    // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.
-    let recovered = &shared.record.recovered;
-    let is_kept = recovered.message().is_none()
-        || on_disk.is_some_and(|state| wal::covers(&state, recovered));
-    if recovery::replayed(shared).0 != 0 || !is_kept {
-        write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
-    }
-    take_over(shared, &state);
-    let [until, ..] = state.horizon.until;
-    let ahead = Duration::from_nanos(until.0.saturating_sub(now().0));
-    if ahead > guc::horizon_lead() {
-        note::clock_behind(shared, ahead);
-    }
-    Ok(())
-}
-
-/// Begins this life at a state, whatever it says.
-fn take_over(shared: &Shared, state: &State) {
-    let record = &shared.record;
-    for (begun, until) in record.begun.iter().zip(state.horizon.until) {
-        begun.store(until.0, Ordering::Relaxed);
-    }
-    record.toggle.store(state.horizon.toggle, Ordering::Relaxed);
-    record.since.store(state.since.0, Ordering::Relaxed);
-    record.extended.store(state.since.0, Ordering::Relaxed);
-    for (epoch, known) in record.epochs.iter().zip(state.epochs) {
-        epoch.store(known.map_or(NONE, |epoch| epoch.0), Ordering::Relaxed);
-    }
-    if let Some(Names { guid_node, worker }) = state.names {
-        record.guid_node.store(guid_node, Ordering::Relaxed);
-        record.worker.store(worker, Ordering::Relaxed);
-    }
-    shared.gates.set(state.horizon);
-    shared.leased.set(Horizon::NONE);
-    // Release pairs with the Acquire in `loaded`.
-    record.loaded.store(true, Ordering::Release);
-}
-
-/// A state as this cluster's own.
-fn own(state: Option<State>) -> Result<Option<State>, Failure> {
-    let ours = recovery::system_identifier();
-    match state {
-        Some(State { system_identifier: theirs, .. }) if theirs != ours => {
-            Err(Trouble::Foreign { theirs, ours }.into())
-        }
-        state => Ok(state),
-    }
-}
-
-/// What is known altogether: by the file, or by the clock where there is none; and by recovery.
-fn known(shared: &Shared, state: Option<State>) -> Result<State, Failure> {
-    let state = state.unwrap_or_else(|| fresh(now()));
-    let state = wal::merged(state, &shared.record.recovered);
-    let replayed = recovery::replayed(shared);
-    Ok(State {
-        horizon: state.horizon.raised(replayed),
-        names: Some(state.names.map_or_else(Names::random, Ok)?),
-        since: state.since.max(replayed),
-        written: state.written.max(replayed),
-        ..state
-    })
-}
-
-/// A state that begins after a moment.
-fn fresh(moment: UnixNanos) -> State {
-    State {
-        system_identifier: recovery::system_identifier(),
-        horizon: Horizon::NONE.raised(moment),
-        names: None,
-        epochs: [None; TABLE.len()],
-        since: moment,
-        written: moment,
-        stopped: false,
-    }
-}
-
-/// Writes the state, and a message about it for those who replay the WAL, with the lock held. Nothing may be issued
-/// by it before this returns.
-fn write(
-    record: &Record,
-    horizon: Horizon,
-    names: Option<Names>,
-    epochs: [Option<UnixNanos>; TABLE.len()],
-    since: UnixNanos,
-) -> Result<(), Trouble> {
-    save(record, horizon, names, epochs, since)?;
-    let flake_epoch = epochs[const { systems::index(flake::NAME) }];
-    wal::write(&HorizonMessage { horizon, read_at: since, flake_epoch });
-    Ok(())
-}
-
-/// Writes the state, with the lock held.
-fn save(
-    record: &Record,
-    horizon: Horizon,
-    names: Option<Names>,
-    epochs: [Option<UnixNanos>; TABLE.len()],
-    since: UnixNanos,
-) -> Result<(), Trouble> {
-    let (system_identifier, now) = (recovery::system_identifier(), now());
-    let _waiting = wait::Event::HorizonWrite.begin();
-    let watch = crate::clock::Stopwatch::start();
-    let outcome = file::write(&State {
-        system_identifier,
-        horizon,
-        names,
-        epochs,
-        since,
-        written: now,
-        stopped: false,
-    });
-    record.count_write(&outcome);
-    outcome?;
-    record.written.store(now.0, Ordering::Relaxed);
-    record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
-    record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);
-    record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    server_log::slow_write(
+        &shared.rate_limits,
+        Duration::from_nanos(record.took.load(Ordering::Relaxed)),
+        lead,
+    );
     Ok(())
 }
 
@@ -437,8 +310,8 @@ fn save(
 /// that were made. False where there is nothing to accept.
 ///
 /// # Errors
-/// [`Failure::State`] for a later version's file, and where the file cannot be read or written.
-pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
+/// A later version wrote the file, or it cannot be read or written.
+pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
     guc::ensure_known()?;
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
     if shared.record.loaded() || load(shared).is_ok() {
@@ -447,12 +320,12 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
     let now = now();
     let state = match file::read() {
         // Down for too long.
-        Ok(Some(state)) if state.system_identifier == recovery::system_identifier() => Some(state),
+        Ok(Some(state)) if state.system_identifier == replayed::system_identifier() => Some(state),
         // Of another cluster, as after pg_upgrade: its IDs may be in this one.
         Ok(Some(state)) => {
             Some(State { horizon: state.horizon.raised(now), since: state.since.max(now), ..state })
         }
-        Err(Trouble::Missing | Trouble::Damaged(_)) => Some(fresh(now)),
+        Err(StateFileError::Missing | StateFileError::Damaged(_)) => Some(fresh(now)),
         Ok(None) => None,
         Err(trouble) => return Err(trouble.into()),
     };
@@ -460,4 +333,13 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Failure> {
     write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
     take_over(shared, &state);
     Ok(true)
+}
+
+fn epoch_later(name: &str, earliest: UnixNanos, epoch: UnixNanos) -> Report {
+    Report::wrong_state(format!(
+        "{name} IDs that count from {} would repeat earlier ones",
+        instant(epoch)
+    ))
+    .detail(format!("IDs were made that count from {}.", instant(earliest)))
+    .hint("Set \"flakeid.epoch\" back. It is chosen once, before the first ID.")
 }

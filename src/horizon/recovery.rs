@@ -1,5 +1,4 @@
-//! What PostgreSQL knows about where this server's data comes from: the cluster's number, and on a
-//! standby the primary's time.
+//! The worker that writes down the primary's time on a standby, and opens the state when recovery is over.
 //!
 //! The primary's horizon comes with the WAL ([`super::wal`]), and needs no worker. The time is for what a primary
 //! with a flakeid before 0.6.1 has made, which writes no horizon into its WAL, and for IDs that the WAL
@@ -12,62 +11,24 @@
 //! Told to end (SIGTERM), the worker ends with 1, so that a server that goes on starts it again.
 
 use super::file::{self, State};
-use crate::error::Failure;
-use crate::shmem::{ExclusiveLock, Shared, shared};
-use crate::{guc, note, wait};
+use super::opening;
+use super::replayed::replayed;
+use crate::error::Report;
+use crate::lock::ExclusiveLock;
+use crate::shmem::{Shared, shared};
+use crate::{guc, server_log, wait};
 use flakeid_core::clock::UnixNanos;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::pg_sys;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often a standby looks at its primary's time, and whether it still is a standby.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A transaction's time may have been read on another processor than its last ID's: a tick of noise.
-const NOISE: u64 = 4_000_000;
-
 /// How soon the worker comes back when a crash has ended it before recovery was over.
 const RESTART: Duration = Duration::from_secs(1);
-
-pub fn system_identifier() -> u64 {
-    // SAFETY: a read of the control file's copy, which is there whenever the library is.
-    unsafe { pg_sys::GetSystemIdentifier() }
-}
-
-/// When the server started, by its clock.
-pub fn started() -> UnixNanos {
-    // SAFETY: set by the postmaster before it has children.
-    after(unsafe { pg_sys::PgStartTime })
-}
-
-/// The first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0 for none.
-fn after(time: pg_sys::TimestampTz) -> UnixNanos {
-    match time {
-        0 | i64::MIN | i64::MAX => UnixNanos(0),
-        time => {
-            let micros = crate::types::unix_micros(time).0.saturating_add(1);
-            UnixNanos((micros.max(0) as u64).saturating_mul(1000))
-        }
-    }
-}
-
-/// The latest time of the primary's clock that recovery has come by since the server started, or ever
-/// did while the worker looked; 0 where there was no recovery from an archive or a primary.
-pub fn replayed(shared: &Shared) -> UnixNanos {
-    let after = |time| match after(time) {
-        UnixNanos(0) => UnixNanos(0),
-        UnixNanos(time) => UnixNanos(time.saturating_add(NOISE)),
-    };
-    // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
-    let transaction = after(unsafe { pg_sys::GetLatestXTime() });
-    // SAFETY: set in every process; an aligned number of eight bytes, which is read whole.
-    let message = after(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
-    let seen = shared.record.replayed.fetch_max(transaction.max(message).0, Ordering::Relaxed);
-    UnixNanos(seen).max(transaction).max(message)
-}
 
 /// Registers the worker, while libraries are preloaded.
 pub(super) fn register() {
@@ -95,7 +56,7 @@ pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
             Ok(()) => said = false,
             Err(failure) if !said => {
                 said = true;
-                note::no_ids(failure);
+                server_log::no_ids(failure);
             }
             Err(_) => {}
         }
@@ -105,7 +66,7 @@ pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
         }
     }
     if let Err(failure) = settle(shared, standby.began_with) {
-        note::no_ids(failure);
+        server_log::no_ids(failure);
     }
 }
 
@@ -121,7 +82,7 @@ struct Standby {
 impl Standby {
     /// Keeps the state on disk ahead of the primary's time by the lead, so that a crash does not make
     /// it forgotten, whatever recovery shows after that.
-    fn look(&mut self, shared: &Shared) -> Result<(), Failure> {
+    fn look(&mut self, shared: &Shared) -> Result<(), Report> {
         let replayed = replayed(shared);
         if replayed.0 <= self.raised_to {
             return Ok(());
@@ -132,26 +93,26 @@ impl Standby {
         }
         let state = match self.began_with {
             Some(state) => state,
-            None => *self.began_with.insert(super::known(shared, super::own(file::read()?)?)?),
+            None => *self.began_with.insert(opening::known(shared, opening::own(file::read()?)?)?),
         };
-        let state = super::known(shared, Some(state))?;
+        let state = opening::known(shared, Some(state))?;
         let lead = guc::horizon_lead().max(Duration::from_secs(1)).as_nanos() as u64;
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
         let outcome = file::write(&State { horizon, stopped: false, ..state });
-        shared.record.count_write(&outcome);
+        shared.record.count_write(file::counted(&outcome));
         Ok(outcome?)
     }
 }
 
 /// Opens the state, without what was added ahead.
-fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Failure> {
+fn settle(shared: &Shared, began_with: Option<State>) -> Result<(), Report> {
     let _lock = ExclusiveLock::take(shared.lock());
     if shared.record.loaded() {
         return Ok(());
     }
     match began_with {
-        Some(state) => super::begin(shared, Some(state)),
-        None => super::load(shared),
+        Some(state) => opening::begin(shared, Some(state)),
+        None => opening::load(shared),
     }
 }

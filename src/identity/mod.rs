@@ -1,24 +1,12 @@
 //! Who am I: the generator IDs of this node, from `flakeid.generator_ids` and the host's name; and its
 //! numbers in the systems where a node has one of its own.
 
-#[cfg(feature = "etcd")]
-pub mod etcd;
 pub mod guid_node;
-pub mod lease;
-pub mod worker;
+pub mod mac_address;
 
-use crate::error::Failure;
+use crate::error::{Code, Report};
 use flakeid_core::generator_ids::{MAX_ID, MAX_OWNED, Owned, Refused};
 use once_cell::sync::OnceCell;
-
-/// By what a system tells the nodes apart.
-#[derive(Clone, Copy, Debug)]
-pub enum Identity {
-    /// By generator IDs up to a largest, each with a cell of its own.
-    GeneratorIds { max: u64 },
-    /// By a number that all of a node's IDs have, from one cell.
-    Node(fn() -> Result<u64, Failure>),
-}
 
 /// What a node is called where nobody says, chosen at random when its state begins and kept there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,20 +18,27 @@ pub struct Names {
 
 impl Names {
     /// # Errors
-    /// [`Failure::NoRandomness`].
-    pub fn random() -> Result<Self, Failure> {
+    /// PostgreSQL has no random bytes.
+    pub fn random() -> Result<Self, Report> {
         let mut bytes = [0u8; 10];
         if !random(&mut bytes) {
-            return Err(Failure::NoRandomness);
+            return Err(no_randomness());
         }
         let [a, b, c, d, worker @ ..] = bytes;
         let worker = worker.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte));
-        Ok(Self { guid_node: u32::from_be_bytes([a, b, c, d]), worker: worker::local(worker) })
+        Ok(Self { guid_node: u32::from_be_bytes([a, b, c, d]), worker: mac_address::local(worker) })
     }
 }
 
-/// Fills bytes at random; false where there is nothing to be had.
-fn random(bytes: &mut [u8]) -> bool {
+pub fn no_randomness() -> Report {
+    Report::new(
+        Code::ERRCODE_INTERNAL_ERROR,
+        "could not generate random values for this server's state",
+    )
+}
+
+/// Fills bytes at random; false where PostgreSQL has no random bytes.
+pub fn random(bytes: &mut [u8]) -> bool {
     // SAFETY: fills as many bytes as are there; PostgreSQL has set its source up.
     unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) }
 }

@@ -1,6 +1,6 @@
 //! Datums made by hand: values of a few bytes, rows, and the memory they lie in.
 
-use crate::error::Failure;
+use crate::error::Report;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::{FromDatum, pg_sys};
@@ -52,7 +52,7 @@ pub fn try_copy(bytes: &[u8]) -> Option<*mut u8> {
 pub fn copy(bytes: &[u8]) -> *mut u8 {
     match try_copy(bytes) {
         Some(copy) => copy,
-        None => Failure::OutOfMemory.raise(),
+        None => Report::out_of_memory().raise(),
     }
 }
 

@@ -4,19 +4,15 @@
 //! `guid_local_next()` gives, and the other way round with the node.
 
 use super::datum::{Ready, Span, bigint, integer, row};
+use super::error::{TypeInfo, ValueError};
 use super::guid_local::GuidLocal;
 use super::time::{Time, ends};
 use super::value::{self, Value};
-use crate::error::{Failure, Kind, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::identity::{Identity, guid_node};
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::Rules;
-use flakeid_core::guid::{
-    Clock, Drift, END, Format, Guid as System, Id, LEN, NAME, Parts, SCALE, SEQUENCE, TEXT_LEN,
-    UNIT,
-};
+use flakeid_core::clock::Tick;
+use flakeid_core::guid::{Clock, Drift, Format, Guid as System, Id, LEN, NAME, Parts, TEXT_LEN};
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -29,7 +25,7 @@ pub struct Guid(Id);
 value::by_reference!(Guid, Id, "guid");
 
 impl Value for Guid {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and a-z.",
     };
@@ -79,7 +75,7 @@ pub(super) fn format(system: &'static str, name: &[u8]) -> Format {
     let known = std::str::from_utf8(name).ok().and_then(Format::from_name);
     let formats = || Format::ALL.map(Format::name).join(", ");
     known
-        .ok_or_else(|| Failure::Format { system, format: name.into(), formats: formats() })
+        .ok_or_else(|| ValueError::Format { system, format: name.into(), formats: formats() })
         .or_raise()
 }
 
@@ -91,7 +87,7 @@ pub(super) fn read_as<T>(
     read: Result<T, Error>,
 ) -> T {
     let format = format.name().into();
-    read.map_err(|error| Failure::TextAs { system, text: text.into(), format, error }).or_raise()
+    read.map_err(|error| ValueError::TextAs { system, text: text.into(), format, error }).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -128,30 +124,16 @@ fn guid_diff(a: Guid, b: Guid) -> Guid {
     Guid(a.0.diff(b.0))
 }
 
-impl Served for System {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "guid_next";
-    const IDENTITY: Identity = Identity::Node(guid_node::of_this_node);
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, SEQUENCE.max() as u32), end: END }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<System> = Backend::new();
-        &SOURCE
-    }
+/// This process's.
+pub(super) static IDS: Generator<System> = Generator::new();
+
+impl Issuer for System {
+    const IDENTITY: Identity = Identity::Node(generator::guid_node);
 }
 
 /// The parts of a run's `i`-th ID, as the clock that was asked for has them.
 #[inline]
-pub(super) fn parts(run: generate::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
+pub(super) fn parts(run: generator::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
     let sequence = run.block.sequence + i;
     let (time, sequence) = clock.turn(run.block.stamp.tick::<System>(), sequence.into());
     Parts { drift, time, node: run.generator, sequence }
@@ -160,14 +142,14 @@ pub(super) fn parts(run: generate::Run, i: u32, drift: Drift, clock: Clock) -> P
 #[pg_extern(sql = false)]
 fn guid_next(span: Span, inverse: bool) -> Guid {
     let (drift, clock) = (drift(span), clock(inverse));
-    Guid(Id::pack(parts(generate::take::<System>(1), 0, drift, clock)))
+    Guid(Id::pack(parts(IDS.take(1), 0, drift, clock)))
 }
 
 #[pg_extern(sql = false)]
 fn guid_next_batch(n: i32, span: Span, inverse: bool) -> SetOfIterator<'static, Guid> {
     let (drift, clock) = (drift(span), clock(inverse));
     let pack = move |run, i| Guid(Id::pack(parts(run, i, drift, clock)));
-    SetOfIterator::new(super::batch::<System, _>(n, pack))
+    SetOfIterator::new(super::batch(&IDS, n, pack))
 }
 
 #[pg_extern(sql = false)]

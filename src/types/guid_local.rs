@@ -1,11 +1,12 @@
 //! The type guid_local: a guid without the node, eight bytes passed by value.
 
 use super::datum::{Ready, Span, integer, row};
+use super::error::TypeInfo;
+use super::guid::IDS;
 use super::guid::{clock, drift, format, parts, read_as};
 use super::time::{Time, ends};
 use super::value::{self, Value};
-use crate::error::{Kind, OrRaise};
-use crate::generate;
+use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
 use flakeid_core::guid::{
@@ -23,7 +24,7 @@ pub struct GuidLocal(pub(super) Local);
 value::by_value!(GuidLocal, Local, "guid_local");
 
 impl Value for GuidLocal {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid_local is written as 16 characters of a period, 0-9 and A-E.",
     };
@@ -84,14 +85,14 @@ fn guid_local_diff(a: GuidLocal, b: GuidLocal) -> GuidLocal {
 #[pg_extern(sql = false)]
 fn guid_local_next(span: Span, inverse: bool) -> GuidLocal {
     let (drift, clock) = (drift(span), clock(inverse));
-    GuidLocal(Local::pack(parts(generate::take::<System>(1), 0, drift, clock)))
+    GuidLocal(Local::pack(parts(IDS.take(1), 0, drift, clock)))
 }
 
 #[pg_extern(sql = false)]
 fn guid_local_next_batch(n: i32, span: Span, inverse: bool) -> SetOfIterator<'static, GuidLocal> {
     let (drift, clock) = (drift(span), clock(inverse));
     let pack = move |run, i| GuidLocal(Local::pack(parts(run, i, drift, clock)));
-    SetOfIterator::new(super::batch::<System, _>(n, pack))
+    SetOfIterator::new(super::batch(&IDS, n, pack))
 }
 
 #[pg_extern(sql = false)]

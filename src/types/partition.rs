@@ -1,8 +1,10 @@
 //! The times at which a table is cut into partitions: `flakeid_partition_times`. Each type's
 //! `X_partition_bounds` puts IDs beside them.
 
-use super::time::{Time, unix_micros};
-use crate::error::{Failure, OrRaise};
+use super::error::ValueError;
+use super::time::Time;
+use crate::clock::unix_micros;
+use crate::error::OrRaise;
 use crate::guc;
 use flakeid_core::clock::Scale;
 use flakeid_core::flake::Epoch;
@@ -84,7 +86,7 @@ fn flakeid_partition_times_epoch(
 > {
     let last = Epoch::MAX.micros();
     let epoch =
-        Epoch::from_micros(epoch.0).ok_or(Failure::Epoch { time: epoch.0, last }).or_raise();
+        Epoch::from_micros(epoch.0).ok_or(ValueError::Epoch { time: epoch.0, last }).or_raise();
     let scale = epoch.signed_scale();
     let partitions = partitions(from, to, Step::of(&step));
     TableIterator::new(partitions.map(move |partition| partition.within(flake::NAME, scale).row()))
@@ -107,7 +109,7 @@ impl Partition {
         let from = unix_micros(self.starts.into_inner());
         let to = unix_micros(self.ends.into_inner());
         if scale.first_from(from) == scale.first_from(to) {
-            Failure::EmptyPartition { system, scale, from, to }.raise();
+            ValueError::EmptyPartition { system, scale, from, to }.raise();
         }
         self
     }
@@ -119,7 +121,7 @@ fn partitions(
     step: Step,
 ) -> impl Iterator<Item = Partition> {
     if [from, to].iter().any(|time| time.is_infinity() || time.is_neg_infinity()) {
-        Failure::EndlessPartitions.raise();
+        ValueError::EndlessPartitions.raise();
     }
     let mut n = 0;
     let mut starts = from;
@@ -131,7 +133,7 @@ fn partitions(
         let ends = step.after(from, n);
         if ends <= starts {
             let (from, to) = (unix_micros(starts.into_inner()), unix_micros(ends.into_inner()));
-            Failure::Step { from, to }.raise();
+            ValueError::Step { from, to }.raise();
         }
         let starts = std::mem::replace(&mut starts, ends);
         Some(Partition { name: step.name(starts), starts, ends })

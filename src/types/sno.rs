@@ -1,16 +1,13 @@
 //! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
 
 use super::datum::{Ready, copy, integer, row, try_copy};
+use super::error::TypeInfo;
 use super::export;
 use super::time::{Time, ends};
 use super::value::{self, Value, read};
-use crate::error::{Kind, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::guc;
-use crate::identity::Identity;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::Rules;
-use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, SCALE, TickTock, UNIT};
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
+use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, TickTock};
 use flakeid_core::{Error, base32};
 use pgrx::datum::{Range, Uuid};
 use pgrx::pg_sys;
@@ -24,7 +21,7 @@ pub struct Sno(Id);
 value::by_reference!(Sno, Id, "sno");
 
 impl Value for Sno {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A sno is written as 16 characters of 2 to 9 and a to x, in lower case.",
     };
@@ -68,25 +65,11 @@ fn sno_from_uuid(uuid: Uuid) -> Sno {
     read::<Sno>(uuid.as_bytes()).or_raise()
 }
 
-impl Served for TickTock {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "sno_next";
+/// This process's.
+static IDS: Generator<TickTock> = Generator::new();
+
+impl Issuer for TickTock {
     const IDENTITY: Identity = Identity::GeneratorIds { max: PARTITION.max() };
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: guc::sno_sequence(), end: SCALE.last() }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<TickTock> = Backend::new();
-        &SOURCE
-    }
 }
 
 #[inline]
@@ -95,7 +78,7 @@ fn checked_meta(meta: i32) -> u64 {
 }
 
 #[inline]
-fn pack(run: generate::Run, meta: u64, i: u32) -> Sno {
+fn pack(run: generator::Run, meta: u64, i: u32) -> Sno {
     let sequence = run.block.sequence + i;
     Sno(Id::pack(run.block.stamp, meta, run.generator, sequence.into()))
 }
@@ -105,18 +88,18 @@ export::quick!(sno_next: |fcinfo| {
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {
         let meta = META.check(meta.into()).ok()?;
-        try_copy(&pack(generate::ahead::<TickTock>()?, meta, 0).bytes()).map(Into::into)
+        try_copy(&pack(IDS.take_prefetched()?, meta, 0).bytes()).map(Into::into)
     })()
 }, {
     // SAFETY: as above.
     let meta = checked_meta(unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 });
-    copy(&pack(generate::take::<TickTock>(1), meta, 0).bytes()).into()
+    copy(&pack(IDS.take(1), meta, 0).bytes()).into()
 });
 
 #[pg_extern(sql = false)]
 fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {
     let meta = checked_meta(meta);
-    SetOfIterator::new(super::batch::<TickTock, _>(n, move |run, i| pack(run, meta, i)))
+    SetOfIterator::new(super::batch(&IDS, n, move |run, i| pack(run, meta, i)))
 }
 
 #[pg_extern(sql = false)]

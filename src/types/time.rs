@@ -1,23 +1,15 @@
 //! timestamptz and tstzrange on their way in and out.
 
+use crate::clock::{POSTGRES_EPOCH, unix_micros};
 use flakeid_core::clock::UnixMicros;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::{Datum, Range, RangeBound};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
-const POSTGRES_EPOCH: i64 =
-    (pg_sys::POSTGRES_EPOCH_JDATE as i64 - pg_sys::UNIX_EPOCH_JDATE as i64) * 86_400_000_000;
-
 /// A timestamptz. PostgreSQL's infinities are the ends of the number range, and so are the core's.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub UnixMicros);
-
-/// A time as PostgreSQL counts it, in ours.
-pub fn unix_micros(micros: pg_sys::TimestampTz) -> UnixMicros {
-    Time::from_postgres(micros).0
-}
 
 /// A moment as a column of type timestamptz; NULL beyond PostgreSQL's calendar.
 pub fn timestamptz(time: UnixMicros) -> Option<TimestampWithTimeZone> {
@@ -25,14 +17,6 @@ pub fn timestamptz(time: UnixMicros) -> Option<TimestampWithTimeZone> {
 }
 
 impl Time {
-    fn from_postgres(micros: i64) -> Self {
-        match micros {
-            i64::MIN | i64::MAX => Self(UnixMicros(micros)),
-            // PostgreSQL's last 29 years are beyond our numbers; they are not its infinity.
-            _ => Self(UnixMicros(micros.saturating_add(POSTGRES_EPOCH).min(i64::MAX - 1))),
-        }
-    }
-
     /// As PostgreSQL counts. Times of IDs begin in 1970; those beyond the calendar are infinity.
     pub fn datum(self) -> pg_sys::Datum {
         match self.0.0 {
@@ -46,7 +30,7 @@ impl Time {
 unsafe impl<'fcx> ArgAbi<'fcx> for Time {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: the declaration says timestamptz, which has an int8's representation.
-        Self::from_postgres(unsafe { arg.unbox_arg_using_from_datum() }.unwrap_or_default())
+        Self(unix_micros(unsafe { arg.unbox_arg_using_from_datum() }.unwrap_or_default()))
     }
 }
 
@@ -63,7 +47,7 @@ pgrx::impl_sql_translatable!(Time, "timestamptz");
 /// The first and last microsecond of a range; for one that holds none the first is after the last.
 pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
     const NONE: (UnixMicros, UnixMicros) = (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
-    let micros = |time: TimestampWithTimeZone| Time::from_postgres(time.into_inner()).0.0;
+    let micros = |time: TimestampWithTimeZone| unix_micros(time.into_inner()).0;
     let Some((lower, upper)) = range.into_inner() else { return NONE };
     let from = match lower {
         RangeBound::Infinite => Some(i64::MIN),

@@ -1,17 +1,14 @@
 //! The type uniqueid: eight bytes, passed by value; and its mode, an enum.
 
 use super::datum::{Ready, integer, typed_row};
+use super::error::TypeInfo;
 use super::time::{Time, ends};
 use super::value::{self, Value};
-use crate::error::{Kind, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::identity::{Identity, lease};
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
+use crate::lease;
 use flakeid_core::Error;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::Rules;
-use flakeid_core::uniqueid::{
-    GENERATOR, Id, Mode, NAME, Parts, SCALE, SEQUENCE, TEXT_LEN, UNIT, UniqueId as System,
-};
+use flakeid_core::uniqueid::{GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as System};
 use pgrx::datum::Range;
 use pgrx::enum_helper::lookup_enum_by_oid;
 use pgrx::prelude::*;
@@ -26,8 +23,8 @@ pub struct UniqueId(Id);
 value::by_value!(UniqueId, Id, "uniqueid");
 
 impl Value for UniqueId {
-    const KIND: Kind =
-        Kind { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
+    const KIND: TypeInfo =
+        TypeInfo { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
     type Bytes = [u8; 8];
     type Text = [u8; TEXT_LEN];
 
@@ -78,29 +75,15 @@ fn value_of(mode: Mode, enum_type: pg_sys::Oid) -> pg_sys::Oid {
     }
 }
 
-impl Served for System {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "uniqueid_next";
+/// This process's.
+static IDS: Generator<System> = Generator::new();
+
+impl Issuer for System {
     const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, SEQUENCE.max() as u32), end: SCALE.last() }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<System> = Backend::new();
-        &SOURCE
-    }
 }
 
 #[inline]
-fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
+fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
     UniqueId(Id::pack(Parts {
         time: run.block.stamp.tick::<System>(),
         sequence: (run.block.sequence + i).into(),
@@ -113,13 +96,13 @@ fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
 #[pg_extern(sql = false)]
 fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
     let mode = mode_of(mode);
-    pack(generate::take::<System>(1), 0, mode)
+    pack(IDS.take(1), 0, mode)
 }
 
 #[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
-    SetOfIterator::new(super::batch::<System, _>(n, move |run, i| pack(run, i, mode)))
+    SetOfIterator::new(super::batch(&IDS, n, move |run, i| pack(run, i, mode)))
 }
 
 #[pg_extern(sql = false)]

@@ -2,14 +2,15 @@
 //! PostgreSQL's `uuid.c` in their order. A type's file names them by [`functions`].
 
 use super::datum::{Ready, cstring, null};
-use crate::error::{Failure, Kind, OrRaise};
+use super::error::{TypeInfo, ValueError};
+use crate::error::OrRaise;
 use flakeid_core::Error;
 use pgrx::{FromDatum, pg_sys};
 use std::ffi::CStr;
 
 /// A type whose values are a few bytes, which sort as the values do.
 pub trait Value: Copy + Ord {
-    const KIND: Kind;
+    const KIND: TypeInfo;
     type Bytes: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]>;
     type Text: AsRef<[u8]>;
     fn bytes(self) -> Self::Bytes;
@@ -22,14 +23,14 @@ pub trait Value: Copy + Ord {
 }
 
 /// # Errors
-/// [`Failure::Text`].
-pub fn read<V: Value>(text: &[u8]) -> Result<V, Failure> {
-    V::of_text(text).map_err(|error| Failure::Text { kind: V::KIND, text: text.into(), error })
+/// [`ValueError::Text`].
+pub fn read<V: Value>(text: &[u8]) -> Result<V, ValueError> {
+    V::of_text(text).map_err(|error| ValueError::Text { kind: V::KIND, text: text.into(), error })
 }
 
-fn from_bytes<V: Value>(bytes: &[u8]) -> Result<V, Failure> {
+fn from_bytes<V: Value>(bytes: &[u8]) -> Result<V, ValueError> {
     let expected = size_of::<V::Bytes>();
-    <V::Bytes>::try_from(bytes).map(V::of_bytes).map_err(|_| Failure::Length {
+    <V::Bytes>::try_from(bytes).map(V::of_bytes).map_err(|_| ValueError::Length {
         kind: V::KIND,
         expected,
         bytes: bytes.len(),

@@ -151,14 +151,14 @@ for my $session ($early, $late)
 is($ledger->twice, '', 'no ID came twice');
 
 # It is the settings that count, and not how often they have changed.
-$holder->query_safe('SELECT pg_advisory_lock(1)');
-my $same = sleeper($one, 1);
+$holder->query_safe('SELECT pg_advisory_lock(3)');
+my $same = sleeper($one, 3);
 reload_with($one, generator_ids => 'etcd:2', etcd_pool => '28-29');
 wait_for_flow($one);
 wait_for_lease($one, 2);
 reload_with($one, generator_ids => '26-27');
 wait_for_flow($one);
-my ($before, $given, $refused) = wake($same, $holder, 1);
+my ($before, $given, $refused) = wake($same, $holder, 3);
 is(scalar(@$given), 3 * @LEASED, 'a statement goes on when the server has come back to its numbers') or diag(join "\n", @$refused);
 is($ledger->twice, '', 'no ID came twice');
 $_->quit for $early, $late, $same, $holder;

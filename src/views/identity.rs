@@ -1,7 +1,6 @@
 //! Who this server is.
 
-use crate::identity::{guid_node, lease, worker};
-use crate::{error, generate, guc, library, shmem};
+use crate::{error, generator, guc, library, shmem};
 use flakeid_core::flake;
 use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
@@ -59,8 +58,8 @@ fn colons(address: u64) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn leased() -> Option<lease::Kept> {
-    shmem::shared().ok().map(lease::look)
+fn leased() -> Option<shmem::Kept> {
+    shmem::shared().ok().map(shmem::Shared::look_at_lease)
 }
 
 /// Those that this server has now, by its setting or on lease.
@@ -89,7 +88,7 @@ fn flakeid_identity() -> pgrx::JsonB {
     let identity = Identity {
         version: library::version(),
         setting: guc::generator_ids_setting(),
-        home: generate::home(&generator_ids),
+        home: generator::home(&generator_ids),
         generator_ids,
         shared_memory: shmem::kind(),
         flake: FlakeIdentity {
@@ -97,8 +96,8 @@ fn flakeid_identity() -> pgrx::JsonB {
             until: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
         },
         sno: SnoIdentity { first_sequence, last_sequence },
-        flake128: Flake128Identity { worker: worker::known().map(colons) },
-        guid: GuidIdentity { node: guid_node::known() },
+        flake128: Flake128Identity { worker: generator::known_flake128_worker().map(colons) },
+        guid: GuidIdentity { node: generator::known_guid_node() },
         uniqueid: UniqueIdIdentity { cluster: cluster() },
     };
     match serde_json::to_value(&identity) {

@@ -29,8 +29,8 @@ pub use listing::{Listing, Mark, Marks};
 
 use crate::clock::{boot, now};
 use crate::error::excerpt;
-use crate::generate::Served;
-use crate::identity::lease::{Marked, Revision};
+use crate::id_types::ServerIdType;
+use crate::shmem::{Marked, Revision};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, LeaseGrantOptions,
     PutOptions, ResponseHeader, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType,

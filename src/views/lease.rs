@@ -2,8 +2,7 @@
 
 use super::micros;
 use crate::clock::boot;
-use crate::identity::lease::{self, State};
-use crate::shmem;
+use crate::shmem::{self, Shared, State};
 use crate::types::timestamptz;
 use flakeid_core::clock::UnixNanos;
 use pgrx::prelude::*;
@@ -41,7 +40,7 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
     ),
 > {
     let shared = shmem::shared().ok().filter(|shared| shared.lease.is_active());
-    let kept = shared.map(lease::look).filter(|kept| kept.state != State::Off);
+    let kept = shared.map(Shared::look_at_lease).filter(|kept| kept.state != State::Off);
     TableIterator::new(kept.into_iter().map(|kept| {
         let (boot, state) = (boot(), kept.state_at(boot()));
         let held = state == State::Held;

@@ -1,11 +1,13 @@
 //! What the worker does to what is kept. Each takes the node's lock for itself.
 
-use super::kept::{Kept, Marked, Revision, State};
-use super::{cap, next_generation, seal};
+use super::gates::cap;
 use crate::clock::{boot, now};
-use crate::shmem::{ExclusiveLock, Shared};
-use crate::systems::TABLE;
+use crate::horizon;
+use crate::id_types::ID_TYPES;
+use crate::lock::ExclusiveLock;
+use crate::shmem::{Kept, Marked, Revision, Shared, State};
 use flakeid_core::clock::UnixNanos;
+use flakeid_core::gate::Horizon;
 use flakeid_core::generator_ids::MAX_OWNED;
 use flakeid_core::lease::{Claim, Sent};
 use pgrx::pg_sys;
@@ -27,7 +29,7 @@ impl<'a> Changing<'a> {
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        self.shared.lease.show(self.shared, &self.lock);
+        self.shared.lease.show(&self.lock, self.shared.view_lock());
     }
 }
 
@@ -146,9 +148,9 @@ pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bo
     // They may have been this node's before.
     for &marked in new {
         let _ = seal(shared, Some(marked));
-        for (system, entry) in TABLE.iter().enumerate().filter(|(_, entry)| entry.is_numbered()) {
-            for (_, cell) in shared.cells(system).filter(|&(id, _)| id == marked.id) {
-                (entry.revive)(cell, shared, marked.mark);
+        for (place, _) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
+            for (_, cell) in shared.cells(place).filter(|&(id, _)| id == marked.id) {
+                horizon::revive(shared, place, cell, marked.mark);
             }
         }
     }
@@ -222,4 +224,31 @@ pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> 
         marked.mark = seal(shared, Some(*marked));
     }
     gone
+}
+
+/// Begins a new generation: from now on no session gets an ID by a list of cells that it made before. The caller
+/// holds the lock, and seals and revives cells afterwards.
+fn next_generation(shared: &Shared, _lock: &ExclusiveLock) {
+    // A list that is made from here on is of the new one; it is refused by no gate, whichever was told.
+    let generation = shared.lease.generation.fetch_add(1, Ordering::Release) + 1;
+    shared.gates.announce(generation);
+    shared.leased.announce(generation);
+}
+
+/// Seals the cells of a generator ID in all systems, or of all of them. Gives the exact mark: what they
+/// had last, and not less than what the ID was claimed with, as a system that was not asked has no cell
+/// that would know.
+fn seal(shared: &Shared, only: Option<Marked>) -> UnixNanos {
+    let mut horizon = Horizon::NONE.raised(only.map_or(UnixNanos(0), |marked| marked.mark));
+    for (place, entry) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
+        // A tick is by the epoch that it was made by: by the earliest, or by a later one since. A mark must not lie
+        // below it by either, and the later one gives the later moment.
+        let scale = entry.scale_from(horizon::earliest(shared, place).max((entry.scale)().epoch()));
+        for (id, cell) in shared.cells(place) {
+            if only.is_none_or(|only| only.id == id) {
+                horizon = (entry.covering)(horizon, scale, (entry.seal)(cell));
+            }
+        }
+    }
+    horizon.until.into_iter().max().unwrap_or(UnixNanos(0))
 }

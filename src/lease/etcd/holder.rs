@@ -9,11 +9,12 @@ use super::note::Repeated;
 use super::registry::{Document, Holding, Mark, Registry, Renewal, written};
 use super::{ENDED, may_go_on, note, renewed, whoami};
 use crate::clock::boot;
-use crate::generate::Served;
 use crate::guc;
 use crate::guc::etcd as settings;
-use crate::identity::lease::{self, Kept, Marked, State, hold};
+use crate::id_types::ServerIdType;
+use crate::lease::transitions;
 use crate::shmem::Shared;
+use crate::shmem::{Kept, Marked, State};
 use authority::Forgotten;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
@@ -125,7 +126,7 @@ impl Holder {
     /// Does what is due. Gives how long nothing is.
     pub fn turn(&mut self, wanted: usize) -> Duration {
         self.asked |= self.shared.lease.was_asked();
-        hold::begin(self.shared, wanted);
+        transitions::begin(self.shared, wanted);
         let now = boot();
         if now < self.not_before {
             return self.not_before - now;
@@ -137,9 +138,9 @@ impl Holder {
             }
             Err(Halt::Interrupted) => Duration::ZERO,
             Err(Halt::Because(reason)) => {
-                hold::trouble(self.shared, &reason);
+                transitions::trouble(self.shared, &reason);
                 // Whether the pool is still empty nobody knows.
-                hold::wait(self.shared, false);
+                transitions::wait(self.shared, false);
                 if let Some(left_out) = self.told.due(&reason) {
                     note::cannot(&reason, left_out);
                 }
@@ -156,16 +157,16 @@ impl Holder {
                 refusal.setting, refusal.reason
             )));
         }
-        let kept = lease::look(self.shared);
+        let kept = self.shared.look_at_lease();
         if kept.state == State::Held {
             self.keep(&kept, wanted)?;
         }
-        let kept = lease::look(self.shared);
+        let kept = self.shared.look_at_lease();
         let missing = wanted.saturating_sub(kept.held().len());
         if missing > 0 && (kept.state != State::Held || boot() >= self.more_at) {
             self.claim(&kept, missing)?;
         }
-        let kept = lease::look(self.shared);
+        let kept = self.shared.look_at_lease();
         if kept.state != State::Held {
             return Ok(Duration::ZERO);
         }
@@ -195,7 +196,7 @@ impl Holder {
             self.asked = false;
             self.renew(kept)?;
             if boot() < self.strays_until {
-                self.let_go_of_strays(&lease::look(self.shared))?;
+                self.let_go_of_strays(&self.shared.look_at_lease())?;
             }
         }
         Ok(())
@@ -216,8 +217,8 @@ impl Holder {
                 self.etcd.call(async |client| registry.renew(client, &holding, claim).await)?;
             let ours = match renewal {
                 Renewal::Done(sent, claim, revisions) => {
-                    if hold::renew(self.shared, lease, claim, sent, &revisions) {
-                        hold::endpoint(self.shared, self.etcd.endpoint());
+                    if transitions::renew(self.shared, lease, claim, sent, &revisions) {
+                        transitions::endpoint(self.shared, self.etcd.endpoint());
                         renewed();
                     }
                     return Ok(());
@@ -253,7 +254,7 @@ impl Holder {
 
     /// What etcd says is not ours any more. Marks that are still as we wrote them become exact.
     fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str, forgotten: bool) {
-        let gone = hold::give_up(self.shared, ids, true);
+        let gone = transitions::give_up(self.shared, ids, true);
         if gone.is_empty() {
             return;
         }
@@ -298,9 +299,9 @@ impl Holder {
     /// Gives up these generator IDs, or all: sealed, with their exact marks, and free for others at once if
     /// etcd answers, until then where this process ends.
     pub fn give_back(&mut self, ids: Option<&[u16]>, until: Option<Duration>) {
-        let kept = lease::look(self.shared);
+        let kept = self.shared.look_at_lease();
         self.see(&kept);
-        let gone = hold::give_up(self.shared, ids, false);
+        let gone = transitions::give_up(self.shared, ids, false);
         if gone.is_empty() {
             return;
         }

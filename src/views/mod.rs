@@ -6,9 +6,9 @@ mod lease;
 
 use crate::clock::now;
 use crate::error::OrRaise;
-use crate::systems::{Entry, Look, TABLE};
+use crate::id_types::{ID_TYPES, IdType, Look, ServerIdType};
 use crate::types::timestamptz;
-use crate::{generate, guc, note, shmem};
+use crate::{guc, server_log, shmem};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::sno;
 use pgrx::prelude::*;
@@ -57,10 +57,11 @@ fn pg_stat_get_flakeid() -> TableIterator<
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
     let (written, now) = (shared.record.last_write(), now());
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
-    let rows = TABLE.iter().enumerate().flat_map(move |(place, system)| {
+    let rows = ID_TYPES.iter().enumerate().flat_map(move |(place, system)| {
         let (scale, rules) = ((system.scale)(), (system.rules)());
-        let numbered = system.is_numbered();
-        let gate = crate::horizon::gates(shared, numbered && guc::leased().is_some()).horizon();
+        let numbered = system.is_numbered;
+        let is_leased = numbered && guc::leased().is_some();
+        let gate = if is_leased { &shared.leased } else { &shared.gates }.horizon();
         let mut rows: Vec<_> = shared
             .cells(place)
             .map(|(id, cell)| {
@@ -114,9 +115,9 @@ fn flakeid_snapshot() -> TableIterator<
         name!(tick, i16),
     ),
 > {
-    const PLACE: usize = crate::systems::index(sno::NAME);
+    const PLACE: usize = sno::TickTock::PLACE;
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let Entry { rules, look, .. } = TABLE[PLACE];
+    let IdType { rules, look, .. } = ID_TYPES[PLACE];
     let (first, last) = rules().sequence;
     let now = sno::SCALE.tick(now()).map_or(0, |tick| tick.0 as i64);
     let mut rows: Vec<_> = shared
@@ -136,7 +137,7 @@ fn flakeid_snapshot() -> TableIterator<
 #[pg_extern(sql = false)]
 fn pg_stat_reset_flakeid() {
     let Ok(shared) = shmem::shared() else { return };
-    for (_, cell) in (0..TABLE.len()).flat_map(|system| shared.cells(system)) {
+    for (_, cell) in (0..ID_TYPES.len()).flat_map(|system| shared.cells(system)) {
         cell.counters.reset();
     }
     shared.record.reset_writes();
@@ -145,11 +146,11 @@ fn pg_stat_reset_flakeid() {
 
 #[pg_extern(sql = false)]
 fn flakeid_accept_clock() {
-    let accepted = generate::no_standby("flakeid_accept_clock")
+    let accepted = crate::horizon::ensure_not_in_recovery("flakeid_accept_clock")
         .and_then(|()| shmem::shared())
         .and_then(crate::horizon::accept);
     match accepted.or_raise() {
-        true => note::accepted(),
+        true => server_log::accepted(),
         false => notice!("there is nothing to accept: IDs are not held back"),
     }
 }

@@ -2,12 +2,13 @@
 
 use super::{AGAIN, Halt, Holder, LATEST, SOON, TRIES};
 use crate::clock::{boot, now};
-use crate::generate::Served;
 use crate::guc::etcd as settings;
-use crate::identity::etcd::client::Patience;
-use crate::identity::etcd::registry::{Holding, Listing, MOST, Mark, Marks, Registry};
-use crate::identity::etcd::{anywhere, began, may_go_on, may_wait, new_lease, note};
-use crate::identity::lease::{self, Kept, Marked, State, hold};
+use crate::id_types::ServerIdType;
+use crate::lease::etcd::client::Patience;
+use crate::lease::etcd::registry::{Holding, Listing, MOST, Mark, Marks, Registry};
+use crate::lease::etcd::{anywhere, began, may_go_on, may_wait, new_lease, note};
+use crate::lease::transitions;
+use crate::shmem::{Kept, Marked, State};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term, choose};
@@ -100,7 +101,7 @@ impl Holder {
                 Ok(Some(revisions)) => {
                     let chosen: Vec<_> =
                         chosen.into_iter().map(|marked| marked.as_of(&revisions)).collect();
-                    let granted = hold::Granted {
+                    let granted = transitions::Granted {
                         lease: id,
                         namespace: &self.registry.namespace,
                         ttl,
@@ -111,8 +112,8 @@ impl Holder {
                         sent: sent.boot,
                         sent_at: sent.now,
                     };
-                    if hold::take(self.shared, granted, &chosen) {
-                        hold::endpoint(self.shared, self.etcd.endpoint());
+                    if transitions::take(self.shared, granted, &chosen) {
+                        transitions::endpoint(self.shared, self.etcd.endpoint());
                         if !holds {
                             began();
                         }
@@ -148,7 +149,7 @@ impl Holder {
         let Some((id, value)) = unreadable else { return };
         let key = format!("{}until/{id}", self.registry.namespace);
         let reason = format!("etcd's key \"{key}\" is \"{value}\", not a moment");
-        hold::trouble(self.shared, &reason);
+        transitions::trouble(self.shared, &reason);
         if let Some(left_out) = self.told_unreadable.due(&reason) {
             note::left_alone(&reason, *id, left_out);
         }
@@ -181,7 +182,7 @@ impl Holder {
             let candidates = candidates.as_ref().map_or(chosen, |candidates| candidates.as_slice());
             let unread: Vec<u16> = candidates.iter().copied().filter(is_unread).collect();
             // Many marks that are none take long to read. What is held comes first; what was read is kept.
-            let kept = lease::look(self.shared);
+            let kept = self.shared.look_at_lease();
             let renewal = kept.sent + Term(kept.ttl).renewal();
             if kept.state == State::Held && (boot() >= renewal || self.shared.lease.is_asked()) {
                 return Err(Halt::Interrupted);
@@ -245,7 +246,7 @@ impl Holder {
 
     /// Until a claim is taken away, or for a while.
     fn wait(&mut self, listing: &Listing) -> Result<(), Halt> {
-        hold::wait(self.shared, true);
+        transitions::wait(self.shared, true);
         if !self.told_waiting {
             self.told_waiting = true;
             note::waits(&settings::pool());

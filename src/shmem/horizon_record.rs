@@ -1,9 +1,8 @@
 //! What shared memory holds of the horizon beside the gate.
 
-use super::file::Trouble;
 use crate::clock::now;
+use crate::id_types::ID_TYPES;
 use crate::identity::Names;
-use crate::systems::TABLE;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
 use flakeid_core::generator::System;
@@ -12,46 +11,46 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// No epoch.
-pub(super) const NONE: u64 = u64::MAX;
+pub const NO_EPOCH: u64 = u64::MAX;
 
 /// What is known of the horizon in this life of the shared memory. Numbers are nanoseconds since 1970.
 /// All is written under the node's lock, but for `replayed`, which one worker writes, and `recovered`.
 #[derive(Debug)]
-pub struct Record {
+pub struct HorizonRecord {
     /// Whether the state file has been read, and the rest, and the gate, are set.
-    pub(super) loaded: AtomicBool,
+    pub loaded: AtomicBool,
     /// What the cells begin at, by lane, and its tick-tock bit.
-    pub(super) begun: [AtomicU64; LANES],
-    pub(super) toggle: AtomicBool,
+    pub begun: [AtomicU64; LANES],
+    pub toggle: AtomicBool,
     /// By lane, what cells had issued in this life before they were revived, which they forget.
-    pub(super) issued: [AtomicU64; LANES],
+    pub issued: [AtomicU64; LANES],
     /// The last reading of the clock that was known then; one behind it has stepped back.
-    pub(super) since: AtomicU64,
+    pub since: AtomicU64,
     /// The same as it is known now: that, or when the gate was last extended.
-    pub(super) extended: AtomicU64,
-    /// Each system's earliest epoch; [`NONE`] where it has made no IDs.
-    pub(super) epochs: [AtomicU64; TABLE.len()],
+    pub extended: AtomicU64,
+    /// Each system's earliest epoch; [`NO_EPOCH`] where it has made no IDs.
+    pub epochs: [AtomicU64; ID_TYPES.len()],
     /// What the node is called where nobody says; a worker of 0 is none.
-    pub(super) guid_node: AtomicU32,
-    pub(super) worker: AtomicU64,
+    pub guid_node: AtomicU32,
+    pub worker: AtomicU64,
     /// The last write: when, by the clock and since boot, and how long it took. 0 before the first.
-    pub(super) written: AtomicU64,
-    pub(super) written_since_boot: AtomicU64,
-    pub(super) took: AtomicU64,
+    pub written: AtomicU64,
+    pub written_since_boot: AtomicU64,
+    pub took: AtomicU64,
     /// How long the write before it took; 0 where there was none.
-    pub(super) took_before: AtomicU64,
+    pub took_before: AtomicU64,
     /// How many writes have been made and how many have failed, when the last failed and with which error of
     /// the operating system. They are counted for people alone.
-    pub(super) writes: AtomicU64,
-    pub(super) failures: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) failed_with: AtomicI32,
+    pub writes: AtomicU64,
+    pub failures: AtomicU64,
+    pub failed: AtomicU64,
+    pub failed_with: AtomicI32,
     /// The primary's time, as far as a standby knows it.
-    pub(super) replayed: AtomicU64,
+    pub replayed: AtomicU64,
     /// The primary's horizon, as far as a standby has replayed it.
-    pub(super) recovered: Recovered,
+    pub recovered: Recovered,
     /// Processes that issue IDs, where the last to leave has to know that it is.
-    pub(super) users: AtomicU32,
+    pub users: AtomicU32,
 }
 
 /// What the last write was.
@@ -71,7 +70,7 @@ pub struct Writes {
     pub failed_with: i32,
 }
 
-impl Record {
+impl HorizonRecord {
     pub fn new() -> Self {
         Self {
             loaded: AtomicBool::new(false),
@@ -80,7 +79,7 @@ impl Record {
             issued: std::array::from_fn(|_| AtomicU64::new(0)),
             since: AtomicU64::new(0),
             extended: AtomicU64::new(0),
-            epochs: std::array::from_fn(|_| AtomicU64::new(NONE)),
+            epochs: std::array::from_fn(|_| AtomicU64::new(NO_EPOCH)),
             guid_node: AtomicU32::new(0),
             worker: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -97,12 +96,12 @@ impl Record {
         }
     }
 
-    pub(super) fn loaded(&self) -> bool {
+    pub fn loaded(&self) -> bool {
         // Acquire pairs with the Release in `load`.
         self.loaded.load(Ordering::Acquire)
     }
 
-    pub(super) fn begun(&self) -> Horizon {
+    pub fn begun(&self) -> Horizon {
         Horizon {
             until: std::array::from_fn(|lane| UnixNanos(self.begun[lane].load(Ordering::Relaxed))),
             toggle: self.toggle.load(Ordering::Relaxed),
@@ -110,7 +109,7 @@ impl Record {
     }
 
     /// What this life began at, and what revived cells had issued in it.
-    pub(super) fn begun_and_issued(&self) -> Horizon {
+    pub fn begun_and_issued(&self) -> Horizon {
         let mut horizon = self.begun();
         for (until, issued) in horizon.until.iter_mut().zip(&self.issued) {
             *until = UnixNanos(issued.load(Ordering::Relaxed)).max(*until);
@@ -119,24 +118,24 @@ impl Record {
     }
 
     /// Keeps what a cell has issued that is about to be revived. The caller holds the lock.
-    pub(super) fn keep(&self, issued: Horizon) {
+    pub fn keep(&self, issued: Horizon) {
         for (kept, until) in self.issued.iter().zip(issued.until) {
             kept.fetch_max(until.0, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn extended(&self) -> UnixNanos {
+    pub fn extended(&self) -> UnixNanos {
         UnixNanos(self.extended.load(Ordering::Relaxed))
     }
 
-    pub(super) fn epoch(&self, system: usize) -> Option<UnixNanos> {
+    pub fn epoch(&self, system: usize) -> Option<UnixNanos> {
         match self.epochs[system].load(Ordering::Relaxed) {
-            NONE => None,
+            NO_EPOCH => None,
             epoch => Some(UnixNanos(epoch)),
         }
     }
 
-    pub(super) fn epochs(&self) -> [Option<UnixNanos>; TABLE.len()] {
+    pub fn epochs(&self) -> [Option<UnixNanos>; ID_TYPES.len()] {
         std::array::from_fn(|system| self.epoch(system))
     }
 
@@ -148,7 +147,7 @@ impl Record {
     }
 
     /// How long the last two writes took.
-    pub(super) fn took(&self) -> [Duration; 2] {
+    pub fn took(&self) -> [Duration; 2] {
         [&self.took, &self.took_before]
             .map(|took| Duration::from_nanos(took.load(Ordering::Relaxed)))
     }
@@ -159,18 +158,15 @@ impl Record {
         (at.0 != 0).then_some(Written { at, took })
     }
 
-    /// Counts a write that the state file's directory did or did not take.
-    pub(super) fn count_write(&self, outcome: &Result<(), Trouble>) {
-        let Err(trouble) = outcome else {
+    /// Counts a write of the state file; `failed_with` is the operating system's number for the error that it ended
+    /// with, and 0 for another error.
+    pub fn count_write(&self, outcome: Result<(), i32>) {
+        let Err(failed_with) = outcome else {
             self.writes.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let number = match trouble {
-            Trouble::Denied { error, .. } => error.raw_os_error().unwrap_or(0),
-            _ => 0,
-        };
         self.failed.store(now().0, Ordering::Relaxed);
-        self.failed_with.store(number, Ordering::Relaxed);
+        self.failed_with.store(failed_with, Ordering::Relaxed);
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -218,7 +214,7 @@ pub struct Recovered {
     /// As the last message has them.
     toggle: AtomicBool,
     read_at: AtomicU64,
-    /// The earliest epoch of flake; [`NONE`] where the primary has made none.
+    /// The earliest epoch of flake; [`NO_EPOCH`] where the primary has made none.
     flake_epoch: AtomicU64,
 }
 
@@ -228,15 +224,15 @@ impl Recovered {
             until: std::array::from_fn(|_| AtomicU64::new(0)),
             toggle: AtomicBool::new(false),
             read_at: AtomicU64::new(0),
-            flake_epoch: AtomicU64::new(NONE),
+            flake_epoch: AtomicU64::new(NO_EPOCH),
         }
     }
 
     /// Adds a message that was replayed.
-    pub(super) fn take(&self, message: &HorizonMessage) {
+    pub fn take(&self, message: &HorizonMessage) {
         self.toggle.store(message.horizon.toggle, Ordering::Relaxed);
         self.read_at.store(message.read_at.0, Ordering::Relaxed);
-        let epoch = message.flake_epoch.map_or(NONE, |epoch| epoch.0);
+        let epoch = message.flake_epoch.map_or(NO_EPOCH, |epoch| epoch.0);
         self.flake_epoch.fetch_min(epoch, Ordering::Relaxed);
         for (until, told) in self.until.iter().zip(message.horizon.until) {
             until.fetch_max(told.0, Ordering::Relaxed);
@@ -244,10 +240,11 @@ impl Recovered {
     }
 
     /// Returns the greatest horizon of all messages, with the rest as the last has it.
-    pub(super) fn message(&self) -> Option<HorizonMessage> {
+    pub fn message(&self) -> Option<HorizonMessage> {
         let until: [_; LANES] =
             std::array::from_fn(|lane| UnixNanos(self.until[lane].load(Ordering::Relaxed)));
-        let epoch = Some(self.flake_epoch.load(Ordering::Relaxed)).filter(|&epoch| epoch != NONE);
+        let epoch =
+            Some(self.flake_epoch.load(Ordering::Relaxed)).filter(|&epoch| epoch != NO_EPOCH);
         (until != [UnixNanos(0); LANES]).then(|| HorizonMessage {
             horizon: Horizon { until, toggle: self.toggle.load(Ordering::Relaxed) },
             read_at: UnixNanos(self.read_at.load(Ordering::Relaxed)),

@@ -1,11 +1,12 @@
-//! The one shared struct: every system's cells, found by generator ID.
+//! The one shared struct: the cells of each ID type, found by generator ID, and the parts that other rooms work on.
+//! Each part is plain data with a file of its own; whoever works on it is above this room.
 //!
 //! # Who writes what
 //! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
 //!   crash, or under the registry's lock where there is no preload.
-//! * The gates and their record change under the exclusive lock: see [`crate::horizon`].
-//! * A system's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
-//!   that first needs that generator ID in that system, under the exclusive lock, after the cell has
+//! * The gates and their record change under the exclusive lock, and so does the lease.
+//! * An ID type's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
+//!   that first needs that generator ID in that ID type, under the exclusive lock, after the cell has
 //!   been set to begin above the horizon; it is never cleared. A reload can therefore take IDs
 //!   away from this node and give them back: their cells are still there and go on where they were,
 //!   however long another backend has gone on under the old setting.
@@ -15,19 +16,29 @@
 //! Nothing here survives the postmaster or a crash. What must is in the state file, and a postmaster
 //! that ends in good order writes it a last time ([`stop`]).
 
-use crate::error::Failure;
-use crate::identity::lease;
+mod gates;
+mod horizon_record;
+mod lease;
+
+pub use gates::Gates;
+pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered};
+#[cfg(feature = "etcd")]
+pub use lease::Revision;
+pub use lease::{Kept, Lease, Marked, State};
+
+use crate::error::{Code, Report};
+use crate::id_types::ID_TYPES;
 use crate::library::Build;
-use crate::{clock, guc, horizon, note, systems};
+use crate::lock::{ExclusiveLock, Lock};
+use crate::server_log::RateLimits;
+use crate::{clock, guc};
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde::Serialize;
-use std::cell::UnsafeCell;
 use std::mem::{align_of, size_of};
 use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// How many generator IDs a server can have owned between two starts.
 const PLACES: usize = 1024;
@@ -56,16 +67,16 @@ pub struct Shared {
     kind: Kind,
     /// When counting began, in nanoseconds since 1970.
     pub counted_since: AtomicU64,
-    pub record: horizon::Record,
-    pub notes: note::Notes,
-    pub gates: horizon::Gates,
-    /// The same for systems whose generator IDs are leased.
-    pub leased: horizon::Gates,
-    pub lease: lease::Lease,
-    cells: [Cells; systems::TABLE.len()],
+    pub record: HorizonRecord,
+    pub rate_limits: RateLimits,
+    pub gates: Gates,
+    /// The gates of ID types whose generator IDs are leased.
+    pub leased: Gates,
+    pub lease: Lease,
+    cells: [Cells; ID_TYPES.len()],
 }
 
-/// One system's cells, each at the place of its generator ID's key.
+/// One ID type's cells, each at the place of its generator ID's key.
 #[repr(C)]
 struct Cells {
     keys: [AtomicU32; PLACES],
@@ -87,28 +98,26 @@ pub enum Kind {
 /// This process's address of the struct; null until it has one.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 
+static mut ON_CLEAN_EXIT: Option<fn(&'static Shared)> = None;
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Asks for room at server start. Does nothing in a library loaded later.
-pub fn request_if_preloaded() {
+/// Asks for room at the server's start, while libraries are preloaded. The postmaster calls `on_clean_exit` when it ends
+/// after all its children, and not after a crash.
+pub fn request(on_clean_exit: fn(&'static Shared)) {
     // SAFETY: plain variables of a process that has one thread.
     unsafe {
-        if !pg_sys::process_shared_preload_libraries_in_progress {
-            return;
-        }
-        horizon::register();
-        #[cfg(feature = "etcd")]
-        crate::identity::etcd::register();
+        ON_CLEAN_EXIT = Some(on_clean_exit);
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
-        pg_sys::shmem_request_hook = Some(request);
+        pg_sys::shmem_request_hook = Some(request_room);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
         pg_sys::shmem_startup_hook = Some(startup);
     }
+    guc::call_after_change(publish_identity);
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn request() {
+unsafe extern "C-unwind" fn request_room() {
     // SAFETY: called by the postmaster when sizes are added up.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
@@ -158,8 +167,9 @@ unsafe extern "C-unwind" fn stop(code: i32, _argument: pg_sys::Datum) {
     if code != 0 {
         return;
     }
-    if let Err(failure) = shared().and_then(horizon::stop) {
-        note::not_exact(failure);
+    // SAFETY: set before the hook was that registered this function.
+    if let (Some(on_clean_exit), Ok(shared)) = (unsafe { ON_CLEAN_EXIT }, shared()) {
+        on_clean_exit(shared);
     }
 }
 
@@ -175,19 +185,18 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         addr_of_mut!((*shared).build).write_bytes(0, 1);
         let tranche = new_tranche();
         for lock in [addr_of_mut!((*shared).lock), addr_of_mut!((*shared).view_lock)] {
-            pg_sys::LWLockInitialize(addr_of_mut!((*lock).lock).cast(), tranche);
-            pg_sys::ConditionVariableInit(addr_of_mut!((*lock).released).cast());
+            Lock::set_up(lock, tranche);
         }
         addr_of_mut!((*shared).kind).write(kind);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
-        addr_of_mut!((*shared).record).write(horizon::Record::new());
-        addr_of_mut!((*shared).notes).write(note::Notes::new());
-        addr_of_mut!((*shared).gates).write(horizon::Gates::closed());
-        addr_of_mut!((*shared).leased).write(horizon::Gates::closed());
-        addr_of_mut!((*shared).lease).write(lease::Lease::new());
-        for system in 0..systems::TABLE.len() {
+        addr_of_mut!((*shared).record).write(HorizonRecord::new());
+        addr_of_mut!((*shared).rate_limits).write(RateLimits::new());
+        addr_of_mut!((*shared).gates).write(Gates::closed());
+        addr_of_mut!((*shared).leased).write(Gates::closed());
+        addr_of_mut!((*shared).lease).write(Lease::new());
+        for id_type in 0..ID_TYPES.len() {
             for place in 0..PLACES {
-                addr_of_mut!((*shared).cells[system].keys[place]).write(AtomicU32::new(FREE));
+                addr_of_mut!((*shared).cells[id_type].keys[place]).write(AtomicU32::new(FREE));
             }
         }
         // Last: whoever finds this here finds the rest.
@@ -213,7 +222,7 @@ unsafe fn adopt(shared: *mut Shared) {
     // SAFETY: the tranche's number was chosen when the struct was set up; the name is never freed.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
-        let tranche = (*(*shared).lock.lock.get()).tranche;
+        let tranche = (*shared).lock.tranche();
         pg_sys::LWLockRegisterTranche(tranche.into(), NAME.as_ptr());
     }
     SHARED.store(shared, Ordering::Relaxed);
@@ -222,8 +231,8 @@ unsafe fn adopt(shared: *mut Shared) {
 /// The shared struct.
 ///
 /// # Errors
-/// `Failure::NotPreloaded` where there is none and this server cannot make one now.
-pub fn shared() -> Result<&'static Shared, Failure> {
+/// The server has none and cannot make one now, or another build of the library set it up.
+pub fn shared() -> Result<&'static Shared, Report> {
     let mut shared = SHARED.load(Ordering::Relaxed);
     if shared.is_null() {
         shared = named_segment()?;
@@ -240,12 +249,12 @@ pub fn kind() -> Option<Kind> {
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-fn named_segment() -> Result<*mut Shared, Failure> {
-    Err(Failure::NotPreloaded)
+fn named_segment() -> Result<*mut Shared, Report> {
+    Err(not_preloaded())
 }
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-fn named_segment() -> Result<*mut Shared, Failure> {
+fn named_segment() -> Result<*mut Shared, Report> {
     use std::ffi::c_void;
     #[cfg(any(feature = "pg17", feature = "pg18"))]
     #[pg_guard]
@@ -274,7 +283,7 @@ fn named_segment() -> Result<*mut Shared, Failure> {
         );
         let build = *memory.cast::<Build>();
         if build != *Build::this() {
-            return Err(Failure::OtherSegment { theirs: build });
+            return Err(other_segment(build));
         }
         let shared = memory.cast::<Shared>();
         adopt(shared);
@@ -293,37 +302,42 @@ impl Shared {
         &self.view_lock
     }
 
+    /// Returns what is kept of the lease now. It waits for no disk.
+    pub fn look_at_lease(&self) -> Kept {
+        self.lease.look(&self.view_lock)
+    }
+
     /// Whether nobody sees it end but the processes that use it.
     pub fn ends_with_its_users(&self) -> bool {
         self.kind != Kind::Preloaded
     }
 
-    /// The cells of the system at this place of the table, with their generator IDs.
-    pub fn cells(&self, system: usize) -> impl Iterator<Item = (u16, &Cell)> {
-        let Cells { keys, cells } = &self.cells[system];
+    /// The cells of the ID type at this place of [`ID_TYPES`], with their generator IDs.
+    pub fn cells(&self, id_type: usize) -> impl Iterator<Item = (u16, &Cell)> {
+        let Cells { keys, cells } = &self.cells[id_type];
         // Acquire pairs with the Release in `bring_in`.
         let key = |key: &AtomicU32| u16::try_from(key.load(Ordering::Acquire)).ok();
         keys.iter().zip(cells).map_while(move |(at, cell)| Some((key(at)?, cell)))
     }
 
-    /// The cell of a generator ID in the system at this place of the table, if it is there.
-    pub fn find(&'static self, system: usize, id: u16) -> Option<&'static Cell> {
-        self.cells[system].find(id)
+    /// The cell of a generator ID of the ID type at this place of [`ID_TYPES`], if it is there.
+    pub fn find(&'static self, id_type: usize, id: u16) -> Option<&'static Cell> {
+        self.cells[id_type].find(id)
     }
 
-    /// The cell of a generator ID in the system at this place of the table. A cell that is not there
+    /// The cell of a generator ID of the ID type at this place of [`ID_TYPES`]. A cell that is not there
     /// is set up by `begin`, before anyone sees it. The lock is held.
     ///
     /// # Errors
-    /// [`Failure::NoPlaceLeft`] when too many different IDs have been owned since the start.
+    /// Too many different generator IDs have been owned since the server's start.
     pub fn cell(
         &'static self,
         _lock: &ExclusiveLock,
-        system: usize,
+        id_type: usize,
         id: u16,
         begin: impl FnOnce(&Cell),
-    ) -> Result<&'static Cell, Failure> {
-        let cells = &self.cells[system];
+    ) -> Result<&'static Cell, Report> {
+        let cells = &self.cells[id_type];
         match cells.find(id) {
             Some(cell) => Ok(cell),
             None => cells.bring_in(id, begin),
@@ -343,110 +357,38 @@ impl Cells {
         &'static self,
         id: u16,
         begin: impl FnOnce(&Cell),
-    ) -> Result<&'static Cell, Failure> {
+    ) -> Result<&'static Cell, Report> {
         let is_free = |key: &AtomicU32| key.load(Ordering::Relaxed) == FREE;
-        let place =
-            self.keys.iter().position(is_free).ok_or(Failure::NoPlaceLeft { places: PLACES })?;
+        let place = self.keys.iter().position(is_free).ok_or_else(no_place_left)?;
         begin(&self.cells[place]);
         self.keys[place].store(id.into(), Ordering::Release);
         Ok(&self.cells[place])
     }
 }
 
-/// A lightweight lock that a session can wait for without losing its interrupts. PostgreSQL's own wait ends
-/// with the lock alone: a session that waits so for a holder whose disk hangs can't be canceled or terminated.
-#[repr(C)]
-pub struct Lock {
-    lock: UnsafeCell<pg_sys::LWLock>,
-    /// Sessions that wait for the lock sleep here. Each release wakes them all.
-    released: UnsafeCell<pg_sys::ConditionVariable>,
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+fn not_preloaded() -> Report {
+    Report::wrong_state("flakeid must be loaded via \"shared_preload_libraries\" to make IDs").hint(
+        "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the server. Reading IDs \
+         works without it.",
+    )
 }
 
-impl Lock {
-    /// How a wait for it shows in `pg_stat_activity`: as PostgreSQL's own wait for a lightweight lock does.
-    fn wait_event(&self) -> u32 {
-        // SAFETY: the tranche is set before anyone sees the lock, and never changes.
-        pg_sys::PG_WAIT_LWLOCK | u32::from(unsafe { (*self.lock.get()).tranche })
-    }
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+fn other_segment(theirs: Build) -> Report {
+    Report::wrong_state("this server makes IDs by another build of the flakeid library")
+        .detail(format!(
+            "Its memory was set up by {}; this session has loaded {}.",
+            theirs.name(),
+            Build::this().name()
+        ))
+        .hint("Restart the server, so that all sessions load the library that is installed now.")
 }
 
-/// Holds a [`Lock`]; it is let go on every way out. After an error PostgreSQL has let it go
-/// already, and only then.
-pub struct ExclusiveLock(*const Lock);
-
-impl ExclusiveLock {
-    /// Waits for the lock, and ignores interrupts. For workers and for processes that end.
-    pub fn take(lock: &Lock) -> Self {
-        // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
-        unsafe { pg_sys::LWLockAcquire(lock.lock.get(), pg_sys::LWLockMode::LW_EXCLUSIVE) };
-        Self(lock)
-    }
-
-    /// Waits for the lock; cancellation, `statement_timeout` and termination end the wait as PostgreSQL's own
-    /// errors. For sessions.
-    pub fn take_interruptibly(lock: &Lock) -> Self {
-        loop {
-            if let Some(taken) = Self::take_unless(lock, || false) {
-                return taken;
-            }
-        }
-    }
-
-    /// Waits for the lock until it is not needed any more; `None` then. Interrupts end it, as in
-    /// [`Self::take_interruptibly`].
-    pub fn take_unless(lock: &Lock, needless: impl Fn() -> bool) -> Option<Self> {
-        /// A holder that dies with a server process is not followed by a wake-up.
-        const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-        if let Some(taken) = Self::try_take(lock) {
-            return Some(taken);
-        }
-        if needless() {
-            return None;
-        }
-        let (released, millis) = (lock.released.get(), LONGEST_SLEEP.as_millis() as _);
-        // SAFETY: a condition variable in shared memory. From here on this process is in its list, so no
-        // release goes unnoticed that comes after the next attempt; an error in the sleep ends in an abort
-        // of the transaction, which takes the process out of the list.
-        unsafe { pg_sys::ConditionVariablePrepareToSleep(released) };
-        let taken = loop {
-            match Self::try_take(lock) {
-                None if needless() => break None,
-                // SAFETY: as this process has prepared to.
-                None => unsafe {
-                    pg_sys::ConditionVariableTimedSleep(released, millis, lock.wait_event());
-                },
-                taken => break taken,
-            }
-        };
-        // SAFETY: a call without conditions.
-        unsafe { pg_sys::ConditionVariableCancelSleep() };
-        taken
-    }
-
-    /// Returns `None` where another process has it.
-    fn try_take(lock: &Lock) -> Option<Self> {
-        // SAFETY: a lock in shared memory, changed by PostgreSQL's own atomics alone.
-        unsafe {
-            pg_sys::LWLockConditionalAcquire(lock.lock.get(), pg_sys::LWLockMode::LW_EXCLUSIVE)
-        }
-        .then(|| Self(lock))
-    }
-}
-
-impl Drop for ExclusiveLock {
-    fn drop(&mut self) {
-        // SAFETY: the lock is in shared memory, which lasts as long as the process. This process took it and
-        // still holds it: an error raised since then is still unwinding here, before PostgreSQL releases all
-        // locks. Where PostgreSQL raised that error, it has set its count of reasons to hold interrupts off
-        // to 0. Releasing a lock takes one from that count, so one is added first, as LWLockReleaseAll does;
-        // below 0 the session could not be canceled again.
-        unsafe {
-            if pg_sys::InterruptHoldoffCount == 0 {
-                pg_sys::InterruptHoldoffCount = 1;
-            }
-            pg_sys::LWLockRelease((*self.0).lock.get());
-            // All of them: after a write of the horizon most need no lock.
-            pg_sys::ConditionVariableBroadcast((*self.0).released.get());
-        }
-    }
+fn no_place_left() -> Report {
+    Report::new(
+        Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        format!("this server has owned {PLACES} generator IDs since it started, the most it can"),
+    )
+    .hint("Restart the server.")
 }

@@ -28,11 +28,13 @@ mod note;
 mod registry;
 
 use crate::clock::boot;
-use crate::error::{Failure, span};
-use crate::guc;
-use crate::identity::lease::{self, State, hold};
+use crate::error::{Report, span};
+use crate::lease::error::no_worker;
+use crate::lease::transitions;
+use crate::shmem::State;
 use crate::shmem::{Shared, shared};
 use crate::wait;
+use crate::{guc, identity};
 use holder::Holder;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
@@ -77,9 +79,9 @@ pub fn register() {
 /// Registers the worker in a server that runs.
 ///
 /// # Errors
-/// [`Failure::NoWorker`].
-pub fn register_now() -> Result<(), Failure> {
-    builder().load_dynamic().map(drop).map_err(|_| Failure::NoWorker)
+/// PostgreSQL has no place for another worker.
+pub fn register_now() -> Result<(), Report> {
+    builder().load_dynamic().map(drop).map_err(|_| no_worker())
 }
 
 #[pgrx::pg_guard]
@@ -90,7 +92,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     BackgroundWorker::connect_worker_to_spi(None, None);
     let Ok(shared) = shared() else { return };
     wait::register();
-    if !hold::enter(shared) {
+    if !transitions::enter(shared) {
         return;
     }
     // SAFETY: called once, in a process that has joined the server.
@@ -111,7 +113,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
         }
         let Some(wanted) = guc::leased() else {
             holder.give_back(None, Some(boot() + AT_THE_END));
-            hold::end(shared);
+            transitions::end(shared);
             return;
         };
         let pause = holder.turn(wanted);
@@ -128,7 +130,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     if let Ok(shared) = shared() {
-        hold::leave(shared);
+        transitions::leave(shared);
     }
 }
 
@@ -160,13 +162,13 @@ fn may_wait() -> bool {
 
 /// Gives up what is over, and warns at half the time.
 fn watch_deadline(shared: &'static Shared) {
-    let kept = lease::look(shared);
+    let kept = shared.look_at_lease();
     if kept.state != State::Held {
         return;
     }
     let boot = boot();
     if kept.claim.is_over(boot) {
-        if !hold::give_up(shared, None, true).is_empty() {
+        if !transitions::give_up(shared, None, true).is_empty() {
             note::lost(&kept, "It could not be renewed in time.");
         }
     } else if boot >= kept.sent + kept.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
@@ -197,7 +199,7 @@ fn whoami() -> registry::Document {
     let data = data.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     registry::Document {
         server: crate::horizon::system_identifier().to_string(),
-        host: super::host_name().unwrap_or_default().into(),
+        host: identity::host_name().unwrap_or_default().into(),
         port: u16::try_from(port).unwrap_or(0),
         data,
         since: String::new(),
@@ -210,12 +212,12 @@ fn whoami() -> registry::Document {
 /// A number that no lease has: random, and positive as etcd's are.
 fn new_lease() -> Option<i64> {
     let mut bytes = [0; 8];
-    super::random(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
+    identity::random(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
 }
 
 /// Where to begin among the IDs of a pool, other than others do.
 fn anywhere() -> u16 {
     let mut bytes = [0; 2];
-    super::random(&mut bytes);
+    identity::random(&mut bytes);
     u16::from_be_bytes(bytes)
 }

@@ -4,7 +4,7 @@
 //! remember, and must then not lease before all leases are over that may have been forgotten.
 //!
 //! # How it is noticed
-//! * *Nothing is there.* A registry has an address and an epoch ([`registry`](crate::identity::etcd::registry)). Who
+//! * *Nothing is there.* A registry has an address and an epoch ([`registry`](crate::lease::etcd::registry)). Who
 //!   finds neither founds it. Nobody can tell a registry that was never there from one that etcd has lost, so a
 //!   founded one begins with a grace period. Who knows that it is the first may write the address beforehand. A registry
 //!   of 0.6.0 has an epoch alone, and goes on without; but not for a server that has leased by its address.
@@ -41,12 +41,12 @@
 use super::{Halt, Holder, LATEST};
 use crate::clock::{boot, now};
 use crate::error::excerpt;
-use crate::generate::Served;
 use crate::horizon;
-use crate::identity::etcd::registry::{Grace, Listing, Mark, written};
-use crate::identity::etcd::{new_lease, note};
-use crate::identity::lease::{self, Kept, Marked};
+use crate::id_types::ServerIdType;
+use crate::lease::etcd::registry::{Grace, Listing, Mark, written};
+use crate::lease::etcd::{new_lease, note};
 use crate::regular_file::{self, Links};
+use crate::shmem::{Kept, Marked};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use std::io::ErrorKind;
@@ -187,7 +187,7 @@ impl Holder {
             (self.seen, self.replacing) = ((0, 0), None);
             return self.list_once();
         }
-        self.see(&lease::look(self.shared));
+        self.see(&self.shared.look_at_lease());
         let seen = std::mem::replace(&mut self.seen, (listing.etcd, listing.revision));
         let is_older = seen.0 == listing.etcd && listing.revision < seen.1;
         // What is held keeps its revisions until it is renewed.
@@ -245,7 +245,7 @@ impl Holder {
     ) -> Result<bool, Halt> {
         let lease =
             new_lease().ok_or_else(|| Halt::Because("no random numbers are to be had".into()))?;
-        let ttl = self.ttl.max(lease::look(self.shared).ttl);
+        let ttl = self.ttl.max(self.shared.look_at_lease().ttl);
         let registry = &self.registry;
         let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await)?;
         if granted < ttl {

@@ -1,9 +1,9 @@
 //! What the worker has to say in the server's log. It sees to it itself that it does not repeat itself.
 
 use crate::clock::{boot, now};
+use crate::error::log;
 use crate::error::span;
-use crate::identity::lease::{Kept, Marked};
-use crate::note::log;
+use crate::shmem::{Kept, Marked};
 use flakeid_core::generator_ids::GeneratorIds;
 use pgrx::prelude::*;
 use std::ops::RangeInclusive;

@@ -1,13 +1,9 @@
-//! flake128's worker: a MAC address, from `flakeid.interface`, of the first real interface, or random and
-//! kept.
+//! MAC addresses, one of which is flake128's worker: as `flakeid.interface` names it, or of the first real interface.
 //!
 //! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the
 //! loopback, bridges, tunnels and the inner ends of containers have none. Those of containers often have
 //! addresses that other hosts' containers have, too, so a random one is better than such.
 
-use crate::error::Failure;
-use crate::{guc, horizon};
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
@@ -67,8 +63,8 @@ fn of_interface(directory: &Path) -> Option<u64> {
     address(read("address")?.trim()).filter(|&address| ethernet && address != 0)
 }
 
-/// That of the first interface with hardware behind it, in the order in which the host found them.
-fn first_real() -> Option<u64> {
+/// Returns the address of the first interface with hardware behind it, in the order in which the host found them.
+pub fn of_first_real_interface() -> Option<u64> {
     let number = |directory: &Path| -> Option<u32> {
         fs::read_to_string(directory.join("ifindex")).ok()?.trim().parse().ok()
     };
@@ -78,32 +74,4 @@ fn first_real() -> Option<u64> {
         Some((number(&directory)?, address??))
     });
     real.min().map(|(_, address)| address)
-}
-
-/// Looked up once and again after a reload, as the generator does it.
-///
-/// # Errors
-/// As [`horizon::names`], which `flake128_at()` can be the first to ask.
-pub fn of_this_node() -> Result<u64, Failure> {
-    thread_local! {
-        static FOUND: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
-    }
-    let version = guc::version();
-    if let (known, worker) = FOUND.get()
-        && known == version
-    {
-        return Ok(worker);
-    }
-    let worker = match guc::worker().or_else(first_real) {
-        Some(worker) => worker,
-        None => horizon::names("flake128_at")?.worker,
-    };
-    FOUND.set((version, worker));
-    Ok(worker)
-}
-
-/// The same, as far as it is known without reading the state.
-pub fn known() -> Option<u64> {
-    let kept = || horizon::known_names().map(|names| names.worker);
-    guc::worker().or_else(first_real).or_else(kept)
 }

@@ -2,12 +2,9 @@
 //! from the whole server, and then says how many were left out.
 
 use crate::clock::boot;
-use crate::error::{Failure, span};
-use crate::identity::Identity;
-use crate::shmem::Shared;
-use crate::systems::TABLE;
+use crate::error::{Report, log, span};
+use crate::id_types::ID_TYPES;
 use flakeid_core::clock::UnixNanos;
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,28 +20,28 @@ const SLOW_PART: u32 = 4;
 
 /// In shared memory.
 #[derive(Debug)]
-pub struct Notes {
-    /// By the systems' places in their table.
-    used_up: [Note; TABLE.len()],
-    stepped_back: [Note; TABLE.len()],
-    behind: Note,
-    ahead: Note,
-    slow_write: Note,
-    withheld: Note,
-    unknown_message: Note,
+pub struct RateLimits {
+    /// By the ID types' places in their table.
+    used_up: [RateLimit; ID_TYPES.len()],
+    stepped_back: [RateLimit; ID_TYPES.len()],
+    behind: RateLimit,
+    ahead: RateLimit,
+    slow_write: RateLimit,
+    withheld: RateLimit,
+    unknown_message: RateLimit,
 }
 
 /// One kind.
 #[derive(Debug)]
-struct Note {
+struct RateLimit {
     /// When the last line was written, in nanoseconds since boot.
     last: AtomicU64,
     left_out: AtomicU64,
 }
 
-impl Notes {
+impl RateLimits {
     pub fn new() -> Self {
-        let note = || Note { last: AtomicU64::new(0), left_out: AtomicU64::new(0) };
+        let note = || RateLimit { last: AtomicU64::new(0), left_out: AtomicU64::new(0) };
         Self {
             used_up: std::array::from_fn(|_| note()),
             stepped_back: std::array::from_fn(|_| note()),
@@ -57,7 +54,7 @@ impl Notes {
     }
 }
 
-impl Note {
+impl RateLimit {
     /// How many were left out since the last line; `None` where it is too early for another.
     fn due(&self) -> Option<u64> {
         let now = boot().as_nanos() as u64;
@@ -86,28 +83,17 @@ impl Note {
     }
 }
 
-/// Writes a line that comes whenever it is asked for. It goes to the server's log alone, also where a session has set
-/// `client_min_messages` to `log`: it may have what the session's user is not shown.
-pub fn log(message: String, detail: String) {
-    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    let mut report = ErrorReport::new(code, message, "flakeid");
-    if !detail.is_empty() {
-        report = report.set_detail(detail);
-    }
-    report.report(PgLogLevel::LOG_SERVER_ONLY);
-}
-
 /// No partition has any sequence left for this tick.
-pub fn used_up(shared: &Shared, system: usize, partitions: usize) {
-    let name = TABLE[system].name;
-    let note = &shared.notes.used_up[system];
-    match TABLE[system].identity {
-        Identity::GeneratorIds { .. } => note.write(
+pub fn used_up(limits: &RateLimits, id_type: usize, partitions: usize) {
+    let name = ID_TYPES[id_type].name;
+    let note = &limits.used_up[id_type];
+    match ID_TYPES[id_type].is_numbered {
+        true => note.write(
             || format!("{name} IDs of this tick are used up, generator IDs in use: {partitions}"),
             "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" hold \
              more.",
         ),
-        Identity::Node(_) => note.write(
+        false => note.write(
             || format!("{name} IDs of this tick are used up"),
             "A session waits for the next tick.",
         ),
@@ -115,39 +101,44 @@ pub fn used_up(shared: &Shared, system: usize, partitions: usize) {
 }
 
 /// The clock is behind a system's last ID.
-pub fn stepped_back(shared: &Shared, system: usize, by: Duration, turns: bool) {
-    let name = TABLE[system].name;
+pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bool) {
+    let name = ID_TYPES[id_type].name;
     let detail = match turns {
         true => "IDs go on in the other of its two timelines where that is free, else they wait.",
         false => "IDs go on with what their last tick has left, and then wait for the clock.",
     };
     let message =
         || format!("the clock stepped back: it is {} behind the last {name} ID", span(by));
-    shared.notes.stepped_back[system].write(message, detail);
+    limits.stepped_back[id_type].write(message, detail);
 }
 
 /// The clock is further behind the horizon that this life begins at than a crash alone explains.
-pub fn clock_behind(shared: &Shared, by: Duration) {
-    shared.notes.behind.write(
+pub fn clock_behind(limits: &RateLimits, by: Duration) {
+    limits.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
         "sno IDs go on in the other of their two timelines where that is free; all others wait.",
     );
     // Every system would say the same again.
-    for note in &shared.notes.stepped_back {
+    for note in &limits.stepped_back {
         let _ = note.due();
     }
 }
 
 /// The clock has gained on the time since boot since the horizon was last written. It is looked at
 /// when it is written again.
-pub fn clock_ahead(shared: &Shared, now: UnixNanos, written: &AtomicU64, since_boot: &AtomicU64) {
+pub fn clock_ahead(
+    limits: &RateLimits,
+    now: UnixNanos,
+    written: &AtomicU64,
+    since_boot: &AtomicU64,
+) {
     let (written, since_boot) =
         (written.load(Ordering::Relaxed), since_boot.load(Ordering::Relaxed));
     let passed = boot().saturating_sub(Duration::from_nanos(since_boot));
     let shown = Duration::from_nanos(now.0.saturating_sub(written));
     let gained = shown.saturating_sub(passed);
     if written != 0 && gained > AHEAD {
-        shared.notes.ahead.write(
+        limits.ahead.write(
             || format!("the clock stepped forward by {}", span(gained)),
             "IDs go with it. If it is wrong and is set back, those made since then lie ahead of it.",
         );
@@ -155,9 +146,9 @@ pub fn clock_ahead(shared: &Shared, now: UnixNanos, written: &AtomicU64, since_b
 }
 
 /// Writing the horizon took long, for a lead of `lead`.
-pub fn slow_write(shared: &Shared, took: Duration, lead: Duration) {
+pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
     if took > lead / SLOW_PART {
-        shared.notes.slow_write.write(
+        limits.slow_write.write(
             || format!("writing flakeid's horizon took {}", span(took)),
             "Sessions that ask for IDs wait for it, once in \"flakeid.horizon_lead\".",
         );
@@ -165,23 +156,23 @@ pub fn slow_write(shared: &Shared, took: Duration, lead: Duration) {
 }
 
 /// The state cannot be opened, which every session that asks for an ID will be told.
-pub fn no_ids(failure: Failure) {
-    let (message, detail) = failure.line();
+pub fn no_ids(report: Report) {
+    let (message, detail) = report.line();
     log(format!("flakeid makes no IDs: {message}"), detail);
 }
 
-/// Writes what an error kept from a session's user.
-pub fn withheld(message: &str, detail: &str) {
+/// Writes what an error kept from a session's user: at most once in a while, where there are limits.
+pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
     let message = || format!("flakeid makes no IDs: {message}");
-    match crate::shmem::shared() {
-        Ok(shared) => shared.notes.withheld.write(message, detail),
-        Err(_) => log(message(), detail.into()),
+    match limits {
+        Some(limits) => limits.withheld.write(message, detail),
+        None => log(message(), detail.into()),
     }
 }
 
 /// The horizon stays where it was at the end.
-pub fn not_exact(failure: Failure) {
-    let (message, detail) = failure.line();
+pub fn not_exact(report: Report) {
+    let (message, detail) = report.line();
     log(
         format!("flakeid could not write its last horizon: {message}"),
         format!("The server may have to wait for its first ID when it starts again. {detail}"),
@@ -189,8 +180,8 @@ pub fn not_exact(failure: Failure) {
 }
 
 /// The primary's horizon that was recovered from the WAL is not on disk.
-pub fn not_kept(failure: Failure) {
-    let (message, detail) = failure.line();
+pub fn not_kept(report: Report) {
+    let (message, detail) = report.line();
     log(
         format!("flakeid could not write the horizon that it recovered from the WAL: {message}"),
         format!(
@@ -201,8 +192,8 @@ pub fn not_kept(failure: Failure) {
 }
 
 /// A record of the WAL is flakeid's, and is not one that any version writes.
-pub fn unknown_message(shared: &Shared, length: usize) {
-    shared.notes.unknown_message.write(
+pub fn unknown_message(limits: &RateLimits, length: usize) {
+    limits.unknown_message.write(
         || format!("flakeid cannot read a horizon in the WAL, a message of {length} bytes"),
         "The server goes on without it. Its clock must not be behind the last ID of the server that made the WAL.",
     );
