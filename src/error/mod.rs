@@ -3,81 +3,11 @@
 //! knows none of them.
 
 mod raise;
+mod report;
 mod wording;
 
 pub use raise::{OrRaise, WITHHELD, log, log_withheld_with, may_see_details};
+pub use report::{Code, Report};
 #[cfg(feature = "etcd")]
 pub use wording::excerpt;
 pub use wording::{instant, moment, quoted, span, text_detail, timestamp};
-
-use flakeid_core::Error;
-pub use pgrx::PgSqlErrorCode as Code;
-
-/// An error as a session is told it.
-#[derive(Debug)]
-pub struct Report {
-    code: Code,
-    message: String,
-    detail: Option<String>,
-    /// Whether the detail has what PostgreSQL's settings keep from ordinary users: files, hosts, names of users.
-    confidential: bool,
-    hint: Option<String>,
-}
-
-impl Report {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, confidential: false, hint: None }
-    }
-
-    /// Constructs the error for a server that is not in the state that the call needs.
-    pub fn wrong_state(message: impl Into<String>) -> Self {
-        Self::new(Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-    }
-
-    /// Constructs the error for a value of a few bytes that there is no memory for.
-    pub fn out_of_memory() -> Self {
-        Self::new(Code::ERRCODE_OUT_OF_MEMORY, "out of memory")
-    }
-
-    pub fn detail(self, detail: impl Into<String>) -> Self {
-        Self { detail: Some(detail.into()), ..self }
-    }
-
-    /// Adds a detail that only superusers and members of pg_monitor are shown. The server's log has it.
-    pub fn confidential(self, detail: impl Into<String>) -> Self {
-        Self { confidential: true, ..self.detail(detail) }
-    }
-
-    pub fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-
-    /// Returns the message, and the rest, for a line in the log.
-    pub fn line(self) -> (String, String) {
-        let rest = [self.detail, self.hint].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        (self.message, rest)
-    }
-}
-
-impl From<Error> for Report {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::FieldOutOfRange { field, value, max } => Self::new(
-                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                format!("{field} out of range: {value}"),
-            )
-            .detail(format!("The {field} must be from 0 to {max}.")),
-            Error::TimeOutOfRange { system, time, first, last } => Self::new(
-                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
-                format!("time out of range for {system}: {}", moment(time)),
-            )
-            .detail(format!(
-                "A {system} has times from {} to {}.",
-                moment(first),
-                moment(last)
-            )),
-            error => Self::new(Code::ERRCODE_INVALID_TEXT_REPRESENTATION, "invalid input syntax")
-                .detail(text_detail("It", error)),
-        }
-    }
-}

@@ -1,7 +1,7 @@
 //! How an error reaches a session: raised, or left with a caller that can take it softly. What only operators may
 //! read is withheld here, and goes to the server's log.
 
-use super::Report;
+use super::report::Report;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
