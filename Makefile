@@ -69,7 +69,7 @@ check-major:
 	@:
 
 # Removes scripts of versions that are no longer supported: a user who may create an extension could still run them.
-install: build ## put it into that PostgreSQL; DESTDIR is honoured
+install: build ## put it into that PostgreSQL; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
@@ -100,7 +100,10 @@ test-failover: ## let a cluster under Patroni change its leader, in ROUNDS=10: a
 # With --release, and so with the build scripts that `make build` has run already: to read
 # PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
-lint: ## rustfmt, clippy, rustdoc
+# The sources and tests are not checked for words yet.
+LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md tests/README.md tests/STATE.md)
+lint: ## rustfmt, clippy, rustdoc, and the words of the documentation
+	scripts/lint-words $(LINT_WORDS)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
