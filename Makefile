@@ -64,44 +64,45 @@ $(INSTALL_SCRIPT): src/lib.rs $(SQL_FILES) flakeid.control
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION flakeid" to load this file. \quit'; cat $(SQL_FILES) </dev/null; } >$@
 
 check-major:
-	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): say PG_CONFIG=/path/to/pg_config, or let scripts/setup 15 set a server up))
+	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): pass PG_CONFIG=/path/to/pg_config, or run scripts/setup 15 to set up a server))
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
 	@:
 
 # Removes scripts of versions that are no longer supported: a user who may create an extension could still run them.
-install: build ## put it into that PostgreSQL; DESTDIR is honored
+install: build ## install it into that PostgreSQL; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
 	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(RELEASED) '$(EXTENSIONDIR)'
 
-uninstall: check-major ## take it out again
+uninstall: check-major ## remove it from that PostgreSQL
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
 
 # The output has a folder of its own, since pg_regress would take a sql/ beside it for the tests.
-installcheck: check-major ## test the running server that has it installed and preloaded
+installcheck: check-major ## run the SQL tests on a running server that preloads it
 	@mkdir -p $(TARGET)/installcheck
 	$(PG_REGRESS) --bindir='$(shell $(PG_CONFIG) --bindir)' \
 		--inputdir=tests/pg_regress --outputdir=$(TARGET)/installcheck \
 		--dbname=contrib_regression --load-extension=flakeid $(REGRESS)
 
-run: ## set up, build, and see it work: pgbench with 8 clients on a private server
+run: ## set up, build, and try it: pgbench with 8 clients on a private server
 	@scripts/run $(GIVEN_PG_CONFIG)
 
 test: ## set up, and run every test on every version of PostgreSQL
 	@scripts/test $(GIVEN_PG_CONFIG)
 
-test-stress: ## run the tests many times on a machine that is slow: TESTS=, TIMES=, CONDITIONS= for a part
+test-stress: ## run the tests many times on a slow machine: TESTS=, TIMES=, CONDITIONS= for a part
 	@TIMES='$(TIMES)' CONDITIONS='$(CONDITIONS)' scripts/test-stress $(PG_CONFIG) $(TESTS)
 
-test-failover: ## let a cluster under Patroni change its leader, in ROUNDS=10: a quarter of an hour
+test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter of an hour
 	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
 # With --release, and so with the build scripts that `make build` has run already: to read
 # PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 # The sources and tests are not checked for words yet.
-LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md tests/README.md tests/STATE.md)
+LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md \
+	examples/README.md packaging/docker/README.md tests/README.md tests/STATE.md)
 lint: ## rustfmt, clippy, rustdoc, and the words of the documentation
 	scripts/lint-words $(LINT_WORDS)
 	$(CARGO) fmt --all --check
@@ -121,24 +122,24 @@ lint: ## rustfmt, clippy, rustdoc, and the words of the documentation
 		$(CARGO) doc --no-deps --document-private-items "$$@" pg$$major,etcd || exit; \
 	done
 
-bench: ## measure the speed, on a private server: half an hour; SECTIONS="calls sort" for a part
+bench: ## measure the speed on a private server: half an hour; SECTIONS="calls sort" for a part
 	@SECTIONS='$(SECTIONS)' scripts/bench $(GIVEN_PG_CONFIG)
 
 # The other build is preloaded by its path, which the user postgres must be able to read.
-bench-against: install ## measure an ID's cost against another build: LIBRARY=/path/to/its/flakeid.so
+bench-against: install ## compare the cost of an ID with another build: LIBRARY=/path/to/its/flakeid.so
 	scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=$(abspath $(LIBRARY)) -- \
 		sh -c 'BENCH_OLD_HOST="$$PGHOST" exec "$$@"' sh \
 		scripts/cluster $(PG_CONFIG) -c shared_preload_libraries=flakeid -- \
 		tests/bench/against $(abspath $(LIBRARY))
 
-package: ## make Debian packages of it, into target/package
+package: ## build Debian packages into target/package
 	@scripts/package $(GIVEN_PG_CONFIG)
 
-package-test: ## make the one for PostgreSQL 15, and try it on a Debian of its own; as root
+package-test: ## build the one for PostgreSQL 15, and try it on a Debian of its own; as root
 	@tests/package/run $(DEB)
 
 # What git has, and nothing that was built.
-dist: ## make the archive that PGXN takes, into target/package
+dist: ## build the archive for PGXN into target/package
 	@scripts/versions
 	@git diff --quiet HEAD -- || { echo 'make dist: commit first, as it takes what git has' >&2; exit 1; }
 	@mkdir -p $(TARGET)/package
@@ -150,4 +151,4 @@ clean: ## remove what was built
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
-	@echo 'PG_CONFIG=$(PG_CONFIG) is the PostgreSQL meant, unless you name another one.'
+	@echo 'PG_CONFIG=$(PG_CONFIG) is the PostgreSQL that make uses, unless you name another one.'

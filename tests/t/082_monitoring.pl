@@ -134,7 +134,7 @@ END
 	$? = $exit_code;
 }
 
-# What it serves: each series' value by its name and labels, as in `flakeid_ids{system="sno"}`, less its label
+# What it serves: each series' value by its name and labels, as in `flakeid_ids{id_type="sno"}`, less its label
 # `server`; and the types.
 sub scrape
 {
@@ -213,34 +213,34 @@ for my $system (map { $_->{name} } @SYSTEMS)
 	my $view = $node->safe_psql('postgres',
 		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE system = '$system'");
 	is(
-		join('|', (map { $value->{"flakeid_${_}{system=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
-			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{system=\"$system\"}"}),
+		join('|', (map { $value->{"flakeid_${_}{id_type=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
+			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{id_type=\"$system\"}"}),
 		$view, "... with what the view counts of $system");
 	my $least = $system eq 'flake' ? 100 + 4096 : 100;
-	my $ids = $value->{"flakeid_ids{system=\"$system\"}"};
+	my $ids = $value->{"flakeid_ids{id_type=\"$system\"}"};
 	is($ids, $least, "... which is those $least IDs");
-	my $lead = $value->{"flakeid_gate_lead_seconds{system=\"$system\"}"};
+	my $lead = $value->{"flakeid_gate_lead_seconds{id_type=\"$system\"}"};
 	ok($lead > 0 && $lead <= 600, '... and the gate is ahead by no more than the setting says') or diag($lead);
 }
-cmp_ok($value->{'flakeid_ticks_exhausted_total{system="flake"}'}, '>=', 1, 'a batch larger than a tick uses it up');
-cmp_ok($value->{'flakeid_waits_total{system="flake"}'}, '>=', 1, '... and waits');
-cmp_ok($value->{'flakeid_wait_seconds_total{system="flake"}'}, '>=', 1, '... as long as it may');
+cmp_ok($value->{'flakeid_ticks_exhausted_total{id_type="flake"}'}, '>=', 1, 'a batch larger than a tick uses it up');
+cmp_ok($value->{'flakeid_waits_total{id_type="flake"}'}, '>=', 1, '... and waits');
+cmp_ok($value->{'flakeid_wait_seconds_total{id_type="flake"}'}, '>=', 1, '... as long as it may');
 cmp_ok($value->{flakeid_horizon_write_seconds}, '>', 0, 'the horizon took some time to write');
 my $written = $value->{flakeid_horizon_written_timestamp_seconds};
 ok($written > $began && $written < time() + 6, '... since the test began') or diag("$began $written");
 
 # The count of IDs never falls: of what a session took ahead, only what it hands out is counted.
 my $session = session($node);
-my @counts  = (scrape($watcher))[0]{'flakeid_ids{system="sno"}'};
+my @counts  = (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 for my $n (40, 3, 1)
 {
 	$session->query_safe("SELECT count(sno_next()) FROM generate_series(1, $n)");
-	push @counts, (scrape($watcher))[0]{'flakeid_ids{system="sno"}'};
+	push @counts, (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 }
 $session->quit;
 $node->poll_query_until('postgres', "SELECT sum(ids) = $counts[0] + 44 FROM pg_stat_flakeid WHERE system = 'sno'")
   or die 'not all are counted';
-push @counts, (scrape($watcher))[0]{'flakeid_ids{system="sno"}'};
+push @counts, (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 is("@counts", join(' ', sort { $a <=> $b } @counts), 'the count of IDs never falls, also when a session ends');
 is($counts[-1], $counts[0] + 44, '... and then it is exact');
 is((scrape($watcher))[1]{flakeid_ids}, 'counter', '... so Prometheus is told that it is a counter');
@@ -253,15 +253,15 @@ $clock->step(0);
 like(error_of($node, 'SELECT flake_next_batch(10000)'), qr/58000/, 'when the clock is set back by two hours there are no flakes');
 $node->safe_psql('postgres', 'SELECT sno_next()');
 $value = note_seen(scrape($watcher));
-my $lead = $value->{'flakeid_gate_lead_seconds{system="flake"}'};
+my $lead = $value->{'flakeid_gate_lead_seconds{id_type="flake"}'};
 cmp_ok($lead, '>', 6600, '... the gate is far ahead');
 cmp_ok(
 	$lead, '>', $value->{flakeid_setting_horizon_lead_seconds} + $value->{flakeid_setting_max_clock_wait_seconds} + 2 * $value->{flakeid_horizon_write_seconds},
 	'... further than it ever is otherwise');
-cmp_ok($value->{'flakeid_gate_lead_seconds{system="sno"}'}, '<=', 600, '... not that of sno, which goes on');
-is($value->{'flakeid_clock_steps_back_total{system="flake"}'}, 1, '... the step is counted');
-is($value->{'flakeid_tick_tocks_total{system="sno"}'}, 1, '... and sno\'s turn');
-my $largest = $value->{'flakeid_largest_step_back_seconds{system="flake"}'};
+cmp_ok($value->{'flakeid_gate_lead_seconds{id_type="sno"}'}, '<=', 600, '... not that of sno, which goes on');
+is($value->{'flakeid_clock_steps_back_total{id_type="flake"}'}, 1, '... the step is counted');
+is($value->{'flakeid_tick_tocks_total{id_type="sno"}'}, 1, '... and sno\'s turn');
+my $largest = $value->{'flakeid_largest_step_back_seconds{id_type="flake"}'};
 ok($largest > 6600 && $largest <= 7200, '... and how large it was') or diag($largest);
 
 # A session that waits two hours for the clock is to be seen.
@@ -325,7 +325,7 @@ $clock->step(0);
 $clock->start;
 like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'started with a clock that was set back meanwhile a server makes no flakes');
 ($value) = scrape($watcher);
-cmp_ok($value->{'flakeid_gate_lead_seconds{system="flake"}'}, '>', 6600, '... and the gate is far ahead');
+cmp_ok($value->{'flakeid_gate_lead_seconds{id_type="flake"}'}, '>', 6600, '... and the gate is far ahead');
 is($value->{flakeid_horizon_write_seconds}, 0, '... though there was no write yet');
 $node->stop;
 
@@ -386,8 +386,8 @@ $node->poll_query_until('postgres', "SELECT state = 'lost' AND losses > $losses 
 ($value, $losses) = scrape_until('lost');
 like(lease($value), qr/\Alost\|2\|\d\|$losses\z/, 'when etcd does not answer the lease is lost, which is counted');
 is($value->{flakeid_etcd_lease_remaining_seconds}, 'NaN', '... nothing remains of it');
-is($value->{'flakeid_gate_lead_seconds{system="flake"}'}, 'NaN', '... flakes have no gate');
-isnt($value->{'flakeid_gate_lead_seconds{system="guid"}'}, 'NaN', '... guids have');
+is($value->{'flakeid_gate_lead_seconds{id_type="flake"}'}, 'NaN', '... flakes have no gate');
+isnt($value->{'flakeid_gate_lead_seconds{id_type="guid"}'}, 'NaN', '... guids have');
 $etcd->continue;
 ($value, $losses) = scrape_until('held');
 is(lease($value), "held|2|2|$losses", '... and held again when it does');
