@@ -100,9 +100,9 @@ test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter
 # With --release, and so with the build scripts that `make build` has run already: to read
 # PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
-# The sources and tests are not checked for words yet.
+# The sources and the tests are not checked yet.
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md \
-	examples/README.md packaging/docker/README.md tests/README.md tests/STATE.md)
+	examples packaging scripts tests/README.md tests/STATE.md)
 lint: ## rustfmt, clippy, rustdoc, and the words of the documentation
 	scripts/lint-words $(LINT_WORDS)
 	$(CARGO) fmt --all --check
