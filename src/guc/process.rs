@@ -19,13 +19,17 @@ pub struct Refusal {
 
 impl From<Refusal> for Report {
     fn from(Refusal { setting, value, reason, hidden }: Refusal) -> Self {
-        let message = match hidden {
-            true => format!("no IDs are made while \"{setting}\" is invalid"),
-            false => format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+        let report = match hidden {
+            true => Self::new(
+                Code::ERRCODE_CONFIG_FILE_ERROR,
+                format!("no IDs are made while \"{setting}\" is invalid"),
+            ),
+            false => Self::new(
+                Code::ERRCODE_CONFIG_FILE_ERROR,
+                format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+            ),
         };
-        Self::new(Code::ERRCODE_CONFIG_FILE_ERROR, message)
-            .confidential(reason)
-            .hint("Mend it in the server's configuration and reload.")
+        report.confidential(reason).hint("Mend it in the server's configuration and reload.")
     }
 }
 

@@ -21,7 +21,7 @@ my %no_message = (
 	(map { $_ => 'what others have written' } ' (os error', 'etcdserver: ', 'lease already exists', 'lease not found', 'message length too large', '-----BEGIN ', 'PRIVATE KEY'),
 	(map { $_ => 'a name' } 'flakeid recovery', 'flakeid etcd'),
 	'crc32 ' => 'a word of the state file',
-	'the system is not in the table of systems' => 'an error of the compiler',
+	(map { $_ => 'an error of the compiler' } 'the ID type is not in the table of ID types', 'one of these two is wrong'),
 );
 
 # the page --------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ find({ no_chdir => 1, wanted => sub {
 # The ways of raising that are in use, and what they come with. What they name directly is among the strings.
 my $string = qr/(?:format!\(\s*)?"((?:[^"\\]|\\.)*)"/s;
 my @ways = (
-	[ qr/\bWords::new\(\s*[\w:]+,\s*$string/ ],
+	[ qr/\b(?:Report|Self)::(?:new\(\s*[\w:]+,|wrong_state\()\s*$string/ ],
 	[ qr/\.(?:set_)?(?:detail|hint)\(\s*$string/ ],
 	[ qr/\b(?:ErrorReport::new\(\s*[\w:]+,|errmsg\(|errdetail\(|errhint\()\s*$string/ ],
 	[ qr/\b(?:error|panic|todo|unimplemented|FATAL|PANIC)!\(\s*$string/ => 'ERROR XX000' ],
@@ -261,13 +261,12 @@ END
 $$;
 SQL
 my %state_of;
-for my $file (grep { m{\Asrc/error/} } sort keys %source)
+for my $file (sort keys %source)
 {
 	my $source = $source{$file};
-	my %constant = $source =~ /\bconst (\w+): Code = Code::ERRCODE_(\w+);/g;
-	while ($source =~ /\bWords::new\(\s*(?:Code::ERRCODE_(\w+)|(\w+)),\s*$string/g)
+	while ($source =~ /\b(?:Report|Self)::(?:new\(\s*Code::ERRCODE_(\w+),|wrong_state\()\s*$string/g)
 	{
-		my ($condition, $text) = ($1 // $constant{$2}, unescaped($3));
+		my ($condition, $text) = ($1 // 'OBJECT_NOT_IN_PREREQUISITE_STATE', unescaped($2));
 		$state_of{$condition} //= $node->safe_psql('postgres', "SELECT state_of(lower('$condition'))");
 		$comes_with{$text}{"ERROR $state_of{$condition}"} = 1;
 	}
