@@ -9,9 +9,8 @@ use super::value::{self, Value};
 use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{
-    Clock, Drift, Format, Guid as System, LOCAL_NAME as NAME, Local, TEXT_LEN,
-};
+use flakeid_core::guid::{Clock, Drift, Format, Guid as System, LOCAL_NAME as NAME, TEXT_LEN};
+use flakeid_core::guid_local::Local;
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -12,16 +12,16 @@
 //!    begins at a horizon that is not on disk yet, as at a first start, the gate stands at it: no cell
 //!    of that life issues anything before it.)
 //! 2. What comes after begins above it: [`Horizon::floors`] gives each timeline's last tick that
-//!    begins before its horizon, and a cell that begins there ([`Cell::begin`](crate::cell::Cell))
+//!    begins before its horizon, and a cell that begins there (`Cell::begin`)
 //!    issues from neither timeline at or below its floor.
 //! 3. A system whose epoch is a setting counts one moment by different ticks. Its floors are those
 //!    of the earliest epoch that it ever issued by, which is durable before the first such ID: by a
 //!    later epoch the same moment has a smaller tick, so these floors are above all of them. An exact
 //!    horizon ([`Horizon::covering`]) is counted from that epoch, too.
 //! 4. The horizon moves down in one case: nobody can issue any more, and it becomes exact. Then
-//!    every cell has been sealed ([`Cell::seal`](crate::cell::Cell::seal)), and nothing can follow;
+//!    every cell has been sealed (`Cell::seal`), and nothing can follow;
 //!    the horizon covers the one that this life began at and the last tick that each timeline has
-//!    issued in this life ([`Cell::issued`](crate::cell::Cell::issued)). The gate moves down with it,
+//!    issued in this life (`Cell::issued`). The gate moves down with it,
 //!    so that a session which extended it then would go on from there. A mark that a generator ID was
 //!    leased with ([`lease`](crate::lease)) is no part of it: what is below the mark was issued by
 //!    others, or by this node in an earlier life, which the horizon of then covers. The mark stays
@@ -31,8 +31,8 @@
 //! A session issues from a list of cells that it made for one *generation* of the server's identity: the
 //! generator IDs, and by what right it uses them. A gate says which generation it serves. The worker that
 //! changes the identity does this, in this order: it [announces](Gate::announce) the next generation at every gate,
-//! seals the cells ([`Cell::seal`](crate::cell::Cell::seal)), acquires the right to the IDs (a claim in
-//! a registry, say), and revives cells ([`Cell::revive`](crate::cell::Cell::revive)). A session loads a cell's word
+//! seals the cells (`Cell::seal`), acquires the right to the IDs (a claim in
+//! a registry, say), and revives cells (`Cell::revive`). A session loads a cell's word
 //! (Acquire), then asks the gate whether it [outdates](Gate::outdates) the session (Relaxed), and then swaps
 //! that very word.
 //! 1. If the word was written by the seal, by the revival or by any swap after them, then the load has
@@ -264,163 +264,5 @@ impl Gate {
             until.store(to.0, Ordering::Release);
         }
         self.toggle.store(horizon.toggle.into(), Ordering::Relaxed);
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::cell::{Ask, Cell, Outcome};
-    use crate::flake::Flake;
-    use crate::generator::Rules;
-    use crate::sno::{SCALE, TickTock};
-
-    const NOTHING: Ask = Ask {
-        floor: Stamp::new::<TickTock>(Tick(0), false),
-        later: false,
-        within: Tick(u64::MAX),
-        want: 1,
-        generation: 0,
-        ..Ask::any(1)
-    };
-
-    fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
-        let rules = Rules { sequence: (0, 7), end: Tick(1000) };
-        loop {
-            let clock = &mut || Some(Tick(now));
-            match cell.issue::<TickTock>(NOTHING, &rules, gate, SCALE, clock) {
-                Outcome::SteppedBack { .. } => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    /// Nothing of the single timeline, and these ticks of the two.
-    fn until(first: u64, second: u64) -> Horizon {
-        Horizon { until: [0, first, second].map(moment), toggle: false }
-    }
-
-    fn moment(tick: u64) -> UnixNanos {
-        match tick {
-            0 => UnixNanos(0),
-            tick => SCALE.nanos(Tick(tick)),
-        }
-    }
-
-    fn stamp(tick: u64, toggle: bool) -> Stamp {
-        Stamp::new::<TickTock>(Tick(tick), toggle)
-    }
-
-    #[test]
-    fn nothing_is_issued_from_the_gate_on() {
-        let gate = Gate::at(until(10, 0));
-        let cell = Cell::after::<TickTock>(Tick(5));
-        assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
-        let word = cell.word();
-        assert_eq!(issue(&cell, &gate, 10), Outcome::Gated(stamp(10, false)));
-        assert_eq!(issue(&cell, &gate, 11), Outcome::Gated(stamp(11, false)));
-        assert_eq!(cell.word(), word);
-        // A tick that begins within the gate stays good.
-        assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
-    }
-
-    #[test]
-    fn a_turn_needs_the_gate_of_the_timeline_it_goes_to() {
-        let gate = Gate::at(until(100, 0));
-        let cell = Cell::after::<TickTock>(Tick(5));
-        assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
-        assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
-        let durable = core::cell::Cell::new(Horizon::NONE);
-        let make_durable = |horizon| {
-            assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
-            durable.set(horizon);
-            Ok::<(), ()>(())
-        };
-        gate.extend::<TickTock, _>(stamp(50, true), moment(60), make_durable).unwrap();
-        assert_eq!(durable.get().until[1..], until(100, 60).until[1..]);
-        assert!(durable.get().toggle);
-        let issued = issue(&cell, &gate, 50);
-        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
-    }
-
-    #[test]
-    fn a_turn_goes_on_record_even_where_the_gate_is_open_already() {
-        let gate = Gate::at(until(100, 60));
-        let cell = Cell::after::<TickTock>(Tick(5));
-        assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
-        assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
-        gate.extend::<TickTock, _>(stamp(50, true), moment(55), |_| Ok::<(), ()>(())).unwrap();
-        assert_eq!(
-            gate.horizon(),
-            Horizon { toggle: true, ..until(100, 60) }
-                .extended::<Flake>(Stamp::default(), moment(55))
-        );
-        let issued = issue(&cell, &gate, 50);
-        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
-        // ... and with the next tick it stays there.
-        let issued = issue(&cell, &gate, 51);
-        assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(51, true)));
-        assert_eq!(cell.counters.get().turns, 1);
-    }
-
-    #[test]
-    fn a_horizon_that_cannot_be_made_durable_moves_nothing() {
-        let gate = Gate::at(until(10, 0));
-        let refused =
-            gate.extend::<TickTock, _>(stamp(15, false), moment(20), |_| Err("disk full"));
-        assert_eq!(refused, Err("disk full"));
-        assert_eq!(gate.horizon(), until(10, 0));
-        assert!(!gate.admits::<TickTock>(SCALE, stamp(10, false)));
-    }
-
-    #[test]
-    fn the_horizon_never_moves_down_when_it_is_extended() {
-        let was = Horizon { until: [40, 10, 30].map(moment), toggle: false };
-        let is = was.extended::<TickTock>(stamp(15, true), moment(20));
-        assert_eq!(is, Horizon { toggle: true, ..was });
-    }
-
-    #[test]
-    fn a_system_of_one_timeline_takes_the_one_in_use_along_and_leaves_the_other() {
-        let was = Horizon { until: [5, 100, 10].map(moment), toggle: true };
-        let is = was.extended::<Flake>(Stamp::default(), moment(20));
-        assert_eq!(is, Horizon { until: [20, 100, 20].map(moment), toggle: true });
-        // ... so that a step back still finds it free.
-        assert_eq!(is.floors::<TickTock>(SCALE), [Tick(99), Tick(19)]);
-        assert_eq!(is.floors::<Flake>(SCALE), [Tick(19); 2]);
-    }
-
-    #[test]
-    fn floors_are_the_last_ticks_that_begin_before_the_horizon() {
-        let begin = moment(10).0;
-        let floor = |until| Horizon::NONE.raised(UnixNanos(until)).floors::<TickTock>(SCALE);
-        assert_eq!(floor(begin), [Tick(9); 2]);
-        assert_eq!(floor(begin + 1), [Tick(10); 2]);
-        assert_eq!(floor(0), [Tick(0); 2]);
-        let exact = Horizon::NONE.covering::<TickTock>(SCALE, [Tick(3), Tick(10)]);
-        assert_eq!(exact.floors::<TickTock>(SCALE), [Tick(3), Tick(10)]);
-        assert_eq!(exact.until[0], UnixNanos(0));
-    }
-
-    #[test]
-    fn the_lead_is_twice_what_a_slow_disk_takes_up_to_a_limit_and_not_for_a_single_slow_write() {
-        let seconds = |seconds| Duration::from_secs(seconds);
-        let (set, quick) = (seconds(1), Duration::from_millis(2));
-        assert_eq!(lead(set, [quick; 2]), set);
-        assert_eq!(lead(set, [seconds(24), quick]), set);
-        assert_eq!(lead(set, [quick, seconds(24)]), set);
-        assert_eq!(lead(set, [seconds(3), seconds(2)]), seconds(4));
-        assert_eq!(lead(set, [seconds(2), seconds(3)]), seconds(4));
-        assert_eq!(lead(set, [seconds(24), seconds(30)]), LONGEST_FOR_DISK);
-        assert_eq!(lead(set, [Duration::MAX; 2]), LONGEST_FOR_DISK);
-        // What is set may be longer than the limit.
-        assert_eq!(lead(seconds(3600), [seconds(24); 2]), seconds(3600));
-    }
-
-    #[test]
-    fn an_open_gate_admits_all_and_a_closed_one_nothing() {
-        let last = Stamp::new::<TickTock>(SCALE.last(), true);
-        assert!(Gate::open().admits::<TickTock>(SCALE, last));
-        assert!(!Gate::closed().admits::<TickTock>(SCALE, stamp(0, false)));
     }
 }

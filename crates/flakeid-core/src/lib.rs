@@ -33,6 +33,7 @@ pub mod gate;
 pub mod generator;
 pub mod generator_ids;
 pub mod guid;
+pub mod guid_local;
 pub mod horizon_message;
 pub mod in_turn;
 pub mod lease;

@@ -155,7 +155,8 @@ mod guid {
 #[divan::bench_group(sample_size = 10_000)]
 mod guid_local {
     use super::*;
-    use flakeid_core::guid::{Drift, Local, Parts};
+    use flakeid_core::guid::{Drift, Parts};
+    use flakeid_core::guid_local::Local;
 
     const PARTS: Parts =
         Parts { drift: Drift::DEFAULT, time: Tick(13_351_440_430_665), node: 0, sequence: 12_345 };

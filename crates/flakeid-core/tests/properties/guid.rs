@@ -3,7 +3,8 @@
 use super::{in_range, joined, moments_of, naive, start, stripped, texts, wild_field};
 use flakeid_core::Error;
 use flakeid_core::clock::{Tick, UnixMicros};
-use flakeid_core::guid::{Clock, Drift, END, Format, Id, Local, Parts, SCALE, UNIT};
+use flakeid_core::guid::{Clock, Drift, END, Format, Id, Parts, SCALE, UNIT};
+use flakeid_core::guid_local::Local;
 use proptest::prelude::*;
 
 const DIGITS: &[u8; 64] = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";

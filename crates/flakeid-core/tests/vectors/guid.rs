@@ -4,7 +4,8 @@ use super::{bytes_of, number, rows};
 use flakeid_core::Error;
 use flakeid_core::base64::sortable;
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
-use flakeid_core::guid::{self, Clock, Drift, Id, Local, Parts, SCALE};
+use flakeid_core::guid::{self, Clock, Drift, Id, Parts, SCALE};
+use flakeid_core::guid_local::Local;
 use serde::Deserialize;
 
 /// Any row: what a kind has, its test takes out.

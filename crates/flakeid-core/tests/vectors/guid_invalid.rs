@@ -4,7 +4,8 @@
 use super::guid::{global, local};
 use super::{bytes_of, number, rows};
 use flakeid_core::Error;
-use flakeid_core::guid::{Id, Local, Parts};
+use flakeid_core::guid::{Id, Parts};
+use flakeid_core::guid_local::Local;
 use serde::Deserialize;
 
 #[derive(Deserialize, Debug)]

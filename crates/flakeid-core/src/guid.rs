@@ -25,10 +25,6 @@
 //! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, characters outside
 //! the alphabet are read as zeros, and a difference whose sequence is negative is garbage.
 
-mod local;
-
-pub use local::Local;
-
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
 use crate::bits::Field;
@@ -44,7 +40,7 @@ pub const LOCAL_NAME: &str = "guid_local";
 pub const SEQUENCE: Field = Field::new("sequence", 0, 14);
 /// The time in one piece, as a local ID has it.
 pub const TIME: Field = Field::above("time", SEQUENCE, 47);
-const LOCAL_DRIFT: Field = Field::above("drift", TIME, 3);
+pub(crate) const LOCAL_DRIFT: Field = Field::above("drift", TIME, 3);
 const DRIFT: Field = Field::new("drift", 93, 3);
 /// The node as a number. Where an ID has it, its drift says.
 pub const NODE: Field = Field::new("node", 0, 32);
@@ -73,7 +69,7 @@ impl System for Guid {
 
 /// How far nodes' clocks may be apart: a code from 0 to 7, of which the library makes 1 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drift(u8);
+pub struct Drift(pub(crate) u8);
 
 impl Drift {
     /// At most 274 seconds.
@@ -191,7 +187,7 @@ impl Parts {
     }
 
     /// These fields at `time`, cut to the tick; `system` is what errors call the type.
-    const fn at(
+    pub(crate) const fn at(
         system: &'static str,
         time: UnixMicros,
         node: i64,
@@ -223,7 +219,7 @@ impl Parts {
 
     /// The least whose time is not before `time`; the greatest where there is none. Both by the
     /// clock that counts up.
-    const fn min(time: UnixMicros, drift: Drift) -> Self {
+    pub(crate) const fn min(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.first_from(time) {
             Place::At(time) => Self { time, ..first },
@@ -233,7 +229,7 @@ impl Parts {
     }
 
     /// The greatest whose time is not after `time`; the least where there is none.
-    const fn max(time: UnixMicros, drift: Drift) -> Self {
+    pub(crate) const fn max(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.last_until(time) {
             Place::At(time) => Self { time, ..last },
@@ -244,7 +240,12 @@ impl Parts {
 
     /// The least and the greatest whose time is from `from` until `to`, both included. Where there is
     /// none the first is above the second.
-    const fn range(from: UnixMicros, to: UnixMicros, drift: Drift, clock: Clock) -> (Self, Self) {
+    pub(crate) const fn range(
+        from: UnixMicros,
+        to: UnixMicros,
+        drift: Drift,
+        clock: Clock,
+    ) -> (Self, Self) {
         match (SCALE.between(from, to), clock) {
             (Some((first, last)), Clock::Unix) => Self::ends(drift, first, last),
             (Some((first, last)), Clock::Inverse) => {
@@ -263,7 +264,7 @@ impl Parts {
     }
 
     /// Of that number what is between two, going round below zero: what one lacks the other lends.
-    const fn minus(self, other: Self) -> Self {
+    pub(crate) const fn minus(self, other: Self) -> Self {
         let apart = self.moment().wrapping_sub(other.moment());
         Self { time: Tick(TIME.get(apart)), sequence: SEQUENCE.get(apart), ..self }
     }
@@ -366,11 +367,6 @@ impl Id {
     /// them, so those of different drift are in order, too.
     const fn node(self) -> Field {
         Drift(DRIFT.get(self.word()) as u8).fields().1
-    }
-
-    /// The ID without the node.
-    pub const fn local(self) -> Local {
-        Local::pack(self.parts())
     }
 
     /// The sixteen ASCII characters of its text.

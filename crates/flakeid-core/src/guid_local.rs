@@ -1,10 +1,12 @@
 //! guid_local: a guid without the node. Its time is in one piece, so that IDs of one drift sort by it.
 
-use super::{Clock, Drift, Id, LOCAL_DRIFT, LOCAL_NAME, NODE, Parts, SEQUENCE, TEXT_LEN, TIME};
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
 use crate::clock::{Tick, UnixMicros};
 use crate::error::Error;
+use crate::guid::{
+    Clock, Drift, Id, LOCAL_DRIFT, LOCAL_NAME, NODE, Parts, SEQUENCE, TEXT_LEN, TIME,
+};
 
 /// An ID without the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,5 +113,12 @@ impl Local {
     /// As [`base62::decode`] gives them.
     pub fn from_base62(text: &[u8]) -> Result<Self, Error> {
         base62::decode(text, 62, Case::Sensitive, LOCAL_DRIFT.end()).map(|word| Self(word as u64))
+    }
+}
+
+impl Id {
+    /// The ID without the node.
+    pub const fn local(self) -> Local {
+        Local::pack(self.parts())
     }
 }
