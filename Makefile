@@ -3,7 +3,7 @@
 #     make PG_CONFIG=/path/to/pg_config && sudo make install PG_CONFIG=/path/to/pg_config
 #
 # Plain cargo builds it; this file adds what cargo doesn't know: where PostgreSQL wants the files,
-# and the install script, which is the files of sql/ in the order in which src/lib.rs names them.
+# and the install script, which is made of files of sql/.
 
 # A PG_CONFIG of the user's own: `make run`, `make test` and `make lint` then keep to it, and set no
 # server up.
@@ -22,11 +22,13 @@ INSTALL ?= install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.control)
-SQL_FILES := $(addprefix sql/,$(shell sed 's,//.*,,' src/lib.rs | tr '\n' ' ' \
-	| grep -o 'extension_sql_file![^"]*"\.\./sql/[^"]*"' | sed 's,.*"\.\./sql/\(.*\)",\1,'))
+# What the install script is made of, in its order: a .sql.in is a template of scripts/expand-sql.
+SQL_FILES := $(addprefix sql/, library.sql planner.sql partition_times.sql flake.sql \
+	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in \
+	stat.sql horizon.sql lease.sql)
 # Install scripts of earlier versions, and what leads from one version to the next.
 RELEASED := $(wildcard sql/flakeid--*.sql)
-SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates sql) -type f)
+SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates) -type f)
 
 # What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
 # protoc.
@@ -59,9 +61,10 @@ $(BUILT): $(SOURCES)
 	@mkdir -p $(STAGE)
 	@cp $(TARGET)/release/libflakeid.so $@
 
-$(INSTALL_SCRIPT): src/lib.rs $(SQL_FILES) flakeid.control
+$(INSTALL_SCRIPT): Makefile scripts/expand-sql $(SQL_FILES) $(wildcard sql/*.sql.in) flakeid.control
 	@mkdir -p $(STAGE)
-	@{ printf '%s\n' '\echo Use "CREATE EXTENSION flakeid" to load this file. \quit'; cat $(SQL_FILES) </dev/null; } >$@
+	@printf '%s\n' '\echo Use "CREATE EXTENSION flakeid" to load this file. \quit' >$@
+	@awk -f scripts/expand-sql $(SQL_FILES) >>$@
 
 check-major:
 	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): pass PG_CONFIG=/path/to/pg_config, or run scripts/setup 15 to set up a server))

@@ -185,3 +185,29 @@ CREATE FUNCTION flake_from_text(id text, format text) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake_from_text(text, text)
     IS 'the flake ID that a text in the format decimal, hex, binary, base62 or base64 spells';
+
+-- partitions --------------------------------------------------------------------------------------
+
+CREATE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts), flake_min(times.ends)
+        FROM flakeid_partition_times("from", "to", step, 'flake'::pg_catalog.text) AS times;
+    END;
+COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names';
+
+CREATE FUNCTION flake_partition_bounds(
+    "from" timestamptz, "to" timestamptz, step interval, epoch timestamptz
+)
+    RETURNS TABLE (name text, starts timestamptz, ends timestamptz, lower bigint, upper bigint)
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 12
+    BEGIN ATOMIC
+        SELECT times.name, times.starts, times.ends, flake_min(times.starts, epoch), flake_min(times.ends, epoch)
+        FROM flakeid_partition_times("from", "to", step, epoch) AS times;
+    END;
+COMMENT ON FUNCTION flake_partition_bounds(timestamptz, timestamptz, interval, timestamptz)
+    IS 'the IDs at which partitions of this step begin and end, and a suffix for their names, counted from an epoch';

@@ -18,7 +18,8 @@
 //!
 //! [`lease`] stands above [`horizon`]: the leased gates are the server's own, capped.
 //!
-//! Functions are bare Rust here; their SQL, with volatility, strictness and comments, is in `sql/`.
+//! Functions are bare Rust here; their SQL, with volatility, strictness and comments, is in `sql/`. The Makefile, not
+//! pgrx, makes the install script of it.
 
 // No Rust program links this library: all its documentation is for those who work on it.
 #![allow(rustdoc::private_intra_doc_links)]
@@ -45,25 +46,6 @@ mod views;
 mod wait;
 
 ::pgrx::pg_module_magic!(name, version);
-
-// In the order in which a fresh install runs them.
-extension_sql_file!("../sql/library.sql", name = "library");
-extension_sql_file!("../sql/planner.sql", name = "planner", requires = ["library"]);
-extension_sql_file!("../sql/flake.sql", name = "flake", requires = ["planner"]);
-extension_sql_file!("../sql/sno.sql", name = "sno", requires = ["flake"]);
-extension_sql_file!("../sql/flake128.sql", name = "flake128", requires = ["sno"]);
-extension_sql_file!("../sql/guid_local.sql", name = "guid_local", requires = ["flake128"]);
-extension_sql_file!("../sql/guid.sql", name = "guid", requires = ["guid_local"]);
-extension_sql_file!("../sql/uniqueid.sql", name = "uniqueid", requires = ["guid"]);
-extension_sql_file!("../sql/index_support.sql", name = "index_support", requires = ["uniqueid"]);
-extension_sql_file!(
-    "../sql/partition_bounds.sql",
-    name = "partition_bounds",
-    requires = ["index_support"]
-);
-extension_sql_file!("../sql/stat.sql", name = "stat", requires = ["partition_bounds"]);
-extension_sql_file!("../sql/horizon.sql", name = "horizon", requires = ["stat"]);
-extension_sql_file!("../sql/lease.sql", name = "lease", requires = ["horizon"]);
 
 #[pg_guard]
 extern "C-unwind" fn _PG_init() {

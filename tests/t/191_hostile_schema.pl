@@ -30,7 +30,9 @@ sub as_owner
 
 # the names that the scripts use -----------------------------------------------------------------------------
 
-my $scripts = join "\n", map { slurp_file($_) } sort glob 'sql/*.sql';
+chomp(my $sharedir = `pg_config --sharedir`);
+my $scripts = join "\n", map { slurp_file($_) } sort glob "'$sharedir/extension/flakeid--*.sql'";
+die "no scripts of flakeid in $sharedir/extension\n" unless $scripts;
 # Beside them what 0.6.0 used when it was released.
 my %calls = (format => { 2 => 1 }, current_setting => { 1 => 1 });
 my %names = map { $_ => 1 } keys %calls;
