@@ -16,6 +16,12 @@ impl Ready {
     }
 }
 
+impl From<Ready> for pg_sys::Datum {
+    fn from(ready: Ready) -> Self {
+        ready.0
+    }
+}
+
 // SAFETY: the datum is made by this module, in the memory context of the call.
 unsafe impl BoxRet for Ready {
     #[inline]

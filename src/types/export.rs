@@ -1,15 +1,18 @@
-//! Functions that PostgreSQL calls without pgrx's guard.
+//! Functions that PostgreSQL calls, exported under the symbol that SQL names (`AS 'MODULE_PATHNAME', 'flake_next_wrapper'`).
 //!
-//! `pg_extern` runs a function in a guard that turns Rust's panics into PostgreSQL's errors. It costs some
-//! 3 ns: a tenth of an ID, and more than a comparison, of which an index scan makes one for each entry. What
-//! is exported here needs none: it neither panics nor raises an error, or says when to go through the guard.
+//! The macros here take the whole symbol, so that a search for it finds the place. `pg_extern` makes it of a function's
+//! name: the symbol `flake_min_wrapper` is `fn flake_min`.
+//!
+//! `pg_extern` also runs a function in a guard that turns Rust's panics into PostgreSQL's errors. The guard costs some
+//! 3 ns: a tenth of an ID, and more than a comparison, of which an index scan makes one for each entry. So `bare` and
+//! `quick` do without it, for what neither panics nor raises an error.
 
-/// Exports `$body`, a datum made of `$fcinfo`, as the function `$name` of SQL. It must not panic and must
-/// not raise an error.
+/// Exports `$body`, a datum made of `$fcinfo`, under the symbol `$symbol`. It must not panic and must not raise an
+/// error.
 macro_rules! bare {
-    ($name:ident: |$fcinfo:ident| $body:expr) => {
+    ($symbol:ident: |$fcinfo:ident| $body:expr) => {
         const _: () = {
-            #[unsafe(export_name = concat!("pg_finfo_", stringify!($name), "_wrapper"))]
+            #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
             extern "C" fn finfo() -> &'static ::pgrx::pg_sys::Pg_finfo_record {
                 const V1: ::pgrx::pg_sys::Pg_finfo_record =
                     ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
@@ -18,7 +21,7 @@ macro_rules! bare {
 
             /// # Safety
             /// Called by PostgreSQL, as its SQL declares it.
-            #[unsafe(export_name = concat!(stringify!($name), "_wrapper"))]
+            #[unsafe(export_name = stringify!($symbol))]
             unsafe extern "C-unwind" fn wrapper(
                 $fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
             ) -> ::pgrx::pg_sys::Datum {
@@ -28,11 +31,22 @@ macro_rules! bare {
     };
 }
 
-/// The same, where `$quick` is tried first, an optional datum; where it has none, `$otherwise` makes one
-/// within the guard.
+/// Exports `$body`, a datum made of `$fcinfo`, under the symbol `$symbol`, within the guard.
+macro_rules! guarded {
+    ($symbol:ident: |$fcinfo:ident| $body:expr) => {
+        $crate::types::export::bare!($symbol: |$fcinfo| {
+            let body = || $body;
+            // SAFETY: the frame above is this one, which has nothing to drop.
+            unsafe { ::pgrx::pg_sys::panic::pgrx_extern_c_guard(body) }
+        });
+    };
+}
+
+/// Exports two ways to make a datum of `$fcinfo` under the symbol `$symbol`: `$quick`, an optional datum, is tried
+/// first, without the guard; where it is `None`, `$otherwise` makes the datum within the guard.
 macro_rules! quick {
-    ($name:ident: |$fcinfo:ident| $quick:expr, $otherwise:expr) => {
-        $crate::types::export::bare!($name: |$fcinfo| {
+    ($symbol:ident: |$fcinfo:ident| $quick:expr, $otherwise:expr) => {
+        $crate::types::export::bare!($symbol: |$fcinfo| {
             if let Some(datum) = $quick {
                 return datum;
             }
@@ -43,4 +57,4 @@ macro_rules! quick {
     };
 }
 
-pub(super) use {bare, quick};
+pub(super) use {bare, guarded, quick};

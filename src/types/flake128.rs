@@ -1,16 +1,18 @@
 //! The type flake128: sixteen bytes, passed by reference.
 
 use super::datum::{MacAddr, Ready, copy, integer, row, try_copy};
-use super::error::{TypeInfo, ValueError};
 use super::export;
-use super::time::{Time, ends};
+use super::time::Time;
 use super::value::{self, Value};
-use crate::error::OrRaise;
-use crate::generator::{self, Generator, Identity, Issuer};
+use crate::error::{Failure, Kind, OrRaise};
+use crate::generate::{self, Backend, Served};
+use crate::identity::{Identity, worker};
 use flakeid_core::Error;
 use flakeid_core::base62::Text;
-use flakeid_core::flake128::{Flake128 as System, Id, LEN, NAME};
-use pgrx::datum::{Range, Uuid};
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::flake128::{END, Flake128 as System, Id, LEN, NAME, SCALE, SEQUENCE, UNIT};
+use flakeid_core::generator::Rules;
+use pgrx::datum::Uuid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -22,7 +24,7 @@ pub struct Flake128(Id);
 value::by_reference!(Flake128, Id, "flake128");
 
 impl Value for Flake128 {
-    const KIND: TypeInfo = TypeInfo {
+    const KIND: Kind = Kind {
         name: NAME,
         spelling: "A flake128 is written as a number in base 62, with the digits 0-9, A-Z and a-z.",
     };
@@ -48,12 +50,13 @@ impl Value for Flake128 {
 }
 
 value::functions!(Flake128:
-    flake128_in flake128_out flake128_recv flake128_send
-    flake128_lt flake128_le flake128_eq flake128_ge flake128_gt flake128_ne flake128_cmp
-    flake128_sortsupport flake128_skipsupport flake128_minmax_multi_distance
-    flake128_hash flake128_hash_extended
-    flake128_smaller flake128_larger
-    flake128_to_bytea flake128_from_bytea
+    flake128_in_wrapper flake128_out_wrapper flake128_recv_wrapper flake128_send_wrapper
+    flake128_lt_wrapper flake128_le_wrapper flake128_eq_wrapper
+    flake128_ge_wrapper flake128_gt_wrapper flake128_ne_wrapper flake128_cmp_wrapper
+    flake128_sortsupport_wrapper flake128_skipsupport_wrapper flake128_minmax_multi_distance_wrapper
+    flake128_hash_wrapper flake128_hash_extended_wrapper
+    flake128_smaller_wrapper flake128_larger_wrapper
+    flake128_to_bytea_wrapper flake128_from_bytea_wrapper
 );
 
 #[pg_extern(sql = false)]
@@ -78,13 +81,13 @@ fn flake128_from_numeric(number: AnyNumeric) -> Flake128 {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
         _ => &text,
     };
-    let word = whole.parse().map_err(|_| ValueError::NotFlake128 { number: text.clone() });
+    let word = whole.parse().map_err(|_| Failure::NotFlake128 { number: text.clone() });
     Flake128(Id::from_word(word.or_raise()))
 }
 
 fn checked_base(base: i32) -> u32 {
     let known = u32::try_from(base).ok().filter(|base| (2..=62).contains(base));
-    known.ok_or(ValueError::Base { base }).or_raise()
+    known.ok_or(Failure::Base { base }).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -95,7 +98,7 @@ fn flake128_to_text(value: Flake128, base: i32) -> String {
 // Text comes as bytes: in a database that is not in UTF-8 it need not be a str.
 #[pg_extern(sql = false)]
 fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
-    let read = Id::from_text(text, checked_base(base)).map_err(|error| ValueError::TextAs {
+    let read = Id::from_text(text, checked_base(base)).map_err(|error| Failure::TextAs {
         system: NAME,
         text: text.into(),
         format: format!("base {base}"),
@@ -104,27 +107,41 @@ fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
     Flake128(read.or_raise())
 }
 
-/// This process's.
-static IDS: Generator<System> = Generator::new();
-
-impl Issuer for System {
-    const IDENTITY: Identity = Identity::Node(generator::flake128_worker);
+impl Served for System {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "flake128_next";
+    const IDENTITY: Identity = Identity::Node(worker::of_this_node);
+    fn scale() -> Scale {
+        SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, SEQUENCE.max() as u32), end: END }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<System> = Backend::new();
+        &SOURCE
+    }
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32) -> Flake128 {
+fn pack(run: generate::Run, i: u32) -> Flake128 {
     let sequence = run.block.sequence + i;
     Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
 }
 
-export::quick!(flake128_next: |_fcinfo|
-    IDS.take_prefetched().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
-    copy(&pack(IDS.take(1), 0).bytes()).into()
+export::quick!(flake128_next_wrapper: |_fcinfo|
+    generate::ahead::<System>().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
+    copy(&pack(generate::take::<System>(1), 0).bytes()).into()
 );
 
 #[pg_extern(sql = false)]
 fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {
-    SetOfIterator::new(super::batch(&IDS, n, pack))
+    SetOfIterator::new(super::batch::<System, _>(n, pack))
 }
 
 #[pg_extern(sql = false)]
@@ -133,11 +150,6 @@ fn flake128_decode(value: Flake128, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
     let fields =
         [Time(value.0.time()).datum(), MacAddr(parts.worker).datum(), integer(parts.sequence)];
     row(fcinfo, fields)
-}
-
-#[pg_extern(sql = false)]
-fn flake128_timestamp(value: Flake128) -> Time {
-    Time(value.0.time())
 }
 
 #[pg_extern(sql = false)]
@@ -151,24 +163,6 @@ fn flake128_at(time: Time, number: i64) -> Flake128 {
     Flake128(Id::encode(time.0, place.generator as i64, place.sequence.into()).or_raise())
 }
 
-#[pg_extern(sql = false)]
-fn flake128_min(time: Time) -> Flake128 {
-    Flake128(Id::min(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn flake128_max(time: Time) -> Flake128 {
-    Flake128(Id::max(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn flake128_range_min(times: Range<TimestampWithTimeZone>) -> Flake128 {
-    let (from, to) = ends(times);
-    Flake128(Id::range(from, to).0)
-}
-
-#[pg_extern(sql = false)]
-fn flake128_range_max(times: Range<TimestampWithTimeZone>) -> Flake128 {
-    let (from, to) = ends(times);
-    Flake128(Id::range(from, to).1)
-}
+value::time_bounds!(Flake128, Id:
+    flake128_timestamp flake128_min flake128_max flake128_range_min flake128_range_max
+);

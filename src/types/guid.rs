@@ -51,12 +51,13 @@ impl Value for Guid {
 }
 
 value::functions!(Guid:
-    guid_in guid_out guid_recv guid_send
-    guid_lt guid_le guid_eq guid_ge guid_gt guid_ne guid_cmp
-    guid_sortsupport guid_skipsupport guid_minmax_multi_distance
-    guid_hash guid_hash_extended
-    guid_smaller guid_larger
-    guid_to_bytea guid_from_bytea
+    guid_in_wrapper guid_out_wrapper guid_recv_wrapper guid_send_wrapper
+    guid_lt_wrapper guid_le_wrapper guid_eq_wrapper
+    guid_ge_wrapper guid_gt_wrapper guid_ne_wrapper guid_cmp_wrapper
+    guid_sortsupport_wrapper guid_skipsupport_wrapper guid_minmax_multi_distance_wrapper
+    guid_hash_wrapper guid_hash_extended_wrapper
+    guid_smaller_wrapper guid_larger_wrapper
+    guid_to_bytea_wrapper guid_from_bytea_wrapper
 );
 
 /// A drift that a caller names, in whole nanoseconds.

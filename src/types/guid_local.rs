@@ -49,12 +49,13 @@ impl Value for GuidLocal {
 }
 
 value::functions!(GuidLocal:
-    guid_local_in guid_local_out guid_local_recv guid_local_send
-    guid_local_lt guid_local_le guid_local_eq guid_local_ge guid_local_gt guid_local_ne guid_local_cmp
-    guid_local_sortsupport guid_local_skipsupport guid_local_minmax_multi_distance
-    guid_local_hash guid_local_hash_extended
-    guid_local_smaller guid_local_larger
-    guid_local_to_bytea guid_local_from_bytea
+    guid_local_in_wrapper guid_local_out_wrapper guid_local_recv_wrapper guid_local_send_wrapper
+    guid_local_lt_wrapper guid_local_le_wrapper guid_local_eq_wrapper
+    guid_local_ge_wrapper guid_local_gt_wrapper guid_local_ne_wrapper guid_local_cmp_wrapper
+    guid_local_sortsupport_wrapper guid_local_skipsupport_wrapper guid_local_minmax_multi_distance_wrapper
+    guid_local_hash_wrapper guid_local_hash_extended_wrapper
+    guid_local_smaller_wrapper guid_local_larger_wrapper
+    guid_local_to_bytea_wrapper guid_local_from_bytea_wrapper
 );
 
 #[pg_extern(sql = false)]

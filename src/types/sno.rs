@@ -3,13 +3,13 @@
 use super::datum::{Ready, copy, integer, row, try_copy};
 use super::error::TypeInfo;
 use super::export;
-use super::time::{Time, ends};
+use super::time::Time;
 use super::value::{self, Value, read};
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, TickTock};
 use flakeid_core::{Error, base32};
-use pgrx::datum::{Range, Uuid};
+use pgrx::datum::Uuid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -47,12 +47,13 @@ impl Value for Sno {
 }
 
 value::functions!(Sno:
-    sno_in sno_out sno_recv sno_send
-    sno_lt sno_le sno_eq sno_ge sno_gt sno_ne sno_cmp
-    sno_sortsupport sno_skipsupport sno_minmax_multi_distance
-    sno_hash sno_hash_extended
-    sno_smaller sno_larger
-    sno_to_bytea sno_from_bytea
+    sno_in_wrapper sno_out_wrapper sno_recv_wrapper sno_send_wrapper
+    sno_lt_wrapper sno_le_wrapper sno_eq_wrapper
+    sno_ge_wrapper sno_gt_wrapper sno_ne_wrapper sno_cmp_wrapper
+    sno_sortsupport_wrapper sno_skipsupport_wrapper sno_minmax_multi_distance_wrapper
+    sno_hash_wrapper sno_hash_extended_wrapper
+    sno_smaller_wrapper sno_larger_wrapper
+    sno_to_bytea_wrapper sno_from_bytea_wrapper
 );
 
 #[pg_extern(sql = false)]
@@ -83,7 +84,7 @@ fn pack(run: generator::Run, meta: u64, i: u32) -> Sno {
     Sno(Id::pack(run.block.stamp, meta, run.generator, sequence.into()))
 }
 
-export::quick!(sno_next: |fcinfo| {
+export::quick!(sno_next_wrapper: |fcinfo| {
     // SAFETY: declared STRICT with one integer.
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {
@@ -116,11 +117,6 @@ fn sno_decode(value: Sno, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
 }
 
 #[pg_extern(sql = false)]
-fn sno_timestamp(value: Sno) -> Time {
-    Time(value.0.time())
-}
-
-#[pg_extern(sql = false)]
 fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -> Sno {
     let id = Id::encode(time.0, tick.into(), meta.into(), partition.into(), sequence.into());
     Sno(id.or_raise())
@@ -133,24 +129,6 @@ fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
     Sno(id.or_raise())
 }
 
-#[pg_extern(sql = false)]
-fn sno_min(time: Time) -> Sno {
-    Sno(Id::min(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn sno_max(time: Time) -> Sno {
-    Sno(Id::max(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn sno_range_min(times: Range<TimestampWithTimeZone>) -> Sno {
-    let (from, to) = ends(times);
-    Sno(Id::range(from, to).0)
-}
-
-#[pg_extern(sql = false)]
-fn sno_range_max(times: Range<TimestampWithTimeZone>) -> Sno {
-    let (from, to) = ends(times);
-    Sno(Id::range(from, to).1)
-}
+value::time_bounds!(Sno, Id:
+    sno_timestamp sno_min sno_max sno_range_min sno_range_max
+);

@@ -1,15 +1,17 @@
 //! The type uniqueid: eight bytes, passed by value; and its mode, an enum.
 
 use super::datum::{Ready, integer, typed_row};
-use super::error::TypeInfo;
-use super::time::{Time, ends};
+use super::time::Time;
 use super::value::{self, Value};
-use crate::error::OrRaise;
-use crate::generator::{self, Generator, Identity, Issuer};
-use crate::lease;
+use crate::error::{Kind, OrRaise};
+use crate::generate::{self, Backend, Served};
+use crate::identity::{Identity, lease};
 use flakeid_core::Error;
-use flakeid_core::uniqueid::{GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as System};
-use pgrx::datum::Range;
+use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::generator::Rules;
+use flakeid_core::uniqueid::{
+    GENERATOR, Id, Mode, NAME, Parts, SCALE, SEQUENCE, TEXT_LEN, UNIT, UniqueId as System,
+};
 use pgrx::enum_helper::lookup_enum_by_oid;
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, pg_sys};
@@ -23,8 +25,8 @@ pub struct UniqueId(Id);
 value::by_value!(UniqueId, Id, "uniqueid");
 
 impl Value for UniqueId {
-    const KIND: TypeInfo =
-        TypeInfo { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
+    const KIND: Kind =
+        Kind { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
     type Bytes = [u8; 8];
     type Text = [u8; TEXT_LEN];
 
@@ -47,12 +49,13 @@ impl Value for UniqueId {
 }
 
 value::functions!(UniqueId:
-    uniqueid_in uniqueid_out uniqueid_recv uniqueid_send
-    uniqueid_lt uniqueid_le uniqueid_eq uniqueid_ge uniqueid_gt uniqueid_ne uniqueid_cmp
-    uniqueid_sortsupport uniqueid_skipsupport uniqueid_minmax_multi_distance
-    uniqueid_hash uniqueid_hash_extended
-    uniqueid_smaller uniqueid_larger
-    uniqueid_to_bytea uniqueid_from_bytea
+    uniqueid_in_wrapper uniqueid_out_wrapper uniqueid_recv_wrapper uniqueid_send_wrapper
+    uniqueid_lt_wrapper uniqueid_le_wrapper uniqueid_eq_wrapper
+    uniqueid_ge_wrapper uniqueid_gt_wrapper uniqueid_ne_wrapper uniqueid_cmp_wrapper
+    uniqueid_sortsupport_wrapper uniqueid_skipsupport_wrapper uniqueid_minmax_multi_distance_wrapper
+    uniqueid_hash_wrapper uniqueid_hash_extended_wrapper
+    uniqueid_smaller_wrapper uniqueid_larger_wrapper
+    uniqueid_to_bytea_wrapper uniqueid_from_bytea_wrapper
 );
 
 /// The mode that a value of the enum names.
@@ -75,15 +78,29 @@ fn value_of(mode: Mode, enum_type: pg_sys::Oid) -> pg_sys::Oid {
     }
 }
 
-/// This process's.
-static IDS: Generator<System> = Generator::new();
-
-impl Issuer for System {
+impl Served for System {
+    const NAME: &'static str = NAME;
+    const NEXT: &'static str = "uniqueid_next";
     const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
+    fn scale() -> Scale {
+        SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<UNIT>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, SEQUENCE.max() as u32), end: SCALE.last() }
+    }
+    #[inline]
+    fn source() -> &'static Backend<Self> {
+        static SOURCE: Backend<System> = Backend::new();
+        &SOURCE
+    }
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
+fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
     UniqueId(Id::pack(Parts {
         time: run.block.stamp.tick::<System>(),
         sequence: (run.block.sequence + i).into(),
@@ -96,13 +113,13 @@ fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
 #[pg_extern(sql = false)]
 fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
     let mode = mode_of(mode);
-    pack(IDS.take(1), 0, mode)
+    pack(generate::take::<System>(1), 0, mode)
 }
 
 #[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
-    SetOfIterator::new(super::batch(&IDS, n, move |run, i| pack(run, i, mode)))
+    SetOfIterator::new(super::batch::<System, _>(n, move |run, i| pack(run, i, mode)))
 }
 
 #[pg_extern(sql = false)]
@@ -119,11 +136,6 @@ fn uniqueid_decode(value: UniqueId, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
             value_of(parts.mode, enum_type).into(),
         ]
     })
-}
-
-#[pg_extern(sql = false)]
-fn uniqueid_timestamp(value: UniqueId) -> Time {
-    Time(value.0.time())
 }
 
 #[pg_extern(sql = false)]
@@ -151,24 +163,6 @@ fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
     UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
 }
 
-#[pg_extern(sql = false)]
-fn uniqueid_min(time: Time) -> UniqueId {
-    UniqueId(Id::min(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn uniqueid_max(time: Time) -> UniqueId {
-    UniqueId(Id::max(time.0))
-}
-
-#[pg_extern(sql = false)]
-fn uniqueid_range_min(times: Range<TimestampWithTimeZone>) -> UniqueId {
-    let (from, to) = ends(times);
-    UniqueId(Id::range(from, to).0)
-}
-
-#[pg_extern(sql = false)]
-fn uniqueid_range_max(times: Range<TimestampWithTimeZone>) -> UniqueId {
-    let (from, to) = ends(times);
-    UniqueId(Id::range(from, to).1)
-}
+value::time_bounds!(UniqueId, Id:
+    uniqueid_timestamp uniqueid_min uniqueid_max uniqueid_range_min uniqueid_range_max
+);

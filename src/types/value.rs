@@ -1,16 +1,16 @@
 //! What every type of ID has, written once: a value's way in and out of a datum, and the functions of
-//! PostgreSQL's `uuid.c` in their order. A type's file names them by [`functions`].
+//! PostgreSQL's `uuid.c` in their order. A type's file names them by [`functions`], and by [`time_bounds`] those that
+//! have to do with time where IDs sort by it.
 
-use super::datum::{Ready, cstring, null};
-use super::error::{TypeInfo, ValueError};
-use crate::error::OrRaise;
+use super::datum::{cstring, null};
+use crate::error::{Failure, Kind, OrRaise};
 use flakeid_core::Error;
-use pgrx::{FromDatum, pg_sys};
+use pgrx::{FromDatum, IntoDatum, pg_sys};
 use std::ffi::CStr;
 
 /// A type whose values are a few bytes, which sort as the values do.
 pub trait Value: Copy + Ord {
-    const KIND: TypeInfo;
+    const KIND: Kind;
     type Bytes: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]>;
     type Text: AsRef<[u8]>;
     fn bytes(self) -> Self::Bytes;
@@ -23,37 +23,46 @@ pub trait Value: Copy + Ord {
 }
 
 /// # Errors
-/// [`ValueError::Text`].
-pub fn read<V: Value>(text: &[u8]) -> Result<V, ValueError> {
-    V::of_text(text).map_err(|error| ValueError::Text { kind: V::KIND, text: text.into(), error })
+/// [`Failure::Text`].
+pub fn read<V: Value>(text: &[u8]) -> Result<V, Failure> {
+    V::of_text(text).map_err(|error| Failure::Text { kind: V::KIND, text: text.into(), error })
 }
 
-fn from_bytes<V: Value>(bytes: &[u8]) -> Result<V, ValueError> {
+fn from_bytes<V: Value>(bytes: &[u8]) -> Result<V, Failure> {
     let expected = size_of::<V::Bytes>();
-    <V::Bytes>::try_from(bytes).map(V::of_bytes).map_err(|_| ValueError::Length {
+    <V::Bytes>::try_from(bytes).map(V::of_bytes).map_err(|_| Failure::Length {
         kind: V::KIND,
         expected,
         bytes: bytes.len(),
     })
 }
 
+/// A value of an ID type as a datum.
+pub fn datum<V: IntoDatum>(value: V) -> pg_sys::Datum {
+    match value.into_datum() {
+        Some(datum) => datum,
+        None => pgrx::error!("an ID has become NULL"),
+    }
+}
+
 /// An input function: a value, or NULL with the error left where the caller wants it.
-pub fn input<V: Value>(text: &CStr, fcinfo: pg_sys::FunctionCallInfo) -> Option<V> {
-    match read(text.to_bytes()) {
-        Ok(value) => Some(value),
+pub fn input<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: the first argument of an input function is a C string; the function is STRICT.
+    let text = unsafe { CStr::from_ptr((*(*fcinfo).args.as_ptr()).value.cast_mut_ptr()) };
+    match read::<V>(text.to_bytes()) {
+        Ok(value) => datum(value),
         Err(failure) => {
             failure.raise_softly(fcinfo);
-            let _ = null(fcinfo);
-            None
+            null(fcinfo).into()
         }
     }
 }
 
-pub fn output<V: Value>(value: V) -> Ready {
-    cstring(value.text().as_ref())
+pub fn output<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    cstring(first::<V>(fcinfo).text().as_ref()).into()
 }
 
-pub fn receive<V: Value>(fcinfo: pg_sys::FunctionCallInfo) -> V {
+pub fn receive<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: a receive function's argument is a StringInfo with the value's bytes from its cursor
     // on; they are all taken, as the caller checks.
     let bytes = unsafe {
@@ -65,15 +74,18 @@ pub fn receive<V: Value>(fcinfo: pg_sys::FunctionCallInfo) -> V {
             (*message).len as usize - from,
         )
     };
-    from_bytes(bytes).or_raise()
+    datum(from_bytes::<V>(bytes).or_raise())
 }
 
-pub fn of_bytea<V: Value>(bytes: &[u8]) -> V {
-    from_bytes(bytes).or_raise()
+pub fn of_bytea<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: the only argument is a bytea; the function is STRICT.
+    let bytes = unsafe { <&[u8]>::from_datum((*(*fcinfo).args.as_ptr()).value, false) };
+    datum(from_bytes::<V>(bytes.unwrap_or_default()).or_raise())
 }
 
-pub fn to_bytea<V: Value>(value: V) -> Vec<u8> {
-    value.bytes().as_ref().to_vec()
+/// The bytes of a value as a bytea, which is also what a send function gives.
+pub fn to_bytea<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    datum(first::<V>(fcinfo).bytes().as_ref())
 }
 
 /// The first argument of a function of values, which is STRICT.
@@ -232,7 +244,7 @@ macro_rules! passed {
     };
 }
 
-/// The functions that every type has, under their names in SQL.
+/// Exports the functions that every ID type has (`sql/id_type.sql.in`), under the symbols that SQL names.
 macro_rules! functions {
     (
         $Type:ident:
@@ -243,99 +255,114 @@ macro_rules! functions {
         $smaller:ident $larger:ident
         $to_bytea:ident $from_bytea:ident
     ) => {
-        #[pg_extern(sql = false)]
-        fn $in(text: &::std::ffi::CStr, fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> Option<$Type> {
-            $crate::types::value::input(text, fcinfo)
-        }
-
-        #[pg_extern(sql = false)]
-        fn $out(value: $Type) -> $crate::types::datum::Ready {
-            $crate::types::value::output(value)
-        }
-
-        #[pg_extern(sql = false)]
-        fn $recv(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> $Type {
-            $crate::types::value::receive(fcinfo)
-        }
-
-        #[pg_extern(sql = false)]
-        fn $send(value: $Type) -> Vec<u8> {
-            $crate::types::value::to_bytea(value)
-        }
+        $crate::types::export::guarded!($in: |fcinfo| $crate::types::value::input::<$Type>(fcinfo));
+        $crate::types::export::guarded!($out: |fcinfo| $crate::types::value::output::<$Type>(fcinfo));
+        $crate::types::export::guarded!($recv: |fcinfo| $crate::types::value::receive::<$Type>(fcinfo));
+        $crate::types::export::guarded!($send: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
 
         // Of IDs that are not NULL, as all of these are STRICT: nothing that can fail.
         $crate::types::export::bare!($lt: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a < b)
+            (a < b).into()
         });
         $crate::types::export::bare!($le: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a <= b)
+            (a <= b).into()
         });
         $crate::types::export::bare!($eq: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a == b)
+            (a == b).into()
         });
         $crate::types::export::bare!($ge: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a >= b)
+            (a >= b).into()
         });
         $crate::types::export::bare!($gt: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a > b)
+            (a > b).into()
         });
         $crate::types::export::bare!($ne: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a != b)
+            (a != b).into()
         });
         $crate::types::export::bare!($cmp: |fcinfo| {
             let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
-            ::pgrx::pg_sys::Datum::from(a.cmp(&b) as i32)
+            (a.cmp(&b) as i32).into()
         });
 
-        #[pg_extern(sql = false)]
-        fn $sortsupport(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+        $crate::types::export::guarded!($sortsupport: |fcinfo| {
             $Type::sort_support(fcinfo);
-        }
-
-        #[pg_extern(sql = false)]
-        fn $skipsupport(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) {
+            ::pgrx::pg_sys::Datum::null()
+        });
+        $crate::types::export::guarded!($skipsupport: |fcinfo| {
             $crate::types::sort::skip::<$Type>(fcinfo);
-        }
-
-        #[pg_extern(sql = false)]
-        fn $distance(fcinfo: ::pgrx::pg_sys::FunctionCallInfo) -> f64 {
-            $crate::types::sort::distance::<$Type>(fcinfo)
-        }
+            ::pgrx::pg_sys::Datum::null()
+        });
+        $crate::types::export::guarded!($distance: |fcinfo| {
+            $crate::types::sort::distance::<$Type>(fcinfo).to_bits().into()
+        });
 
         $crate::types::export::bare!($hash: |fcinfo| {
             $crate::types::value::hash::<$Type>(fcinfo).into()
         });
-
         $crate::types::export::bare!($hash_extended: |fcinfo| {
             $crate::types::value::hash_extended::<$Type>(fcinfo).into()
         });
 
-        #[pg_extern(sql = false)]
-        fn $smaller(a: $Type, b: $Type) -> $Type {
-            a.min(b)
-        }
+        $crate::types::export::guarded!($smaller: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            $crate::types::value::datum(a.min(b))
+        });
+        $crate::types::export::guarded!($larger: |fcinfo| {
+            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+            $crate::types::value::datum(a.max(b))
+        });
 
-        #[pg_extern(sql = false)]
-        fn $larger(a: $Type, b: $Type) -> $Type {
-            a.max(b)
-        }
-
-        #[pg_extern(sql = false)]
-        fn $to_bytea(value: $Type) -> Vec<u8> {
-            $crate::types::value::to_bytea(value)
-        }
-
-        #[pg_extern(sql = false)]
-        fn $from_bytea(bytes: &[u8]) -> $Type {
-            $crate::types::value::of_bytea(bytes)
-        }
+        $crate::types::export::guarded!($to_bytea: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
+        $crate::types::export::guarded!($from_bytea: |fcinfo| $crate::types::value::of_bytea::<$Type>(fcinfo));
     };
 }
 
-pub(super) use {by_reference, by_value, functions, passed};
+/// The time of an ID and the bounds of a time, for an ID type that has one order of IDs for all times
+/// (`sql/time_bounds.sql.in`).
+macro_rules! time_bounds {
+    (
+        $Type:ident, $Id:ident:
+        $timestamp:ident $min:ident $max:ident $range_min:ident $range_max:ident
+    ) => {
+        const _: () = {
+            use pgrx::datum::Range;
+            use pgrx::prelude::*;
+            use $crate::types::time::{Time, ends};
+
+            #[pg_extern(sql = false)]
+            fn $timestamp(id: $Type) -> Time {
+                Time(id.0.time())
+            }
+
+            #[pg_extern(sql = false)]
+            fn $min(time: Time) -> $Type {
+                $Type($Id::min(time.0))
+            }
+
+            #[pg_extern(sql = false)]
+            fn $max(time: Time) -> $Type {
+                $Type($Id::max(time.0))
+            }
+
+            #[pg_extern(sql = false)]
+            fn $range_min(times: Range<TimestampWithTimeZone>) -> $Type {
+                let (from, to) = ends(times);
+                $Type($Id::range(from, to).0)
+            }
+
+            #[pg_extern(sql = false)]
+            fn $range_max(times: Range<TimestampWithTimeZone>) -> $Type {
+                let (from, to) = ends(times);
+                $Type($Id::range(from, to).1)
+            }
+        };
+    };
+}
+
+pub(super) use {by_reference, by_value, functions, passed, time_bounds};

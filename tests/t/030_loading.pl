@@ -50,6 +50,15 @@ is(
 	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'shared_memory' IS NULL"), 't',
 	'... and no shared memory is taken');
 
+# A symbol that SQL names is found by a search in src/: as it is, or without the suffix that pg_extern adds.
+chomp(my $sharedir = `pg_config --sharedir`);
+my $scripts = join '', map { slurp_file($_) } glob "'$sharedir/extension/flakeid--*.sql'";
+my $sources = join '', map { slurp_file($_) } split /\n/, `find src -name '*.rs'`;
+my %symbols = map { $_ => 1 } $scripts =~ /'MODULE_PATHNAME', *'(\w+)'/g;
+cmp_ok(scalar keys %symbols, '>', 200, 'the scripts name symbols of the library');
+my @not_found = grep { my $name = s/_wrapper\z//r; $sources !~ /\b$name(?:_wrapper)?\b/ } sort keys %symbols;
+is_deeply(\@not_found, [], '... each of which is found in src/');
+
 # What each of several sessions makes, all begun at once, the first of them in the server's life: workers
 # of generator ID 3, none twice. They wait for a lock until all are there.
 sub made_at_once
