@@ -1,17 +1,13 @@
 //! The type guid_local: a guid without the node, eight bytes passed by value.
 
 use super::datum::{Ready, Span, integer, row};
-use super::error::TypeInfo;
-use super::guid::IDS;
-use super::guid::{clock, drift, format, parts, read_as};
-use super::time::{Time, ends};
+use super::guid_types::{self, clock, drift};
+use super::time::Time;
 use super::value::{self, Value};
-use crate::error::OrRaise;
+use crate::error::{Kind, OrRaise};
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{Clock, Drift, Format, Guid as System, LOCAL_NAME as NAME, TEXT_LEN};
-use flakeid_core::guid_local::Local;
-use pgrx::datum::Range;
+use flakeid_core::guid::{Guid as System, LOCAL_NAME as NAME, Local, TEXT_LEN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -23,7 +19,7 @@ pub struct GuidLocal(pub(super) Local);
 value::by_value!(GuidLocal, Local, "guid_local");
 
 impl Value for GuidLocal {
-    const KIND: TypeInfo = TypeInfo {
+    const KIND: Kind = Kind {
         name: NAME,
         spelling: "A guid_local is written as 16 characters of a period, 0-9 and A-E.",
     };
@@ -58,42 +54,11 @@ value::functions!(GuidLocal:
     guid_local_to_bytea_wrapper guid_local_from_bytea_wrapper
 );
 
-#[pg_extern(sql = false)]
-fn guid_local_to_text(value: GuidLocal, name: &[u8]) -> String {
-    match format(NAME, name) {
-        Format::Base64 => String::from_utf8_lossy(&value.0.text()).into_owned(),
-        Format::Base62 => value.0.base62().as_str().into(),
-    }
-}
-
-// Texts come as bytes: in a database that is not in UTF-8 they need not be a str.
-#[pg_extern(sql = false)]
-fn guid_local_from_text(text: &[u8], name: &[u8]) -> GuidLocal {
-    let format = format(NAME, name);
-    let read = match format {
-        Format::Base64 => Local::from_text(text),
-        Format::Base62 => Local::from_base62(text),
-    };
-    GuidLocal(read_as(NAME, text, format, read))
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_diff(a: GuidLocal, b: GuidLocal) -> GuidLocal {
-    GuidLocal(a.0.diff(b.0))
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_next(span: Span, inverse: bool) -> GuidLocal {
-    let (drift, clock) = (drift(span), clock(inverse));
-    GuidLocal(Local::pack(parts(IDS.take(1), 0, drift, clock)))
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_next_batch(n: i32, span: Span, inverse: bool) -> SetOfIterator<'static, GuidLocal> {
-    let (drift, clock) = (drift(span), clock(inverse));
-    let pack = move |run, i| GuidLocal(Local::pack(parts(run, i, drift, clock)));
-    SetOfIterator::new(super::batch(&IDS, n, pack))
-}
+guid_types::functions!(GuidLocal, Local:
+    guid_local_next guid_local_next_batch guid_local_timestamp
+    guid_local_min guid_local_max guid_local_range_min guid_local_range_max guid_local_code_min guid_local_code_max
+    guid_local_to_text guid_local_from_text guid_local_diff
+);
 
 #[pg_extern(sql = false)]
 fn guid_local_decode(value: GuidLocal, inverse: bool, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
@@ -104,11 +69,6 @@ fn guid_local_decode(value: GuidLocal, inverse: bool, fcinfo: pg_sys::FunctionCa
         Span::of_seconds(parts.drift.seconds()),
     ];
     row(fcinfo, fields)
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_timestamp(value: GuidLocal, inverse: bool) -> Time {
-    Time(value.0.time(clock(inverse)))
 }
 
 #[pg_extern(sql = false)]
@@ -124,49 +84,4 @@ fn guid_local_at(time: Time, number: i64, span: Span, inverse: bool) -> GuidLoca
     let clock = clock(inverse);
     let (_, sequence) = clock.turn(Tick(0), place.sequence.into());
     GuidLocal(Local::encode(time.0, sequence as i64, drift(span), clock).or_raise())
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_min(time: Time, span: Span) -> GuidLocal {
-    GuidLocal(Local::min(time.0, drift(span)))
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_max(time: Time, span: Span) -> GuidLocal {
-    GuidLocal(Local::max(time.0, drift(span)))
-}
-
-fn range(range: Range<TimestampWithTimeZone>, drift: Drift, clock: Clock) -> (Local, Local) {
-    let (from, to) = ends(range);
-    Local::range(from, to, drift, clock)
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_range_min(
-    times: Range<TimestampWithTimeZone>,
-    span: Span,
-    inverse: bool,
-) -> GuidLocal {
-    GuidLocal(range(times, drift(span), clock(inverse)).0)
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_range_max(
-    times: Range<TimestampWithTimeZone>,
-    span: Span,
-    inverse: bool,
-) -> GuidLocal {
-    GuidLocal(range(times, drift(span), clock(inverse)).1)
-}
-
-// The same by the drift's code: every one that an ID can have.
-
-#[pg_extern(sql = false)]
-fn guid_local_code_min(times: Range<TimestampWithTimeZone>, code: i32) -> GuidLocal {
-    GuidLocal(range(times, Drift::from_code(code.into()).or_raise(), Clock::Unix).0)
-}
-
-#[pg_extern(sql = false)]
-fn guid_local_code_max(times: Range<TimestampWithTimeZone>, code: i32) -> GuidLocal {
-    GuidLocal(range(times, Drift::from_code(code.into()).or_raise(), Clock::Unix).1)
 }

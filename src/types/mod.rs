@@ -7,6 +7,7 @@ mod flake;
 mod flake128;
 mod guid;
 mod guid_local;
+mod guid_types;
 mod partition;
 mod sno;
 mod sort;
