@@ -26,8 +26,10 @@ VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.contr
 SQL_FILES := $(addprefix sql/, library.sql planner.sql partition_times.sql flake.sql \
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in \
 	stat.sql horizon.sql lease.sql)
-# Install scripts of earlier versions, and what leads from one version to the next.
+# Install scripts of earlier versions, and what leads from one version to the next. A step that adds an ID type is a
+# template until its version is released.
 RELEASED := $(wildcard sql/flakeid--*.sql)
+UPDATE_TEMPLATES := $(wildcard sql/flakeid--*.sql.in)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates) -type f)
 
 # What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
@@ -41,6 +43,7 @@ FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
+UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
 
 PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
 EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
@@ -54,7 +57,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 all: build
 
-build: check-major $(BUILT) $(INSTALL_SCRIPT) ## build for the PostgreSQL of PG_CONFIG
+build: check-major $(BUILT) $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) ## build for the PostgreSQL of PG_CONFIG
 
 $(BUILT): $(SOURCES)
 	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build $(ANY_RUST) --release --no-default-features --features $(FEATURES)
@@ -66,6 +69,10 @@ $(INSTALL_SCRIPT): Makefile scripts/expand-sql $(SQL_FILES) $(wildcard sql/*.sql
 	@printf '%s\n' '\echo Use "CREATE EXTENSION flakeid" to load this file. \quit' >$@
 	@awk -f scripts/expand-sql $(SQL_FILES) >>$@
 
+$(UPDATE_SCRIPTS): $(STAGE)/%: sql/%.in scripts/expand-sql $(wildcard sql/*.sql.in)
+	@mkdir -p $(STAGE)
+	@awk -f scripts/expand-sql $< >$@
+
 check-major:
 	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): pass PG_CONFIG=/path/to/pg_config, or run scripts/setup 15 to set up a server))
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
@@ -76,7 +83,7 @@ install: build ## install it into that PostgreSQL; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
-	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(RELEASED) '$(EXTENSIONDIR)'
+	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) $(RELEASED) '$(EXTENSIONDIR)'
 
 uninstall: check-major ## remove it from that PostgreSQL
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
