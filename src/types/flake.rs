@@ -1,40 +1,23 @@
 //! flake, kept as bigint: the 64 bits of an ID are read without sign.
 
+use super::batch::{batch, place_at};
 use super::datum::{Ready, integer, row};
+use super::error::ValueError;
 use super::export;
 use super::time::{Time, ends};
-use crate::error::{Failure, OrRaise};
-use crate::generate::{self, Backend, Served};
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
 use crate::guc;
-use crate::identity::Identity;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::flake::{
-    COUNTER, Epoch, Flake, Format, GENERATOR, Id, LAST_SIGNED, NAME, UNIT, WORKER,
-};
-use flakeid_core::generator::Rules;
+use flakeid_core::flake::{Epoch, Flake, Format, GENERATOR, Id, NAME, WORKER};
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-impl Served for Flake {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "flake_next";
+/// This process's.
+static IDS: Generator<Flake> = Generator::new();
+
+impl Issuer for Flake {
     const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
-    fn scale() -> Scale {
-        guc::epoch().scale()
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, COUNTER.max() as u32), end: LAST_SIGNED }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<Flake> = Backend::new();
-        &SOURCE
-    }
 }
 
 fn id(id: i64) -> Id {
@@ -44,23 +27,23 @@ fn id(id: i64) -> Id {
 /// The epoch that a caller names.
 fn epoch(time: Time) -> Epoch {
     let last = Epoch::MAX.micros();
-    Epoch::from_micros(time.0).ok_or(Failure::Epoch { time: time.0, last }).or_raise()
+    Epoch::from_micros(time.0).ok_or(ValueError::Epoch { time: time.0, last }).or_raise()
 }
 
 #[inline]
-fn pack(run: generate::Run, i: u32) -> i64 {
+fn pack(run: generator::Run, i: u32) -> i64 {
     let counter = run.block.sequence + i;
     Id::pack(run.block.stamp.tick::<Flake>(), run.generator, counter.into()).0 as i64
 }
 
 export::quick!(flake_next_wrapper: |_fcinfo|
-    generate::ahead::<Flake>().map(|run| pack(run, 0).into()),
-    pg_sys::Datum::from(pack(generate::take::<Flake>(1), 0))
+    IDS.take_prefetched().map(|run| pack(run, 0).into()),
+    pg_sys::Datum::from(pack(IDS.take(1), 0))
 );
 
 #[pg_extern(sql = false)]
 fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
-    SetOfIterator::new(super::batch::<Flake, _>(n, pack))
+    SetOfIterator::new(batch(&IDS, n, pack))
 }
 
 /// The epoch where a caller names none.
@@ -118,7 +101,7 @@ fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, si
 
 /// The ID of the node's `number`-th place at `time`: the counter runs first, then the generator IDs.
 fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
-    let place = super::place_at::<Flake>(number).or_raise();
+    let place = place_at::<Flake>(number).or_raise();
     let (datacenter, worker) = (place.generator >> WORKER.width(), place.generator & WORKER.max());
     encode(time, datacenter as i32, worker as i32, place.sequence as i32, epoch)
 }
@@ -184,7 +167,7 @@ fn format(name: &[u8]) -> Format {
     std::str::from_utf8(name)
         .ok()
         .and_then(Format::from_name)
-        .ok_or_else(|| Failure::Format {
+        .ok_or_else(|| ValueError::Format {
             system: NAME,
             format: name.into(),
             formats: Format::ALL.map(Format::name).join(", "),
@@ -200,7 +183,7 @@ fn flake_to_text(value: i64, name: &[u8]) -> String {
 #[pg_extern(sql = false)]
 fn flake_from_text(text: &[u8], name: &[u8]) -> i64 {
     let format = format(name);
-    let read = format.read(text).map_err(|error| Failure::TextAs {
+    let read = format.read(text).map_err(|error| ValueError::TextAs {
         system: NAME,
         text: text.into(),
         format: format.name().into(),

@@ -1,17 +1,17 @@
 //! The type flake128: sixteen bytes, passed by reference.
 
+use super::batch::{batch, place_at};
 use super::datum::{MacAddr, Ready, copy, integer, row, try_copy};
+use super::error::{TypeInfo, ValueError};
 use super::export;
+use super::skeleton;
 use super::time::Time;
-use super::value::{self, Value};
-use crate::error::{Failure, Kind, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::identity::{Identity, worker};
+use super::value::Value;
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
 use flakeid_core::base62::Text;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::flake128::{END, Flake128 as System, Id, LEN, NAME, SCALE, SEQUENCE, UNIT};
-use flakeid_core::generator::Rules;
+use flakeid_core::flake128::{Flake128 as System, Id, LEN, NAME};
 use pgrx::datum::Uuid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -21,10 +21,10 @@ use pgrx::prelude::*;
 #[repr(transparent)]
 pub struct Flake128(Id);
 
-value::by_reference!(Flake128, Id, "flake128");
+skeleton::by_reference!(Flake128, Id, "flake128");
 
 impl Value for Flake128 {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A flake128 is written as a number in base 62, with the digits 0-9, A-Z and a-z.",
     };
@@ -49,7 +49,7 @@ impl Value for Flake128 {
     }
 }
 
-value::functions!(Flake128:
+skeleton::functions!(Flake128:
     flake128_in_wrapper flake128_out_wrapper flake128_recv_wrapper flake128_send_wrapper
     flake128_lt_wrapper flake128_le_wrapper flake128_eq_wrapper
     flake128_ge_wrapper flake128_gt_wrapper flake128_ne_wrapper flake128_cmp_wrapper
@@ -81,13 +81,13 @@ fn flake128_from_numeric(number: AnyNumeric) -> Flake128 {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
         _ => &text,
     };
-    let word = whole.parse().map_err(|_| Failure::NotFlake128 { number: text.clone() });
+    let word = whole.parse().map_err(|_| ValueError::NotFlake128 { number: text.clone() });
     Flake128(Id::from_word(word.or_raise()))
 }
 
 fn checked_base(base: i32) -> u32 {
     let known = u32::try_from(base).ok().filter(|base| (2..=62).contains(base));
-    known.ok_or(Failure::Base { base }).or_raise()
+    known.ok_or(ValueError::Base { base }).or_raise()
 }
 
 #[pg_extern(sql = false)]
@@ -98,7 +98,7 @@ fn flake128_to_text(value: Flake128, base: i32) -> String {
 // Text comes as bytes: in a database that is not in UTF-8 it need not be a str.
 #[pg_extern(sql = false)]
 fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
-    let read = Id::from_text(text, checked_base(base)).map_err(|error| Failure::TextAs {
+    let read = Id::from_text(text, checked_base(base)).map_err(|error| ValueError::TextAs {
         system: NAME,
         text: text.into(),
         format: format!("base {base}"),
@@ -107,41 +107,27 @@ fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
     Flake128(read.or_raise())
 }
 
-impl Served for System {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "flake128_next";
-    const IDENTITY: Identity = Identity::Node(worker::of_this_node);
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, SEQUENCE.max() as u32), end: END }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<System> = Backend::new();
-        &SOURCE
-    }
+/// This process's.
+static IDS: Generator<System> = Generator::new();
+
+impl Issuer for System {
+    const IDENTITY: Identity = Identity::Node(generator::flake128_worker);
 }
 
 #[inline]
-fn pack(run: generate::Run, i: u32) -> Flake128 {
+fn pack(run: generator::Run, i: u32) -> Flake128 {
     let sequence = run.block.sequence + i;
     Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
 }
 
 export::quick!(flake128_next_wrapper: |_fcinfo|
-    generate::ahead::<System>().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
-    copy(&pack(generate::take::<System>(1), 0).bytes()).into()
+    IDS.take_prefetched().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
+    copy(&pack(IDS.take(1), 0).bytes()).into()
 );
 
 #[pg_extern(sql = false)]
 fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {
-    SetOfIterator::new(super::batch::<System, _>(n, pack))
+    SetOfIterator::new(batch(&IDS, n, pack))
 }
 
 #[pg_extern(sql = false)]
@@ -159,10 +145,10 @@ fn flake128_encode(time: Time, worker: MacAddr, sequence: i32) -> Flake128 {
 
 #[pg_extern(sql = false)]
 fn flake128_at(time: Time, number: i64) -> Flake128 {
-    let place = super::place_at::<System>(number).or_raise();
+    let place = place_at::<System>(number).or_raise();
     Flake128(Id::encode(time.0, place.generator as i64, place.sequence.into()).or_raise())
 }
 
-value::time_bounds!(Flake128, Id:
+skeleton::time_bounds!(Flake128, Id:
     flake128_timestamp flake128_min flake128_max flake128_range_min flake128_range_max
 );

@@ -1,11 +1,14 @@
 //! The type guid: twelve bytes, passed by reference.
 
+use super::batch::place_at;
 use super::datum::{Ready, Span, bigint, integer, row};
+use super::error::TypeInfo;
 use super::guid_local::GuidLocal;
 use super::guid_types::{self, clock, drift};
+use super::skeleton;
 use super::time::Time;
-use super::value::{self, Value};
-use crate::error::{Kind, OrRaise};
+use super::value::Value;
+use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
 use flakeid_core::guid::{Guid as System, Id, LEN, NAME, TEXT_LEN};
@@ -17,10 +20,10 @@ use pgrx::prelude::*;
 #[repr(transparent)]
 pub struct Guid(Id);
 
-value::by_reference!(Guid, Id, "guid");
+skeleton::by_reference!(Guid, Id, "guid");
 
 impl Value for Guid {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and a-z.",
     };
@@ -45,7 +48,7 @@ impl Value for Guid {
     }
 }
 
-value::functions!(Guid:
+skeleton::functions!(Guid:
     guid_in_wrapper guid_out_wrapper guid_recv_wrapper guid_send_wrapper
     guid_lt_wrapper guid_le_wrapper guid_eq_wrapper
     guid_ge_wrapper guid_gt_wrapper guid_ne_wrapper guid_cmp_wrapper
@@ -91,7 +94,7 @@ fn guid_encode(time: Time, node: i64, sequence: i32, span: Span, inverse: bool) 
 
 #[pg_extern(sql = false)]
 fn guid_at(time: Time, number: i64, span: Span, inverse: bool) -> Guid {
-    let place = super::place_at::<System>(number).or_raise();
+    let place = place_at::<System>(number).or_raise();
     let clock = clock(inverse);
     let (_, sequence) = clock.turn(Tick(0), place.sequence.into());
     let id = Id::encode(time.0, place.generator as i64, sequence as i64, drift(span), clock);

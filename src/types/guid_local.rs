@@ -1,13 +1,17 @@
 //! The type guid_local: a guid without the node, eight bytes passed by value.
 
+use super::batch::place_among;
 use super::datum::{Ready, Span, integer, row};
+use super::error::TypeInfo;
 use super::guid_types::{self, clock, drift};
+use super::skeleton;
 use super::time::Time;
-use super::value::{self, Value};
-use crate::error::{Kind, OrRaise};
+use super::value::Value;
+use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{Guid as System, LOCAL_NAME as NAME, Local, TEXT_LEN};
+use flakeid_core::guid::{Guid as System, LOCAL_NAME as NAME, TEXT_LEN};
+use flakeid_core::guid_local::Local;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -16,10 +20,10 @@ use pgrx::prelude::*;
 #[repr(transparent)]
 pub struct GuidLocal(pub(super) Local);
 
-value::by_value!(GuidLocal, Local, "guid_local");
+skeleton::by_value!(GuidLocal, Local, "guid_local");
 
 impl Value for GuidLocal {
-    const KIND: Kind = Kind {
+    const KIND: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid_local is written as 16 characters of a period, 0-9 and A-E.",
     };
@@ -44,7 +48,7 @@ impl Value for GuidLocal {
     }
 }
 
-value::functions!(GuidLocal:
+skeleton::functions!(GuidLocal:
     guid_local_in_wrapper guid_local_out_wrapper guid_local_recv_wrapper guid_local_send_wrapper
     guid_local_lt_wrapper guid_local_le_wrapper guid_local_eq_wrapper
     guid_local_ge_wrapper guid_local_gt_wrapper guid_local_ne_wrapper guid_local_cmp_wrapper
@@ -80,7 +84,7 @@ fn guid_local_encode(time: Time, sequence: i32, span: Span, inverse: bool) -> Gu
 #[pg_extern(sql = false)]
 fn guid_local_at(time: Time, number: i64, span: Span, inverse: bool) -> GuidLocal {
     // It has no node, and needs none.
-    let place = super::place_among::<System>(&[0], number).or_raise();
+    let place = place_among::<System>(&[0], number).or_raise();
     let clock = clock(inverse);
     let (_, sequence) = clock.turn(Tick(0), place.sequence.into());
     GuidLocal(Local::encode(time.0, sequence as i64, drift(span), clock).or_raise())

@@ -4,40 +4,22 @@
 //! `guid_local_next()` gives, and the other way round with the node.
 
 use super::datum::Span;
-use crate::error::{Failure, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::identity::{Identity, guid_node};
+use super::error::ValueError;
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::Rules;
-use flakeid_core::guid::{
-    Clock, Drift, END, Format, Guid as System, NAME, Parts, SCALE, SEQUENCE, UNIT,
-};
+use flakeid_core::guid::{Clock, Drift, Format, Guid as System, Parts};
 
-impl Served for System {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "guid_next";
-    const IDENTITY: Identity = Identity::Node(guid_node::of_this_node);
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, SEQUENCE.max() as u32), end: END }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<System> = Backend::new();
-        &SOURCE
-    }
+/// This process's.
+pub(super) static IDS: Generator<System> = Generator::new();
+
+impl Issuer for System {
+    const IDENTITY: Identity = Identity::Node(generator::guid_node);
 }
 
 /// The parts of a run's `i`-th ID, as the clock that was asked for has them.
 #[inline]
-pub(super) fn parts(run: generate::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
+pub(super) fn parts(run: generator::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
     let sequence = run.block.sequence + i;
     let (time, sequence) = clock.turn(run.block.stamp.tick::<System>(), sequence.into());
     Parts { drift, time, node: run.generator, sequence }
@@ -59,7 +41,7 @@ pub(super) fn format(system: &'static str, name: &[u8]) -> Format {
     let known = std::str::from_utf8(name).ok().and_then(Format::from_name);
     let formats = || Format::ALL.map(Format::name).join(", ");
     known
-        .ok_or_else(|| Failure::Format { system, format: name.into(), formats: formats() })
+        .ok_or_else(|| ValueError::Format { system, format: name.into(), formats: formats() })
         .or_raise()
 }
 
@@ -71,10 +53,10 @@ pub(super) fn read_as<T>(
     read: Result<T, Error>,
 ) -> T {
     let format = format.name().into();
-    read.map_err(|error| Failure::TextAs { system, text: text.into(), format, error }).or_raise()
+    read.map_err(|error| ValueError::TextAs { system, text: text.into(), format, error }).or_raise()
 }
 
-/// Exports the functions that both types have, and that are not in [`value::functions`](super::value::functions).
+/// Exports the functions that both types have, and that are not in [`skeleton::functions`](super::skeleton::functions).
 macro_rules! functions {
     (
         $Type:ident, $Id:ident:
@@ -83,26 +65,27 @@ macro_rules! functions {
         $to_text:ident $from_text:ident $diff:ident
     ) => {
         const _: () = {
-            use flakeid_core::guid::{Clock, Drift, Format, Guid as System};
+            use flakeid_core::guid::{Clock, Drift, Format};
             use pgrx::datum::Range;
             use pgrx::prelude::*;
             use $crate::error::OrRaise;
+            use $crate::types::batch::batch;
             use $crate::types::datum::Span;
-            use $crate::types::guid_types::{clock, drift, format, parts, read_as};
+            use $crate::types::guid_types::{IDS, clock, drift, format, parts, read_as};
             use $crate::types::time::{Time, ends};
             use $crate::types::value::Value;
 
             #[pg_extern(sql = false)]
             fn $next(span: Span, inverse: bool) -> $Type {
                 let (drift, clock) = (drift(span), clock(inverse));
-                $Type($Id::pack(parts($crate::generate::take::<System>(1), 0, drift, clock)))
+                $Type($Id::pack(parts(IDS.take(1), 0, drift, clock)))
             }
 
             #[pg_extern(sql = false)]
             fn $next_batch(n: i32, span: Span, inverse: bool) -> SetOfIterator<'static, $Type> {
                 let (drift, clock) = (drift(span), clock(inverse));
                 let pack = move |run, i| $Type($Id::pack(parts(run, i, drift, clock)));
-                SetOfIterator::new($crate::types::batch::<System, _>(n, pack))
+                SetOfIterator::new(batch(&IDS, n, pack))
             }
 
             #[pg_extern(sql = false)]

@@ -1,10 +1,12 @@
 //! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
 
+use super::batch::{batch, place_at};
 use super::datum::{Ready, copy, integer, row, try_copy};
 use super::error::TypeInfo;
 use super::export;
+use super::skeleton;
 use super::time::Time;
-use super::value::{self, Value, read};
+use super::value::{Value, read};
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, TickTock};
@@ -18,7 +20,7 @@ use pgrx::prelude::*;
 #[repr(transparent)]
 pub struct Sno(Id);
 
-value::by_reference!(Sno, Id, "sno");
+skeleton::by_reference!(Sno, Id, "sno");
 
 impl Value for Sno {
     const KIND: TypeInfo = TypeInfo {
@@ -46,7 +48,7 @@ impl Value for Sno {
     }
 }
 
-value::functions!(Sno:
+skeleton::functions!(Sno:
     sno_in_wrapper sno_out_wrapper sno_recv_wrapper sno_send_wrapper
     sno_lt_wrapper sno_le_wrapper sno_eq_wrapper
     sno_ge_wrapper sno_gt_wrapper sno_ne_wrapper sno_cmp_wrapper
@@ -100,7 +102,7 @@ export::quick!(sno_next_wrapper: |fcinfo| {
 #[pg_extern(sql = false)]
 fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {
     let meta = checked_meta(meta);
-    SetOfIterator::new(super::batch(&IDS, n, move |run, i| pack(run, meta, i)))
+    SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, meta, i)))
 }
 
 #[pg_extern(sql = false)]
@@ -124,11 +126,11 @@ fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -
 
 #[pg_extern(sql = false)]
 fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
-    let place = super::place_at::<TickTock>(number).or_raise();
+    let place = place_at::<TickTock>(number).or_raise();
     let id = Id::encode(time.0, 0, meta.into(), place.generator as i64, place.sequence.into());
     Sno(id.or_raise())
 }
 
-value::time_bounds!(Sno, Id:
+skeleton::time_bounds!(Sno, Id:
     sno_timestamp sno_min sno_max sno_range_min sno_range_max
 );

@@ -1,5 +1,5 @@
 //! What an index asks of a type beside its comparison: sort support with abbreviated keys, skip support,
-//! and the distance between two values. [`super::value::functions`] names them.
+//! and the distance between two values. [`super::skeleton::functions`] names them.
 //!
 //! A type that is passed by reference is sorted by keys of one machine word ([`flakeid_core::sort_key`]),
 //! and only where two are equal by the values they point to. That a sort has few different keys, as of a

@@ -1,17 +1,16 @@
 //! The type uniqueid: eight bytes, passed by value; and its mode, an enum.
 
+use super::batch::{batch, place_at};
 use super::datum::{Ready, integer, typed_row};
+use super::error::TypeInfo;
+use super::skeleton;
 use super::time::Time;
-use super::value::{self, Value};
-use crate::error::{Kind, OrRaise};
-use crate::generate::{self, Backend, Served};
-use crate::identity::{Identity, lease};
+use super::value::Value;
+use crate::error::OrRaise;
+use crate::generator::{self, Generator, Identity, Issuer};
+use crate::lease;
 use flakeid_core::Error;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::generator::Rules;
-use flakeid_core::uniqueid::{
-    GENERATOR, Id, Mode, NAME, Parts, SCALE, SEQUENCE, TEXT_LEN, UNIT, UniqueId as System,
-};
+use flakeid_core::uniqueid::{GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as System};
 use pgrx::enum_helper::lookup_enum_by_oid;
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, pg_sys};
@@ -22,11 +21,11 @@ use std::ffi::CString;
 #[repr(transparent)]
 pub struct UniqueId(Id);
 
-value::by_value!(UniqueId, Id, "uniqueid");
+skeleton::by_value!(UniqueId, Id, "uniqueid");
 
 impl Value for UniqueId {
-    const KIND: Kind =
-        Kind { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
+    const KIND: TypeInfo =
+        TypeInfo { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
     type Bytes = [u8; 8];
     type Text = [u8; TEXT_LEN];
 
@@ -48,7 +47,7 @@ impl Value for UniqueId {
     }
 }
 
-value::functions!(UniqueId:
+skeleton::functions!(UniqueId:
     uniqueid_in_wrapper uniqueid_out_wrapper uniqueid_recv_wrapper uniqueid_send_wrapper
     uniqueid_lt_wrapper uniqueid_le_wrapper uniqueid_eq_wrapper
     uniqueid_ge_wrapper uniqueid_gt_wrapper uniqueid_ne_wrapper uniqueid_cmp_wrapper
@@ -78,29 +77,15 @@ fn value_of(mode: Mode, enum_type: pg_sys::Oid) -> pg_sys::Oid {
     }
 }
 
-impl Served for System {
-    const NAME: &'static str = NAME;
-    const NEXT: &'static str = "uniqueid_next";
+/// This process's.
+static IDS: Generator<System> = Generator::new();
+
+impl Issuer for System {
     const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
-    fn scale() -> Scale {
-        SCALE
-    }
-    #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<UNIT>(now)
-    }
-    fn rules() -> Rules {
-        Rules { sequence: (0, SEQUENCE.max() as u32), end: SCALE.last() }
-    }
-    #[inline]
-    fn source() -> &'static Backend<Self> {
-        static SOURCE: Backend<System> = Backend::new();
-        &SOURCE
-    }
 }
 
 #[inline]
-fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
+fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
     UniqueId(Id::pack(Parts {
         time: run.block.stamp.tick::<System>(),
         sequence: (run.block.sequence + i).into(),
@@ -113,13 +98,13 @@ fn pack(run: generate::Run, i: u32, mode: Mode) -> UniqueId {
 #[pg_extern(sql = false)]
 fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
     let mode = mode_of(mode);
-    pack(generate::take::<System>(1), 0, mode)
+    pack(IDS.take(1), 0, mode)
 }
 
 #[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
-    SetOfIterator::new(super::batch::<System, _>(n, move |run, i| pack(run, i, mode)))
+    SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, i, mode)))
 }
 
 #[pg_extern(sql = false)]
@@ -157,12 +142,12 @@ fn uniqueid_encode(
 
 #[pg_extern(sql = false)]
 fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
-    let place = super::place_at::<System>(number).or_raise();
+    let place = place_at::<System>(number).or_raise();
     let (sequence, generator) = (place.sequence.into(), place.generator as i64);
     let cluster = lease::cluster() as i64;
     UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
 }
 
-value::time_bounds!(UniqueId, Id:
+skeleton::time_bounds!(UniqueId, Id:
     uniqueid_timestamp uniqueid_min uniqueid_max uniqueid_range_min uniqueid_range_max
 );
