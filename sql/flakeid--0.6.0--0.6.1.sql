@@ -228,3 +228,19 @@ REVOKE ALL ON FUNCTION pg_stat_get_flakeid_horizon() FROM PUBLIC;
 REVOKE ALL ON pg_stat_flakeid_horizon FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pg_stat_get_flakeid_horizon() TO pg_monitor;
 GRANT SELECT ON pg_stat_flakeid_horizon TO pg_monitor;
+
+-- The functions behind sno's time operators have the comment that those of the other ID types have.
+COMMENT ON FUNCTION sno_lt_time(sno, timestamptz) IS 'implementation of < operator';
+COMMENT ON FUNCTION sno_le_time(sno, timestamptz) IS 'implementation of <= operator';
+COMMENT ON FUNCTION sno_eq_time(sno, timestamptz) IS 'implementation of = operator';
+COMMENT ON FUNCTION sno_ge_time(sno, timestamptz) IS 'implementation of >= operator';
+COMMENT ON FUNCTION sno_gt_time(sno, timestamptz) IS 'implementation of > operator';
+COMMENT ON FUNCTION sno_ne_time(sno, timestamptz) IS 'implementation of <> operator';
+COMMENT ON FUNCTION time_lt_sno(timestamptz, sno) IS 'implementation of < operator';
+COMMENT ON FUNCTION time_le_sno(timestamptz, sno) IS 'implementation of <= operator';
+COMMENT ON FUNCTION time_eq_sno(timestamptz, sno) IS 'implementation of = operator';
+COMMENT ON FUNCTION time_ge_sno(timestamptz, sno) IS 'implementation of >= operator';
+COMMENT ON FUNCTION time_gt_sno(timestamptz, sno) IS 'implementation of > operator';
+COMMENT ON FUNCTION time_ne_sno(timestamptz, sno) IS 'implementation of <> operator';
+COMMENT ON FUNCTION sno_in_times(sno, tstzrange) IS 'implementation of <@ operator';
+COMMENT ON FUNCTION times_of_sno(tstzrange, sno) IS 'implementation of @> operator';
