@@ -5,7 +5,7 @@ use crate::clock::{boot, now};
 use crate::horizon;
 use crate::id_types::ID_TYPES;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Kept, Marked, Revision, Shared, State};
+use crate::shmem::{Authority, Kept, Marked, Revision, Shared, State};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator_ids::MAX_OWNED;
@@ -129,7 +129,7 @@ pub struct Granted<'a> {
     pub lease: i64,
     pub namespace: &'a str,
     pub ttl: Duration,
-    pub etcd: u64,
+    pub authority: Authority,
     pub cluster: u16,
     pub epoch: UnixNanos,
     pub claim: Claim,
@@ -168,7 +168,8 @@ pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bo
     kept.lease = granted.lease;
     kept.namespace = granted.namespace.into();
     kept.ttl = granted.ttl;
-    (kept.etcd, kept.cluster, kept.epoch) = (granted.etcd, granted.cluster, granted.epoch);
+    (kept.authority, kept.cluster) = (granted.authority, granted.cluster);
+    kept.epoch = granted.epoch;
     // A lease is not renewed by another claim on it; and one gate is there for all.
     kept.claim.ceiling = kept.claim.ceiling.min(granted.claim.ceiling);
     kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);

@@ -70,6 +70,16 @@ pub struct Marked {
     pub revision: i64,
 }
 
+/// Who granted a lease. An etcd's cluster ID may be that of another etcd, and a registry may be copied into another
+/// etcd, so both count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Authority {
+    /// The cluster ID of the etcd.
+    pub etcd: u64,
+    /// The ID of the registry; 0 for none.
+    pub registry: u64,
+}
+
 /// A generator ID, and the revision in which its claim was last written.
 pub type Revision = (u16, i64);
 
@@ -90,8 +100,8 @@ pub struct Kept {
     /// Those that are held, by rising ID.
     pub held: [Marked; MAX_OWNED],
     pub count: usize,
-    /// The cluster ID of the etcd that granted the lease.
-    pub etcd: u64,
+    /// Who granted the lease.
+    pub authority: Authority,
     pub cluster: u16,
     /// flake's epoch, which all servers of a namespace have in common.
     pub epoch: UnixNanos,
@@ -121,7 +131,7 @@ impl Kept {
         wanted: 0,
         held: [Marked { id: 0, mark: UnixNanos(0), revision: 0 }; MAX_OWNED],
         count: 0,
-        etcd: 0,
+        authority: Authority { etcd: 0, registry: 0 },
         cluster: 0,
         epoch: UnixNanos(0),
         lease: 0,

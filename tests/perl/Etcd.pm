@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use File::Path qw(remove_tree);
 use IO::Select;
 use IO::Socket::INET;
 use IPC::Run;
@@ -16,13 +17,14 @@ use Ledger;
 use MIME::Base64 qw(decode_base64);
 use POSIX ();
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@LEASED lease_of wait_for_lease wait_for_error wait_for_flow processes_of generators_of);
+our @EXPORT = qw(@LEASED lease_of memory_of wait_for_lease wait_for_error wait_for_flow processes_of generators_of);
 
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
 my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
@@ -41,6 +43,7 @@ my %alive;
 
 # An etcd that answers. `members` says how many it has, `options` is what all get on their command line. `tls` has
 # the files of an authority and of its certificates for the server and a client, without which nobody is let in.
+# With `alike` it is set up with the peer URLs and the token of that other etcd, so that it has the same cluster ID.
 # With `idle` nothing is started. A registry of it says that it is the first, so that the first lease need not wait
 # until earlier ones would be over; with `unfounded` it does not.
 sub new
@@ -48,6 +51,7 @@ sub new
 	my ($class, $name, %how) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir("etcd_$name");
 	my $self = bless { name => $name, dir => $dir, members => [], ctl => [], options => $how{options} || [] }, $class;
+	$self->{token} = $how{alike} ? $how{alike}{token} : $name;
 	if (my $tls = $how{tls})
 	{
 		push @{ $self->{options} }, '--cert-file', $tls->{server_cert}, '--key-file', $tls->{server_key},
@@ -58,8 +62,10 @@ sub new
 	for my $number (1 .. $how{members} || 1)
 	{
 		my ($port, $peer) = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 2;
-		push @{ $self->{members} },
-		  { name => "m$number", port => $port, url => "$scheme://127.0.0.1:$port", peer => "http://127.0.0.1:$peer" };
+		my ($url, $listen) = ("$scheme://127.0.0.1:$port", "http://127.0.0.1:$peer");
+		# Members of etcds that are alike say that they have the same peer URL. A single one asks nobody there.
+		my $advertised = $how{alike} ? $how{alike}{members}[ $number - 1 ]{peer} : $listen;
+		push @{ $self->{members} }, { name => "m$number", port => $port, url => $url, listen => $listen, peer => $advertised };
 	}
 	$self->start unless $how{idle};
 	$self->found unless $how{idle} || $how{unfounded};
@@ -76,7 +82,7 @@ sub restore
 	local $ENV{ETCDCTL_API} = 3;
 	PostgreSQL::Test::Utils::system_or_bail("$programs/etcdctl", 'snapshot', 'restore', $snapshot, '--name', $member->{name},
 		'--initial-cluster', "$member->{name}=$member->{peer}", '--initial-advertise-peer-urls', $member->{peer},
-		'--initial-cluster-token', $self->{name}, '--data-dir', $self->data_dir);
+		'--initial-cluster-token', $self->{token}, '--data-dir', $self->data_dir);
 	return;
 }
 
@@ -90,6 +96,16 @@ sub cluster_id
 	return sprintf '%x', JSON::PP->new->decode($self->ctl('endpoint', 'status', '-w', 'json'))->[0]{Status}{header}{cluster_id};
 }
 
+# Ends all members and removes what they had, or puts what is in this folder in its place, and starts them again.
+sub lose_data
+{
+	my ($self, $from) = @_;
+	$self->kill;
+	remove_tree("$self->{dir}/$_->{name}") for $self->_members;
+	PostgreSQL::Test::RecursiveCopy::copypath($from, $self->data_dir) if $from;
+	return $self->start;
+}
+
 # Says that a registry is in this etcd and the first, or that it replaces these others.
 sub found
 {
@@ -98,11 +114,13 @@ sub found
 	return;
 }
 
-# Removes all that a registry has. It is the first again.
+# Removes all that a registry has, but for its ID. It is the first again.
 sub forget
 {
 	my ($self) = @_;
+	my $id = $self->get('registry-id');
 	$self->ctl('del', '--prefix', 'flakeid/');
+	$self->ctl('put', 'flakeid/registry-id', $id) if defined $id;
 	$self->found;
 	return;
 }
@@ -134,8 +152,8 @@ sub start
 		my @command = (
 			"$programs/etcd", '--name', $member->{name}, '--data-dir', $data, '--unsafe-no-fsync',
 			'--listen-client-urls', $member->{url}, '--advertise-client-urls', $member->{url},
-			'--listen-peer-urls', $member->{peer}, '--initial-advertise-peer-urls', $member->{peer},
-			'--initial-cluster', $everyone, '--initial-cluster-token', $self->{name},
+			'--listen-peer-urls', $member->{listen}, '--initial-advertise-peer-urls', $member->{peer},
+			'--initial-cluster', $everyone, '--initial-cluster-token', $self->{token},
 			'--logger', 'zap', '--log-outputs', 'stderr', @{ $self->{options} });
 		$member->{pid} = _process(sub {
 			delete @ENV{ grep { /^ETCD/ } CORE::keys %ENV };
@@ -408,6 +426,15 @@ sub lease_of
 	my ($node) = @_;
 	return JSON::PP->new->allow_nonref->decode($node->safe_psql('postgres',
 		"SELECT coalesce((SELECT to_jsonb(l) FROM pg_stat_flakeid_lease AS l), 'null')"));
+}
+
+# What a server remembers of the registry of its last lease.
+sub memory_of
+{
+	my ($node) = @_;
+	my ($document) = slurp_file($node->data_dir . '/flakeid/etcd') =~ /\A(\{.*\})\n+crc32 [0-9a-f]{8}\n\z/s
+	  or die $node->name . ' remembers nothing';
+	return JSON::PP->new->decode($document);
 }
 
 # Waits until a server holds so many generator IDs, and returns them.

@@ -88,7 +88,7 @@ my $before = time();
 my $node   = begin('first');
 is(join(' ', wait_for_lease($node, 8)), '0 1 2 3 4 5 6 7', 'a server leases the first generator IDs that are free');
 is(
-	join(' ', $etcd->keys), join(' ', 'address', 'cluster-id', 'epoch', (map { "pool/0:$_" } 0 .. 7), map { "until/$_" } 0 .. 7),
+	join(' ', $etcd->keys), join(' ', 'address', 'cluster-id', 'epoch', (map { "pool/0:$_" } 0 .. 7), 'registry-id', map { "until/$_" } 0 .. 7),
 	'... for each there is a key of the claim and one of the mark');
 is($etcd->get('cluster-id'), '0', '... a cluster-id is made where there is none');
 is($etcd->get('epoch'), '1970-01-01T00:00:00Z', '... and flake\'s epoch is noted');

@@ -72,26 +72,19 @@ sub wait_for_another_lease
 my $first = Etcd->new('first', unfounded => 1);
 my $a     = begin($first, 'first', etcd_lease_ttl => '10s');
 wait_for_error($a, $forgotten);
-is(join(' ', $first->keys), 'address cluster-id epoch grace', 'who finds no registry founds it, with a grace period');
+is(join(' ', $first->keys), 'address cluster-id epoch grace registry-id', 'who finds no registry founds it, with a grace period');
 is($first->get('address'), $first->cluster_id . '/flakeid/', '... and says where it is');
-like(slurp_file($a->logfile), qr{LOG:  flakeid founded the registry of generator IDs \w+/flakeid/ in etcd}, '... and the log tells');
+my $id = $first->get('registry-id');
+like($id, qr/\A[0-9a-f]{16}\z/, '... and which it is');
+like(slurp_file($a->logfile), qr{LOG:  flakeid founded the registry of generator IDs \w+/flakeid/#$id in etcd}, '... and the log tells');
 wait_for_lease($a, 2);
 is($first->get('grace'), undef, '... and nothing is leased until it is over');
-is(slurp_file($a->data_dir . '/flakeid/etcd') =~ s/\n+\z//r, $first->cluster_id . '/flakeid/', 'a server remembers where it leased');
+is_deeply(memory_of($a), { flakeid_etcd => 2, address => $first->cluster_id . '/flakeid/', registry_id => $id, endpoints => [ $first->endpoints ] },
+	'a server remembers where it leased');
 $a->stop;
 $first->stop;
 
 # the data are gone --------------------------------------------------------------------------------------------------
-
-sub lose_data
-{
-	my ($etcd, $from) = @_;
-	$etcd->kill;
-	remove_tree($etcd->data_dir);
-	PostgreSQL::Test::RecursiveCopy::copypath($from, $etcd->data_dir) if $from;
-	$etcd->start;
-	return;
-}
 
 my $etcd = Etcd->new('forgets');
 $a = begin($etcd, 'a');
@@ -101,7 +94,7 @@ is(join(' ', wait_for_lease($b, 2)), '2 3', '... what there is');
 crowd($a, $b);
 my $lease_of_a = lease_of($a)->{lease};
 my $lease_of_b = lease_of($b)->{lease};
-lose_data($etcd);
+$etcd->lose_data;
 my $c = begin($etcd, 'c');
 wait_for_error($c, $forgotten);
 like(error_of($c, 'SELECT flake_next()'), qr/ERROR:  55000: .*\nDETAIL:  .*$forgotten/, 'when the data are gone there are no IDs on a server that held none');
@@ -135,7 +128,7 @@ my $end_of_log = -s $a->logfile;
 crowd($a, $b);
 $lease_of_a = lease_of($a)->{lease};
 $lease_of_b = lease_of($b)->{lease};
-lose_data($etcd, $copy);
+$etcd->lose_data($copy);
 look($a);
 $a->wait_for_log(qr/WARNING:  flakeid found that etcd has forgotten leases of generator IDs\n/, $end_of_log);
 $c->start;
@@ -187,7 +180,7 @@ my $other = Etcd->new('other', unfounded => 1);
 $other->ctl('put', 'flakeid/address', $other->cluster_id . '/flakeid/');
 my ($old, $new) = map { $_->cluster_id . '/flakeid/' } $etcd, $other;
 isnt($new, $old, 'two etcds have two addresses');
-my $elsewhere = qr{the last lease was of the registry \Q$old\E, and this one is \Q$new\E};
+my $elsewhere = qr{the last lease was of the registry \Q$old\E#\w{16}, and this one is \Q$new\E};
 
 sub move
 {
@@ -235,7 +228,7 @@ is($ledger->twice, '', 'no ID came twice');
 
 $b->append_conf('postgresql.conf', "flakeid.etcd_namespace = 'orders/'\n");
 $b->reload;
-wait_for_error($b, qr{the last lease was of the registry \Q$new\E, and this one is \w+/orders/});
+wait_for_error($b, qr{the last lease was of the registry \Q$new\E#\w{16}, and this one is \w+/orders/});
 is(generator_ids($b), '', 'a server that is led to another namespace gives its generator IDs back, and leases none there');
 $b->append_conf('postgresql.conf', "flakeid.etcd_namespace = 'flakeid/'\n");
 $b->reload;
@@ -263,7 +256,8 @@ my $case = sub {
 $case->('a copy of a registry', qr{etcd's key "flakeid/address" is "\Q$old\E", where this registry is \Q$new\E},
 	sub { $other->ctl('put', 'flakeid/address', $old) });
 $case->('a damaged memory', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, "\n" x 256) });
-$case->('a memory that is too long', qr{could not read file "flakeid/etcd": it is larger than 256 bytes}, sub { append_to_file($file, 'x') });
+$case->('a memory with another byte', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, $content =~ s/"registry_id": "./"registry_id": "?/r) });
+$case->('a memory that is too long', qr{could not read file "flakeid/etcd": it is larger than 4096 bytes}, sub { append_to_file($file, 'x') });
 $case->('a directory in its place', qr{could not read file "flakeid/etcd": Is a directory}, sub { unlink $file; mkdir $file });
 $case->('a link in its place', qr{could not read file "flakeid/etcd": it is a symbolic link}, sub { unlink $file; symlink '/dev/null', $file });
 $a->start;

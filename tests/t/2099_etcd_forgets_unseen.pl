@@ -6,7 +6,6 @@ use warnings;
 use lib 'tests/perl';
 
 use Etcd;
-use File::Path qw(remove_tree);
 use IO::Select;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
@@ -31,16 +30,6 @@ sub begin
 }
 
 sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
-
-sub lose_data
-{
-	my ($etcd, $from) = @_;
-	$etcd->kill;
-	remove_tree($etcd->data_dir);
-	PostgreSQL::Test::RecursiveCopy::copypath($from, $etcd->data_dir) if $from;
-	$etcd->start;
-	return;
-}
 
 sub copy_data
 {
@@ -122,12 +111,14 @@ my $proxies = proxies($etcd, 2, sub {
 	$done = $state->{mute} = 1 if $to_etcd && !$done && $data =~ /grace.{0,10}\d{4}-\d\d-\d\dT/s;
 	return;
 });
-lose_data($etcd);
+$etcd->lose_data;
 my $b = begin($etcd, 'b', etcd_endpoints => $proxies);
 wait_for_tries($b, $forgotten);
 is(generator_ids($b), '', 'a grace period goes on whose beginning was answered to nobody, and was asked for again');
 ok(defined $etcd->get('grace'), '... and its key is there');
 $_->stop for $a, $b;
+# It did not learn of the registry that is there now.
+unlink $a->data_dir . '/flakeid/etcd';
 
 # a copy answers in the middle of a claim ------------------------------------------------------------------------------------
 
@@ -166,7 +157,7 @@ my $d = begin($etcd, 'd', %short);
 is(join(' ', wait_for_lease($d, 2)), '2 3', '... and another one, after a copy was made');
 my $renewed = lease_of($c)->{renewed_at};
 $c->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
-lose_data($etcd, $older);
+$etcd->lose_data($older);
 # It wants more before its next renewal: so it lists first.
 $c->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:4'\n");
 $c->reload;
@@ -188,13 +179,38 @@ my $with_three = copy_data($etcd);
 $e->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
 $e->reload;
 is(join(' ', wait_for_lease($e, 2)), '0 1', '... and gives one back');
-lose_data($etcd, $with_three);
+$etcd->lose_data($with_three);
 $e->poll_query_until('postgres', "SELECT renewed_at > '" . lease_of($e)->{renewed_at} . "' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
 my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 sleep 1 while defined $etcd->get('pool/0:2') && time() < $until;
 is($etcd->get('pool/0:2'), undef, '... and again when etcd is set back to when it had it');
 is(generator_ids($e), '0 1', '... and keeps the others');
 $e->stop;
+
+# the grace period cannot be begun at once ------------------------------------------------------------------------------------------
+
+$etcd->forget;
+my $empty = copy_data($etcd);
+my $f = begin($etcd, 'f', generator_ids => 'etcd:4');
+is(join(' ', wait_for_lease($f, 4)), '0 1 2 3', 'a server leases all that there is');
+# From then on the first answer to what follows a listing is lost.
+my $armed = PostgreSQL::Test::Utils::tempdir('armed') . '/armed';
+my $is_lost;
+my $g = begin($etcd, 'g', etcd_endpoints => proxies($etcd, 1, sub {
+	my ($data, $to_etcd, $state) = @_;
+	return if $is_lost || !-e $armed;
+	$state->{is_listed} = 1 if !$to_etcd && $data =~ m{flakeid/address};
+	$is_lost = $state->{mute} = 1 if $to_etcd && $state->{is_listed};
+	return;
+}));
+$g->poll_query_until('postgres', "SELECT state = 'waiting' FROM pg_stat_flakeid_lease") or die 'it does not wait';
+$etcd->kill;
+append_to_file($armed, '');
+$etcd->lose_data($empty);
+$g->poll_query_until('postgres', "SELECT state = 'held' OR last_error ~ 'etcd has forgotten leases' FROM pg_stat_flakeid_lease") or die 'it does not notice the loss';
+is(generator_ids($g), '', 'who has seen a later revision, and cannot begin the grace period at once, leases nothing before it');
+like(slurp_file($g->logfile), qr/did not answer in time/, '... as it could not');
+$_->stop for $f, $g;
 
 # the epoch is there and the address is not ------------------------------------------------------------------------------------------
 

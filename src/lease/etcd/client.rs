@@ -188,6 +188,11 @@ impl Etcd {
         self.members.get(self.at).map_or("", |member| &member.endpoint)
     }
 
+    /// Whether this endpoint is one of those that the settings name.
+    pub fn has(&self, endpoint: &str) -> bool {
+        self.members.iter().any(|member| member.endpoint == endpoint)
+    }
+
     /// Calls one endpoint after the other until one answers.
     ///
     /// # Errors
@@ -208,36 +213,63 @@ impl Etcd {
         longest: Duration,
         what: impl AsyncFn(&mut Client) -> Result<T, Error>,
     ) -> Result<T, Trouble> {
-        let mut trouble = String::from("no endpoint is set");
+        let mut trouble = none_is_set();
         for _ in 0..self.members.len() {
-            // Also between calls that are answered at once: a peer that answers fast must not keep this process
-            // from its signals and its deadlines.
-            if let Patience::While(may_go_on) = self.patience
-                && !may_go_on()
-            {
-                return Err(Trouble::Interrupted);
-            }
-            let Member { endpoint, connection } = &mut self.members[self.at];
-            let access = &self.access;
-            let whole = async {
-                let connected = match connection.take() {
-                    Some(connected) => connected,
-                    None => connect(access, endpoint, longest).await?,
-                };
-                let Connection { client, .. } = connection.insert(connected);
-                Ok::<_, Problem>(what(client).await?)
+            trouble = match self.call_here(longest, &what) {
+                Err(Trouble::Etcd(said)) => said,
+                done => return done,
             };
-            trouble = match drive(&self.runtime, longest, self.patience, whole) {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(Problem::Setup(problem))) => problem,
-                Ok(Err(Problem::Call(error))) => say(&error),
-                Err(Stopped::Late) => "it did not answer in time".into(),
-                Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
-            };
-            trouble = format!("{endpoint}: {trouble}");
-            *connection = None;
-            self.at = (self.at + 1) % self.members.len();
         }
+        Err(Trouble::Etcd(trouble))
+    }
+
+    /// Calls this endpoint and no other: what is called holds for what this endpoint has said before.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn call_at<T>(
+        &mut self,
+        endpoint: &str,
+        what: impl AsyncFn(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Trouble> {
+        let place = self.members.iter().position(|member| member.endpoint == endpoint);
+        self.at = place.ok_or_else(|| Trouble::Etcd(none_is_set()))?;
+        self.call_here(self.longest, &what)
+    }
+
+    /// Calls the endpoint at hand. If that fails the next one is at hand.
+    fn call_here<T>(
+        &mut self,
+        longest: Duration,
+        what: &impl AsyncFn(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Trouble> {
+        // Also between calls that are answered at once: a peer that answers fast must not keep this process
+        // from its signals and its deadlines.
+        if let Patience::While(may_go_on) = self.patience
+            && !may_go_on()
+        {
+            return Err(Trouble::Interrupted);
+        }
+        let Member { endpoint, connection } = &mut self.members[self.at];
+        let access = &self.access;
+        let whole = async {
+            let connected = match connection.take() {
+                Some(connected) => connected,
+                None => connect(access, endpoint, longest).await?,
+            };
+            let Connection { client, .. } = connection.insert(connected);
+            Ok::<_, Problem>(what(client).await?)
+        };
+        let trouble = match drive(&self.runtime, longest, self.patience, whole) {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(Problem::Setup(problem))) => problem,
+            Ok(Err(Problem::Call(error))) => say(&error),
+            Err(Stopped::Late) => "it did not answer in time".into(),
+            Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
+        };
+        let trouble = format!("{endpoint}: {trouble}");
+        *connection = None;
+        self.at = (self.at + 1) % self.members.len();
         Err(Trouble::Etcd(trouble))
     }
 }
@@ -248,6 +280,10 @@ impl Drop for Etcd {
         // SAFETY: taken once, at the end.
         unsafe { ManuallyDrop::take(&mut self.runtime) }.shutdown_background();
     }
+}
+
+fn none_is_set() -> String {
+    "no endpoint is set".into()
 }
 
 fn members(access: &Access) -> Vec<Member> {

@@ -3,6 +3,8 @@
 
 mod authority;
 mod claiming;
+mod memory;
+mod standing;
 
 use super::client::{Etcd, Patience, Trouble};
 use super::note::Repeated;
@@ -14,7 +16,7 @@ use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
 use crate::lease::transitions;
 use crate::shmem::Shared;
-use crate::shmem::{Kept, Marked, State};
+use crate::shmem::{Authority, Kept, Marked, State};
 use authority::Forgotten;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
@@ -76,10 +78,12 @@ pub struct Holder {
     /// that they are not read again while they stay as they are. A good one is read again each time: revisions
     /// start over in an etcd that is set up again, and one mark must never be taken for another.
     marks: BTreeMap<u16, Mark>,
-    /// The cluster ID of the etcd that was listed last, and its revision.
-    seen: (u64, i64),
-    /// The address that a grace period was begun for, as it replaces the one of the last lease.
-    replacing: Option<String>,
+    /// The registry that was listed last, and the revision of its etcd.
+    seen: (Authority, i64),
+    /// The endpoint that a listing came from last.
+    listed_at: String,
+    /// The address that a grace period was begun for, and the registry of the last lease, which it replaces.
+    replacing: Option<(String, String)>,
     /// What was held by what etcd has forgotten.
     forgotten: Option<Forgotten>,
     /// What the log was told: trouble, that the pool is empty, which generator ID is left alone.
@@ -97,7 +101,7 @@ impl Holder {
         Ok(Self {
             shared,
             etcd,
-            registry: Registry { namespace: settings::namespace() },
+            registry: Registry { namespace: settings::namespace(), ..Registry::default() },
             ttl,
             start: 0,
             not_before: Duration::ZERO,
@@ -107,7 +111,8 @@ impl Holder {
             strays_until: Duration::ZERO,
             leftover: Vec::new(),
             marks: BTreeMap::new(),
-            seen: (0, 0),
+            seen: (Authority::default(), 0),
+            listed_at: String::new(),
             replacing: None,
             forgotten: None,
             told: Repeated::default(),
@@ -210,7 +215,7 @@ impl Holder {
         let document = self.document(kept.since, kept.lease);
         let (mut held, claim) = (kept.held().to_vec(), kept.claim);
         for _ in 0..TRIES {
-            let Kept { etcd, cluster, lease, .. } = *kept;
+            let Kept { authority: Authority { etcd, .. }, cluster, lease, .. } = *kept;
             let registry = &self.registry;
             let holding = Holding { etcd, cluster, lease, held: &held, document: &document };
             let renewal =
@@ -221,13 +226,17 @@ impl Holder {
                         transitions::endpoint(self.shared, self.etcd.endpoint());
                         renewed();
                     }
+                    // So that the endpoint is remembered. What is wrong there, the next listing says.
+                    if self.listed_at != self.etcd.endpoint() {
+                        let _ = self.list_once();
+                    }
                     return Ok(());
                 }
                 Renewal::Unsure => continue,
                 Renewal::Only(ours) => Some(ours),
                 Renewal::Gone | Renewal::Elsewhere => None,
             };
-            let forgotten = self.has_forgotten(&held)?;
+            let forgotten = self.has_forgotten(kept.authority, &held)?;
             let is_gone = ours.is_none();
             let ours = ours.unwrap_or_default();
             let is_ours = |held: &Marked| ours.iter().any(|(id, _)| *id == held.id);
@@ -289,7 +298,7 @@ impl Holder {
             let Some(&Mark { moment: Ok(mark), .. }) = mark else { continue };
             let (registry, document) = (&self.registry, self.document(kept.since, lease));
             let held = &[Marked { id, mark, revision }];
-            let Kept { etcd, cluster, .. } = *kept;
+            let Kept { authority: Authority { etcd, .. }, cluster, .. } = *kept;
             let holding = Holding { etcd, cluster, lease, held, document: &document };
             self.etcd.call(async |client| registry.release(client, &holding).await)?;
         }
@@ -326,9 +335,10 @@ impl Holder {
     }
 
     fn release(&mut self, kept: &Kept, gone: &[Marked], all: bool) -> Result<(), Trouble> {
-        let registry = Registry { namespace: kept.namespace.get().into() };
+        let namespace = kept.namespace.get().into();
+        let registry = Registry { namespace, ..Registry::default() };
         let document = self.document(kept.since, kept.lease);
-        let Kept { etcd, cluster, lease, .. } = *kept;
+        let Kept { authority: Authority { etcd, .. }, cluster, lease, .. } = *kept;
         let mut rest = gone.to_vec();
         for _ in 0..TRIES {
             let holding = Holding { etcd, cluster, lease, held: &rest, document: &document };

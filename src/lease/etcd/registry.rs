@@ -6,14 +6,15 @@
 //! | `pool/<cluster>:<id>` | the holder's | a claim, under the name that library gives it; a [`Document`] |
 //! | `until/<id>` | none | the mark: `2026-11-21T12:34:56.123456789Z` |
 //! | `epoch` | none | what flake counts from, which all servers here have in common |
-//! | `address` | none | where this registry is, and where those are that it replaces: see `holder/authority.rs` |
+//! | `address` | none | where this registry is, and which others it replaces: see `holder/authority.rs` |
+//! | `registry-id` | none | which registry this is: a random number; and which lost ones it follows: `<ID>[,<followed>...]` |
 //! | `grace` | its own | while it is there, only who held a generator ID may claim it; until when, for people |
 //!
 //! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
 //!
 //! # Each change is one transaction
-//! * A claim is made if no key of its pool is there, and the marks, cluster, epoch, address and grace period are those
-//!   that were listed. With it the marks become the ceiling: before any ID is made. A claim that an earlier call of the
+//! * A claim is made if no key of its pool is there, and the marks, cluster, epoch, address, grace period and ID of the
+//!   registry are those that were listed. With it the marks become the ceiling: before any ID is made. A claim that an earlier call of the
 //!   same turn made, whose answer was lost, is taken as it is, but for its marks: they are raised to the ceiling first.
 //! * A renewal moves the marks if all claims are still as this lease wrote them last. That they are bound to
 //!   it is not enough: a call that was given up may be done later, and must not lower a mark. A keep-alive alone proves
@@ -22,9 +23,14 @@
 //!   only where the transaction that follows, over the same connection, was committed in the term that
 //!   the keep-alive was answered in: a majority was in that term then, so no later leader was there.
 //! * A release writes the exact marks and takes the claims away, on the same condition.
+//!
+//! Revisions are not enough to tell one etcd from another: two that are set up alike and used alike count alike. So
+//! these conditions have a random number in them: the lease of what is claimed, or the ID of the registry.
 
+mod id;
 mod listing;
 
+pub use id::Identity;
 pub use listing::{Listing, Mark, Marks};
 
 use crate::clock::{boot, now};
@@ -79,10 +85,15 @@ pub enum Renewal {
     Unsure,
 }
 
+/// The name of the key that has the ID of a registry.
+const ID: &str = "registry-id";
+
 /// One server's view of a namespace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Registry {
     pub namespace: String,
+    /// The value of the key with its ID, as it was last listed; empty where it was not there.
+    pub id: String,
 }
 
 /// What a grace period is made of: a lease of its length, and its end as people read it.
@@ -125,10 +136,16 @@ fn quoted(value: &[u8]) -> String {
 fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
     match header.map(ResponseHeader::cluster_id) {
         Some(id) if id == etcd => Ok(()),
-        _ => {
-            Err(Error::Internal("another etcd answered than the one that was asked before".into()))
-        }
+        _ => Err(another()),
     }
+}
+
+fn another() -> Error {
+    Error::Internal("another etcd answered than the one that was asked before".into())
+}
+
+fn is_absent(key: &str) -> Compare {
+    Compare::create_revision(key, CompareOp::Equal, 0)
 }
 
 /// The answers to a transaction's questions, in their order.
@@ -151,6 +168,28 @@ impl Registry {
 
     fn until(&self, id: u16) -> String {
         self.key(&format!("until/{id}"))
+    }
+
+    /// The condition that this is the registry that was listed.
+    fn is_listed(&self) -> Compare {
+        let key = self.key(ID);
+        match &*self.id {
+            "" => is_absent(&key),
+            id => Compare::value(key, CompareOp::Equal, id),
+        }
+    }
+
+    /// The ID of a registry that was listed, if it has one.
+    ///
+    /// # Errors
+    /// Its key says something else.
+    pub fn identity(&self, listing: &Listing) -> Result<Option<Identity>, String> {
+        let Some(value) = &listing.id.value else { return Ok(None) };
+        let identity = Identity::read(value).filter(|_| value.len() < listing::VALUE_LIMIT);
+        identity.map(Some).ok_or_else(|| {
+            let (key, value) = (self.key(ID), quoted(value.as_bytes()));
+            format!("etcd's key \"{key}\" is \"{value}\", not the ID of a registry")
+        })
     }
 
     /// The cluster of a listing, if this server can lease by it.
@@ -185,24 +224,47 @@ impl Registry {
         format!("{etcd:x}/{}", self.namespace)
     }
 
-    /// Founds the registry where it has neither address nor epoch: with a grace period, bound to this lease. False
-    /// where another server was faster.
+    /// Founds the registry where it has neither address nor epoch: with a grace period, bound to this lease. An ID that
+    /// is there stays. False where another server was faster.
     pub async fn found(
         &self,
         client: &mut Client,
         address: &str,
         epoch: &str,
+        id: &Identity,
         grace: Grace<'_>,
     ) -> Result<bool, Error> {
         let [address_key, epoch_key] = ["address", "epoch"].map(|name| self.key(name));
-        let none = |key: &str| Compare::create_revision(key, CompareOp::Equal, 0);
-        let puts = [
+        let mut puts = vec![
             TxnOp::put(&*address_key, address, None),
             TxnOp::put(&*epoch_key, epoch, None),
             self.put_grace(grace),
         ];
-        let txn = Txn::new().when([none(&address_key), none(&epoch_key)]).and_then(puts);
-        Ok(client.txn(txn).await?.succeeded())
+        if self.id.is_empty() {
+            puts.push(TxnOp::put(self.key(ID), id.to_string(), None));
+        }
+        let conditions = [is_absent(&address_key), is_absent(&epoch_key), self.is_listed()];
+        Ok(client.txn(Txn::new().when(conditions).and_then(puts)).await?.succeeded())
+    }
+
+    /// Gives the registry that was listed this ID, if it is still as it was listed. Nothing happens where it has changed
+    /// since.
+    pub async fn identify(
+        &self,
+        client: &mut Client,
+        id: &Identity,
+        listing: &Listing,
+    ) -> Result<(), Error> {
+        let is_as_of =
+            |name, revision| Compare::mod_revision(self.key(name), CompareOp::Equal, revision);
+        let conditions = [
+            self.is_listed(),
+            is_as_of("address", listing.address.revision),
+            is_as_of("epoch", listing.epoch.revision),
+            is_as_of("grace", listing.grace.revision),
+        ];
+        let put = TxnOp::put(self.key(ID), id.to_string(), None);
+        client.txn(Txn::new().when(conditions).and_then([put])).await.map(drop)
     }
 
     fn put_grace(&self, grace: Grace<'_>) -> TxnOp {
@@ -210,11 +272,19 @@ impl Registry {
         TxnOp::put(self.key("grace"), grace.until, Some(options))
     }
 
-    /// Begins a grace period, bound to this lease. False where there is one already.
+    /// Begins a grace period of the registry that was listed, bound to this lease. False where there is one already.
     pub async fn begin_grace(&self, client: &mut Client, grace: Grace<'_>) -> Result<bool, Error> {
-        let none = Compare::create_revision(self.key("grace"), CompareOp::Equal, 0);
-        let txn = Txn::new().when([none]).and_then([self.put_grace(grace)]);
-        Ok(client.txn(txn).await?.succeeded())
+        let key = self.key("grace");
+        let txn = Txn::new()
+            .when([is_absent(&key), self.is_listed()])
+            .and_then([self.put_grace(grace)])
+            .or_else([TxnOp::get(key, None)]);
+        let response = client.txn(txn).await?;
+        match response.succeeded() {
+            true => Ok(true),
+            false if gets(&response).iter().any(|get| !get.kvs().is_empty()) => Ok(false),
+            false => Err(another()),
+        }
     }
 
     /// Writes a value where there is none yet, and the key beside it is as of this revision.
@@ -228,8 +298,9 @@ impl Registry {
         let key = self.key(name);
         let txn = Txn::new()
             .when([
-                Compare::create_revision(&*key, CompareOp::Equal, 0),
+                is_absent(&key),
                 Compare::mod_revision(self.key(beside), CompareOp::Equal, revision),
+                self.is_listed(),
             ])
             .and_then([TxnOp::put(&*key, value, None)]);
         client.txn(txn).await.map(drop)
@@ -300,13 +371,17 @@ impl Registry {
         holding.held.iter().map(|marked| (marked.id, revision)).collect()
     }
 
-    /// Conditions that these claims are as the lease wrote them last.
+    /// Conditions that these claims are as the lease wrote them last. The lease's number is random, so that it is known
+    /// in one etcd alone; for one of the claims is enough.
     fn unchanged(&self, holding: &Holding<'_>) -> Vec<Compare> {
         let unchanged = |marked: &Marked| {
             let key = self.pool(holding.cluster, marked.id);
             Compare::mod_revision(key, CompareOp::Equal, marked.revision)
         };
-        holding.held.iter().map(unchanged).collect()
+        let is_ours = |marked: &Marked| {
+            Compare::lease(self.pool(holding.cluster, marked.id), CompareOp::Equal, holding.lease)
+        };
+        holding.held.iter().map(unchanged).chain(holding.held.first().map(is_ours)).collect()
     }
 
     /// Claims all of these, or none.
@@ -323,10 +398,11 @@ impl Registry {
             Compare::mod_revision(self.key("epoch"), equal, listing.epoch.revision),
             Compare::mod_revision(self.key("address"), equal, listing.address.revision),
             Compare::mod_revision(self.key("grace"), equal, listing.grace.revision),
+            self.is_listed(),
         ];
         for &Marked { id, .. } in holding.held {
             let seen = listing.marked.get(&id).copied().unwrap_or(0);
-            conditions.push(Compare::create_revision(self.pool(holding.cluster, id), equal, 0));
+            conditions.push(is_absent(&self.pool(holding.cluster, id)));
             conditions.push(Compare::mod_revision(self.until(id), equal, seen));
         }
         let puts: Vec<TxnOp> =
@@ -416,8 +492,9 @@ impl Registry {
         Ok(if response.succeeded() { Vec::new() } else { self.ours(holding, &response) })
     }
 
-    /// Writes the exact mark of an ID whose claim was taken away from us, if nobody has claimed it since and the mark
-    /// that is there is as of the revision that is given; 0 where none is there.
+    /// Writes the exact mark of an ID whose claim was taken away from us, if nobody has claimed it since, the mark
+    /// that is there is as of the revision that is given, or 0 where none is there, and the registry is the one that was
+    /// listed.
     pub async fn settle(
         &self,
         client: &mut Client,
@@ -427,8 +504,9 @@ impl Registry {
         let until = self.until(marked.id);
         let txn = Txn::new()
             .when([
-                Compare::create_revision(self.pool(cluster, marked.id), CompareOp::Equal, 0),
+                is_absent(&self.pool(cluster, marked.id)),
                 Compare::mod_revision(&*until, CompareOp::Equal, marked.revision),
+                self.is_listed(),
             ])
             .and_then([TxnOp::put(&*until, written(marked.mark), None)]);
         client.txn(txn).await.map(drop)

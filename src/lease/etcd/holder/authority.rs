@@ -11,14 +11,38 @@
 //! * *It is a copy.* The address names the etcd that the registry is in by its cluster ID. A registry whose address is
 //!   that of another etcd is a copy, and nobody leases from it. Claims and renewals count only if the etcd answers
 //!   that was listed, as a copy meets all conditions of a transaction.
-//! * *It is another registry.* The server keeps the address of the one that it leased from last, on disk, as the
-//!   servers beside it may go on leasing from that one though this server is restarted or its settings have changed.
-//!   It leases from no other, unless that one's address says that it replaces the last: `<address>,<replaced>`. That
-//!   is an administrator's word, who has seen to it that no server uses the replaced one any more. Their last
-//!   leases may not be over yet, so a grace period begins.
+//! * *It is another registry.* A registry gets a random ID when it is founded, or from the first server that uses it
+//!   where it has none. The server keeps address and ID of the one that it leased from last on disk
+//!   ([`memory`]), as the servers beside it may go on leasing from that one though this server is
+//!   restarted or its settings have changed. It leases from no other, unless that one's key `address` says that it
+//!   replaces the last: `<address>,<replaced>`. That is an administrator's word, who has seen to it that no server uses
+//!   the replaced one any more. Their last leases may not be over yet, so a grace period begins.
 //! * *It is older than it was.* etcd's revision is less than this server has seen or written; or a renewal fails, and a
 //!   mark is not there, or is of an earlier revision than this server has written it in. Marks stay where a lease ends,
 //!   is revoked, or a claim is deleted. A grace period begins.
+//!
+//! # Lost, or another etcd
+//! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its data,
+//! and another one that was set up alike, look the same: the address is that of the last registry, and its ID is not
+//! there, or is another one. In the first case nobody can renew a lease of the last registry any more, and a grace
+//! period is all that is needed. In the second case others go on leasing from it, and no wait is long enough. What is in
+//! etcd cannot tell the two apart; where it is can:
+//!
+//! * *The endpoint.* The server keeps on disk at which endpoints the last registry has answered, of those that are
+//!   set. If one of these does not show it any more, it is lost. An endpoint that has never shown it proves nothing, also
+//!   where it stands in one list with one that has: the server asks one that has, and if that does not answer, it leases
+//!   nothing and changes nothing. All that it writes because of a loss goes to the endpoint that showed the loss.
+//! * *Another server's word.* A server that remembers the lost registry and founds it again names the lost one beside
+//!   the new ID: `<ID>,<followed>`. A server that remembers the followed one goes on with the new one at any endpoint,
+//!   also after the grace period: this began after the loss, so all lost leases are over by then.
+//! * *The grace period.* A server without a memory that founds the registry again cannot name the lost one. A
+//!   server with a memory that finds it by the endpoint, and in its grace period, adds the name, for itself and
+//!   for all others. After the grace period no server does so: another etcd that others have used for long looks the
+//!   same, where the endpoint is a name or a local address that leads elsewhere than it did. There an administrator
+//!   says it.
+//!
+//! Two etcds that are used alike have the same revisions, too. So each transaction has a random number in its
+//! conditions: see [`registry`](crate::lease::etcd::registry).
 //!
 //! # What a grace period is
 //! A key that is bound to a lease of its own, so etcd ends it, and nobody revokes it. While it is there no server claims a
@@ -32,32 +56,32 @@
 //! # What is not noticed
 //! * A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
 //!   of it and comes before all others that have. A snapshot that is restored with a new token has another cluster ID.
-//! * That an etcd is another one, where both were set up with the same peer URLs and token: then they have one cluster
-//!   ID, which is a hash of these. A server that is led from one to the other takes it for a loss of data.
+//! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of the data directory, and a
+//!   snapshot that is restored with the old token, are such copies. A server that is led there while others lease from the
+//!   original leases there.
+//! * That an endpoint leads to another etcd than it did, with the same cluster ID and a registry that is empty or in a
+//!   grace period: a server takes it for a loss of data.
+//! * Another etcd, by a server without a memory, or with one of an earlier build, which has an address alone.
 //! * What a mark said that is lost, where its server does not write it again, as it is gone, cut off, or stopped before it
 //!   noticed: who claims the ID then begins after its own clock, which must not be behind the other's.
 //! * Anything, by servers of 0.6.0.
 
-use super::{Halt, Holder, LATEST};
+use super::memory::{self, Memory};
+use super::standing::{self, Standing, This};
+use super::{Halt, Holder, LATEST, TRIES};
 use crate::clock::{boot, now};
 use crate::error::excerpt;
-use crate::horizon;
 use crate::id_types::ServerIdType;
-use crate::lease::etcd::registry::{Grace, Listing, Mark, written};
+use crate::lease::etcd::client::Trouble;
+use crate::lease::etcd::registry::{Grace, Identity, Listing, Mark, written};
 use crate::lease::etcd::{new_lease, note};
-use crate::regular_file::{self, Links};
-use crate::shmem::{Kept, Marked};
+use crate::shmem::{Authority, Kept, Marked};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use std::io::ErrorKind;
 use std::time::Duration;
 
-/// The file below the data directory's `flakeid` that has the address of the registry of the last lease.
-const FILE: &str = "etcd";
-
-/// How long the file always is, in bytes: a backup that looks at the size of one and then copies the next would cut
-/// it. An address is filled up with empty lines.
-const LENGTH: usize = 256;
+/// The longest part of a key's value that a message repeats, in bytes: an address and one that it replaces.
+const EXCERPT: usize = 256;
 
 /// Generator IDs that this server held by what etcd has forgotten, with their exact marks.
 #[derive(Debug)]
@@ -65,33 +89,6 @@ pub(super) struct Forgotten {
     held: Vec<Marked>,
     /// From then on, by the clock since boot, they may be claimed as any other.
     deadline: Duration,
-}
-
-/// The address of the registry of the last lease; `None` where there was none.
-fn remembered() -> Result<Option<String>, Halt> {
-    match regular_file::read(&horizon::directory().join(FILE), LENGTH, Links::Refused) {
-        Ok((content, _)) => {
-            match str::from_utf8(&content).map(|text| text.trim_end_matches('\n')) {
-                Ok(address) if !address.is_empty() => Ok(Some(address.into())),
-                _ => Err(Halt::Because("file \"flakeid/etcd\" is damaged".into())),
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Halt::Because(format!("could not read file \"flakeid/etcd\": {error}"))),
-    }
-}
-
-/// Remembers the address of the registry that generator IDs are leased from, so that it is durable.
-fn remember(address: &str) -> Result<(), Halt> {
-    if remembered()?.as_deref() == Some(address) {
-        return Ok(());
-    }
-    // The directory comes into being with the state.
-    horizon::make_durable().map_err(|failure| Halt::Because(failure.line().0))?;
-    let content = format!("{address:\n<LENGTH$}");
-    regular_file::replace(&horizon::directory(), FILE, content.as_bytes()).map_err(|(_, error)| {
-        Halt::Because(format!("could not write file \"flakeid/etcd\": {error}"))
-    })
 }
 
 /// Whether a renewal that failed shows an etcd that has forgotten: marks of what is held are not as they were written.
@@ -111,23 +108,17 @@ impl Holder {
         let mut listing = self.list_once()?;
         let (address, epoch) = (self.registry.address(listing.etcd), epoch());
         if listing.is_new() {
-            let is_ours = self.begin_grace(|holder, grace| {
-                let registry = &holder.registry;
-                let found =
-                    async |client: &mut _| registry.found(client, &address, &epoch, grace).await;
-                Ok(holder.etcd.call(found)?)
-            })?;
-            if is_ours {
-                note::founded(&address);
-            }
+            self.found(&listing, &address, &epoch)?;
             listing = self.list_once()?;
             if listing.is_new() {
-                return Err(Halt::Because("etcd does not keep what is written".into()));
+                return Err(unkept());
             }
         }
-        if listing.address.value.is_none() && remembered()?.as_deref() == Some(&*address) {
+        if listing.address.value.is_none()
+            && memory::read()?.is_some_and(|last| last.address == address)
+        {
             // A server of 0.6.0 may have written the epoch, or someone has deleted the address.
-            self.forgot("Its address is not there.")?;
+            self.forgot(&listing, "Its address is not there.")?;
         }
         let mut missing = Vec::new();
         // Where the address was there, or the epoch, but not if it is lost since: else there would be a registry
@@ -152,85 +143,239 @@ impl Holder {
         self.list_once()
     }
 
-    /// A listing, where this server may lease from the registry that it is of.
-    fn list_once(&mut self) -> Result<Listing, Halt> {
-        let registry = &self.registry;
-        let listing = self.etcd.call(async |client| registry.list(client).await)?;
+    /// Founds the registry at the endpoint where nothing was. It follows the one of the last lease, as `list_once` has
+    /// found that this one is lost.
+    fn found(&mut self, listing: &Listing, address: &str, epoch: &str) -> Result<(), Halt> {
+        let last = memory::read()?.filter(|last| last.address == address);
+        let id = new_identity(last.and_then(|last| last.id))?;
+        let endpoint = &*listing.endpoint;
+        let is_ours = self.begin_grace(endpoint, |holder, grace| {
+            let registry = &holder.registry;
+            let found =
+                async |client: &mut _| registry.found(client, address, epoch, &id, grace).await;
+            Ok(holder.etcd.call_at(endpoint, found)?)
+        })?;
+        if is_ours {
+            let id = self.identity(listing)?.map_or(id.id, |there| there.id);
+            note::founded(&memory::name(address, Some(id)));
+        }
+        Ok(())
+    }
+
+    /// A listing, where this server may lease from the registry that it is of. The registry has an ID, if it is not new.
+    pub(super) fn list_once(&mut self) -> Result<Listing, Halt> {
+        for _ in 0..TRIES {
+            if let Some(listing) = self.list_unless_changed()? {
+                return Ok(listing);
+            }
+        }
+        Err(unkept())
+    }
+
+    /// The same; `None` where something had to be changed first, here or in etcd.
+    fn list_unless_changed(&mut self) -> Result<Option<Listing>, Halt> {
+        let mut listing = self.list_at(None)?;
+        let last = memory::read()?;
+        let mut standing = Standing::Same;
+        if let Some(last) = &last {
+            standing = self.standing(&listing, last)?;
+            // Another endpoint may know better.
+            for endpoint in &last.endpoints {
+                if standing != Standing::Other || *endpoint == listing.endpoint {
+                    break;
+                }
+                if !self.etcd.has(endpoint) {
+                    continue;
+                }
+                match self.list_at(Some(endpoint)) {
+                    Ok(known) => listing = known,
+                    Err(Trouble::Interrupted) => return Err(Halt::Interrupted),
+                    Err(Trouble::Etcd(_)) => continue,
+                }
+                standing = self.standing(&listing, last)?;
+            }
+        } else {
+            self.replaced(&listing)?;
+        }
         let address = self.registry.address(listing.etcd);
-        let stated = listing.address.value.as_deref().map(|text| text.trim_end_matches('\n'));
-        let replaced = match stated {
-            None => "",
-            Some(stated) => match stated.strip_prefix(&*address) {
-                Some(rest) if rest.is_empty() || rest.starts_with(',') => rest,
-                _ => {
-                    let key = self.registry.key("address");
-                    let stated = excerpt(stated.as_bytes(), LENGTH);
+        let identity = self.identity(&listing)?;
+        let mut follows = None;
+        if let Some(last) = &last {
+            match standing {
+                Standing::Same => {}
+                Standing::Other => {
+                    let this = memory::name(&address, identity.map(|identity| identity.id));
+                    let last = last.name();
                     return Err(Halt::Because(format!(
-                        "etcd's key \"{key}\" is \"{stated}\", where this registry is {address}"
+                        "the last lease was of the registry {last}, and this one is {this}"
                     )));
                 }
-            },
-        };
-        let last = remembered()?;
-        if let Some(last) = last.filter(|last| *last != address) {
-            if !replaced.split(',').any(|replaced| replaced == last || replaced.trim() == last) {
-                return Err(Halt::Because(format!(
-                    "the last lease was of the registry {last}, and this one is {address}"
-                )));
+                Standing::Replaces => {
+                    // Once, though it can't be remembered: else one full disk would keep all servers in grace
+                    // periods.
+                    let replacing = Some((address.clone(), last.name()));
+                    if self.replacing != replacing {
+                        self.forgot(&listing, "It replaces the one of the last lease.")?;
+                        self.replacing = replacing;
+                    }
+                    if identity.is_some() {
+                        return self.move_to(&listing);
+                    }
+                }
+                Standing::Follows => return self.move_to(&listing),
+                Standing::Successor => {
+                    let known = identity.zip(last.id);
+                    let id = known.and_then(|(identity, last)| identity.follow(last));
+                    let id = id.ok_or_else(unkept)?;
+                    return self.identify(&listing, &id);
+                }
+                Standing::Lost => {
+                    follows = last.id;
+                    if !listing.is_new() {
+                        self.forgot(&listing, "Its ID is not there.")?;
+                    }
+                }
             }
-            // Once, though it can't be remembered: else one full disk would keep all servers in grace periods.
-            if self.replacing.as_ref() != Some(&address) {
-                self.forgot("It replaces the one of the last lease.")?;
-                self.replacing = Some(address.clone());
+        }
+        if identity.is_none() {
+            if listing.is_new() {
+                return Ok(Some(listing));
             }
-            remember(&address)?;
-            (self.seen, self.replacing) = ((0, 0), None);
-            return self.list_once();
+            return self.identify(&listing, &new_identity(follows)?);
         }
         self.see(&self.shared.look_at_lease());
-        let seen = std::mem::replace(&mut self.seen, (listing.etcd, listing.revision));
-        let is_older = seen.0 == listing.etcd && listing.revision < seen.1;
+        let (authority, (seen, revision)) = (self.authority(&listing), self.seen);
         // What is held keeps its revisions until it is renewed.
-        if is_older && listing.grace.value.is_none() {
-            self.forgot("Its revision is less than it was.")?;
-            return self.list_once();
+        let is_older = seen == authority && listing.revision < revision;
+        let is_noticed = is_older && listing.grace.value.is_none();
+        if is_noticed {
+            self.forgot(&listing, "Its revision is less than it was.")?;
         }
+        self.seen = (authority, listing.revision);
+        if is_noticed {
+            return Ok(None);
+        }
+        if last.is_some() {
+            // Best effort: before a claim it must be done.
+            let _ = self.remember(&listing);
+        }
+        Ok(Some(listing))
+    }
+
+    /// What is listed at this endpoint, or at the first that answers.
+    fn list_at(&mut self, endpoint: Option<&str>) -> Result<Listing, Trouble> {
+        let registry = &self.registry;
+        let list = async |client: &mut _| registry.list(client).await;
+        let mut listing = match endpoint {
+            Some(endpoint) => self.etcd.call_at(endpoint, list)?,
+            None => self.etcd.call(list)?,
+        };
+        listing.endpoint = self.etcd.endpoint().into();
+        self.listed_at.clone_from(&listing.endpoint);
+        self.registry.id = listing.id.value.clone().unwrap_or_default();
         Ok(listing)
+    }
+
+    fn identity(&self, listing: &Listing) -> Result<Option<Identity>, Halt> {
+        self.registry.identity(listing).map_err(Halt::Because)
+    }
+
+    /// The registry that was listed.
+    pub(super) fn authority(&self, listing: &Listing) -> Authority {
+        let identity = self.registry.identity(listing).ok().flatten();
+        Authority { etcd: listing.etcd, registry: identity.map_or(0, |identity| identity.id) }
+    }
+
+    /// Which registries the one that was listed replaces, by an administrator's word.
+    ///
+    /// # Errors
+    /// It is a copy.
+    fn replaced<'a>(&self, listing: &'a Listing) -> Result<&'a str, Halt> {
+        let address = self.registry.address(listing.etcd);
+        let Some(stated) = listing.address.value.as_deref() else { return Ok("") };
+        standing::replaced(stated, &address).ok_or_else(|| {
+            let key = self.registry.key("address");
+            let stated = excerpt(stated.as_bytes(), EXCERPT);
+            Halt::Because(format!(
+                "etcd's key \"{key}\" is \"{stated}\", where this registry is {address}"
+            ))
+        })
+    }
+
+    fn standing(&self, listing: &Listing, last: &Memory) -> Result<Standing, Halt> {
+        let identity = self.identity(listing)?;
+        let this = This {
+            address: &self.registry.address(listing.etcd),
+            identity: identity.as_ref(),
+            replaced: self.replaced(listing)?,
+            endpoint: &listing.endpoint,
+            is_in_grace: listing.grace.value.is_some(),
+        };
+        Ok(Standing::of(&this, last))
+    }
+
+    /// Leases from the registry that was listed, in place of the one of the last lease, from now on.
+    fn move_to(&mut self, listing: &Listing) -> Result<Option<Listing>, Halt> {
+        self.remember(listing)?;
+        (self.seen, self.replacing) = ((Authority::default(), 0), None);
+        Ok(None)
+    }
+
+    /// Gives the registry that was listed this ID.
+    fn identify(&mut self, listing: &Listing, id: &Identity) -> Result<Option<Listing>, Halt> {
+        let registry = &self.registry;
+        let identify = async |client: &mut _| registry.identify(client, id, listing).await;
+        self.etcd.call_at(&listing.endpoint, identify)?;
+        Ok(None)
     }
 
     /// What is held was written in revisions that etcd must not be behind.
     pub(super) fn see(&mut self, kept: &Kept) {
         let written = kept.held().iter().map(|held| held.revision).max().unwrap_or(0);
-        let (etcd, revision) = self.seen;
+        let (seen, revision) = self.seen;
         if written > 0 {
-            let revision = if etcd == kept.etcd { revision.max(written) } else { written };
-            self.seen = (kept.etcd, revision);
+            let is_same = seen == kept.authority;
+            let revision = if is_same { revision.max(written) } else { written };
+            self.seen = (kept.authority, revision);
         }
     }
 
-    /// Whether a renewal failed as etcd has forgotten what this server wrote. A grace period has begun then.
+    /// Whether a renewal failed as etcd has forgotten what this server wrote for a lease of this registry. A grace period
+    /// has begun then.
     ///
     /// # Errors
-    /// This is not the registry that the lease was granted by.
-    pub(super) fn has_forgotten(&mut self, held: &[Marked]) -> Result<bool, Halt> {
+    /// This is not the registry that the lease was granted by, and does not go on in its place.
+    pub(super) fn has_forgotten(
+        &mut self,
+        authority: Authority,
+        held: &[Marked],
+    ) -> Result<bool, Halt> {
         let listing = self.list()?;
-        let forgotten = has_forgotten(&listing, held);
+        let is_other = self.authority(&listing) != authority;
+        let forgotten = is_other || has_forgotten(&listing, held);
         if forgotten {
             // With older data, claims may have come back that this server gave up.
             self.strays_until = boot() + LATEST;
         }
         if forgotten && listing.grace.value.is_none() {
-            self.forgot("A mark is not as this server wrote it.")?;
+            self.forgot(
+                &listing,
+                match is_other {
+                    true => "It replaces the one of the last lease.",
+                    false => "A mark is not as this server wrote it.",
+                },
+            )?;
         }
         Ok(forgotten)
     }
 
     /// Begins a grace period because etcd has forgotten, unless there is one.
-    fn forgot(&mut self, why: &str) -> Result<(), Halt> {
-        let is_new = self.begin_grace(|holder, grace| {
+    fn forgot(&mut self, listing: &Listing, why: &str) -> Result<(), Halt> {
+        let endpoint = &*listing.endpoint;
+        let is_new = self.begin_grace(endpoint, |holder, grace| {
             let registry = &holder.registry;
             let begin = async |client: &mut _| registry.begin_grace(client, grace).await;
-            Ok(holder.etcd.call(begin)?)
+            Ok(holder.etcd.call_at(endpoint, begin)?)
         })?;
         if is_new {
             note::forgotten(why);
@@ -238,23 +383,23 @@ impl Holder {
         Ok(())
     }
 
-    /// Begins a grace period as this says, with a lease for it. False where there was one.
+    /// Begins a grace period as this says, with a lease for it, by this endpoint alone. False where there was one.
     fn begin_grace(
         &mut self,
+        endpoint: &str,
         begin: impl FnOnce(&mut Self, Grace<'_>) -> Result<bool, Halt>,
     ) -> Result<bool, Halt> {
-        let lease =
-            new_lease().ok_or_else(|| Halt::Because("no random numbers are to be had".into()))?;
+        let lease = new_lease().ok_or_else(unrandom)?;
         let ttl = self.ttl.max(self.shared.look_at_lease().ttl);
         let registry = &self.registry;
-        let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await)?;
+        let grant = async |client: &mut _| registry.grant(client, lease, ttl).await;
+        let granted = self.etcd.call_at(endpoint, grant)?;
         if granted < ttl {
             self.leftover.push(lease);
             return Err(Halt::Because(format!("etcd granted a lease of {} s", granted.as_secs())));
         }
         let until = UnixNanos(now().0.saturating_add(granted.as_nanos() as u64));
-        // It is never revoked: where an answer was not seen the call was made again, and says that there was a grace
-        // period, which is the one that hangs on this lease.
+        // It is never revoked: where an answer was not seen there may be a grace period that hangs on this lease.
         begin(self, Grace { lease, until: &written(until) })
     }
 
@@ -326,10 +471,32 @@ impl Holder {
         if free.is_empty() { Err(none()) } else { Ok(free) }
     }
 
-    /// Before a claim: the address of its registry is durable.
+    /// Remembers the registry that was listed, and that it has answered here, so that it is durable.
     pub(super) fn remember(&self, listing: &Listing) -> Result<(), Halt> {
-        remember(&self.registry.address(listing.etcd))
+        let address = self.registry.address(listing.etcd);
+        let id = self.identity(listing)?.map(|identity| identity.id);
+        let last = memory::read()?;
+        let same = last.as_ref().filter(|last| last.address == address && last.id == id);
+        let mut endpoints = same.map_or(Vec::new(), |last| last.endpoints.clone());
+        endpoints.retain(|endpoint| self.etcd.has(endpoint));
+        if !endpoints.contains(&listing.endpoint) {
+            endpoints.insert(0, listing.endpoint.clone());
+        }
+        let memory = Memory { address, id, endpoints };
+        if last.as_ref() == Some(&memory) { Ok(()) } else { memory::write(&memory) }
     }
+}
+
+fn new_identity(followed: Option<u64>) -> Result<Identity, Halt> {
+    Identity::random(followed).ok_or_else(unrandom)
+}
+
+fn unrandom() -> Halt {
+    Halt::Because("no random numbers are to be had".into())
+}
+
+fn unkept() -> Halt {
+    Halt::Because("etcd does not keep what is written".into())
 }
 
 /// What flake counts from, as the registry has it.

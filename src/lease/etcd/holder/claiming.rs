@@ -23,7 +23,7 @@ impl Holder {
             if self.registry.namespace != namespace {
                 self.marks.clear();
             }
-            self.registry = Registry { namespace };
+            self.registry = Registry { namespace, ..Registry::default() };
             self.ttl = settings::lease_ttl();
             // One that was lost may live on in etcd for a while.
             if kept.lease != self.revoked {
@@ -50,7 +50,7 @@ impl Holder {
                 .map(|held| held.id)
                 .collect();
             if !lost.is_empty() {
-                let forgotten = self.has_forgotten(kept.held())?;
+                let forgotten = self.has_forgotten(kept.authority, kept.held())?;
                 let why = match forgotten {
                     true => "etcd has forgotten it.",
                     false => "Claims were taken away in etcd.",
@@ -92,7 +92,8 @@ impl Holder {
             };
             let document = self.document(if holds { kept.since } else { sent.now }, id);
             let registry = &self.registry;
-            let etcd = listing.etcd;
+            let authority = self.authority(&listing);
+            let etcd = authority.etcd;
             let holding = Holding { etcd, cluster, lease: id, held: &chosen, document: &document };
             let claimed = self.etcd.call(async |client| {
                 registry.claim(client, &holding, &listing, claim.ceiling).await
@@ -105,7 +106,7 @@ impl Holder {
                         lease: id,
                         namespace: &self.registry.namespace,
                         ttl,
-                        etcd,
+                        authority,
                         cluster,
                         epoch: Flake::scale().epoch(),
                         claim,

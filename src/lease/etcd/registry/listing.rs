@@ -5,13 +5,13 @@
 //! answered: a broken value stops its own generator ID and no other. Listing and marks need not be of one moment,
 //! as a claim is only made where all that it depends on is still as it was read.
 
-use super::{Registry, Revision, gets, quoted, read};
+use super::{Registry, Revision, another, gets, quoted, read};
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
 use flakeid_core::clock::UnixNanos;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest value that is looked at, in bytes. An address with those that it replaces is the longest that there is.
-const VALUE_LIMIT: usize = 1024;
+pub(super) const VALUE_LIMIT: usize = 1024;
 
 /// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
 const PAGE: i64 = 4096;
@@ -32,6 +32,10 @@ pub struct Listing {
     pub epoch: Versioned,
     pub address: Versioned,
     pub grace: Versioned,
+    /// The registry's ID and those of the registries that it follows, as they are written: an [`Identity`](super::Identity).
+    pub id: Versioned,
+    /// The endpoint that answered.
+    pub endpoint: String,
     /// What is claimed: the lease that it is claimed by, and the revision.
     pub claims: Vec<(i64, Revision)>,
     /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
@@ -114,7 +118,7 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
 }
 
 /// The keys of single values that a listing has.
-const VALUES: [&str; 4] = ["cluster-id", "epoch", "address", "grace"];
+const VALUES: [&str; 5] = ["cluster-id", "epoch", "address", "grace", super::ID];
 
 impl Listing {
     /// Whether there is no registry yet: nothing that one begins with.
@@ -123,8 +127,9 @@ impl Listing {
     }
 
     fn set(&mut self, values: [&GetResponse; VALUES.len()], header: Option<&ResponseHeader>) {
-        let [cluster, epoch, address, grace] = values.map(versioned);
+        let [cluster, epoch, address, grace, id] = values.map(versioned);
         (self.cluster, self.epoch, self.address, self.grace) = (cluster, epoch, address, grace);
+        self.id = id;
         self.etcd = header.map_or(0, ResponseHeader::cluster_id);
         self.revision = header.map_or(0, ResponseHeader::revision);
     }
@@ -163,8 +168,8 @@ impl Registry {
                 for name in VALUES {
                     values.push(client.get(self.key(name), None).await?);
                 }
-                if let Some(four) = values.first_chunk() {
-                    listing.set(four.each_ref(), four[0].header());
+                if let Some(all) = values.first_chunk() {
+                    listing.set(all.each_ref(), all[0].header());
                 }
             }
             Err(error) => return Err(error),
@@ -210,10 +215,11 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the marks of these generator IDs, at most [`MOST`](super::MOST).
+    /// Reads the marks of these generator IDs, at most [`MOST`](super::MOST), of the registry that was listed.
     pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
-        let ops: Vec<_> = ids.iter().map(|&id| TxnOp::get(self.until(id), None)).collect();
-        let response = match client.txn(Txn::new().and_then(ops)).await {
+        let marks = ids.iter().map(|&id| TxnOp::get(self.until(id), None));
+        let ops = marks.chain([TxnOp::get(self.key(super::ID), None)]);
+        let response = match client.txn(Txn::new().and_then(ops.collect::<Vec<_>>())).await {
             Err(error) if is_too_large(&error) => match ids {
                 &[id] => return self.too_large(client, id).await,
                 _ => return Ok(Marks::TooLarge),
@@ -230,9 +236,13 @@ impl Registry {
                 Mark { revision: kv.mod_revision(), moment }
             })
         };
-        let answers = gets(&response);
+        let mut answers = gets(&response);
+        let id = answers.pop();
         if answers.len() != ids.len() {
             return Err(incomplete());
+        }
+        if id.and_then(|id| versioned(&id).value).unwrap_or_default() != self.id {
+            return Err(another());
         }
         Ok(Marks::Read(ids.iter().zip(&answers).map(|(&id, get)| (id, mark(get))).collect()))
     }
