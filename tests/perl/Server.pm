@@ -10,6 +10,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time sleep);
 
+# What a session that stays is asked and says is for the test's log. BackgroundPsql tells prove, too, as notes: for some
+# files these are a hundred times what they have to tell, and cost more than their tests.
+{
+	no warnings 'redefine';
+	*PostgreSQL::Test::BackgroundPsql::note    = sub { print STDOUT @_, "\n" };
+	*PostgreSQL::Test::BackgroundPsql::explain = sub { map { "$_: $_[0]{$_}" } sort keys %{ $_[0] } };
+}
+
 our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows wait_for_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
