@@ -24,7 +24,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@LEASED lease_of memory_of wait_for_lease wait_for_error wait_for_flow processes_of generators_of);
+our @EXPORT = qw(@LEASED lease_of lease_becomes memory_of wait_for_lease wait_for_error wait_for_flow processes_of generators_of);
 
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
 my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
@@ -437,12 +437,42 @@ sub memory_of
 	return JSON::PP->new->decode($document);
 }
 
+# Waits until a condition holds for what a server says of its lease; false where it does not come to that. It looks in a
+# session that stays: leases take seconds, and a psql for each look would cost more than the server's work.
+sub lease_becomes
+{
+	my ($node, $condition) = @_;
+	my $query = "SELECT $condition FROM pg_stat_flakeid_lease";
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $session;
+	# Of a server that is down psql ends without reading what it is told.
+	local $SIG{PIPE} = 'IGNORE';
+	while (time() < $until)
+	{
+		# A server that is down, or goes down, ends the session, and there will be another.
+		my $found = eval { $session //= session($node); $session->query($query) } // '';
+		my $error = $@ || $session->{stderr};
+		if ($found eq 't' && $error eq '')
+		{
+			$session->quit;
+			return 1;
+		}
+		if ($error ne '')
+		{
+			eval { $session->quit } if $session;
+			$session = undef;
+		}
+		sleep 0.1;
+	}
+	diag($query);
+	return 0;
+}
+
 # Waits until a server holds so many generator IDs, and returns them.
 sub wait_for_lease
 {
 	my ($node, $number) = @_;
-	$node->poll_query_until('postgres',
-		"SELECT state = 'held' AND cardinality(generator_ids) = $number FROM pg_stat_flakeid_lease")
+	lease_becomes($node, "state = 'held' AND cardinality(generator_ids) = $number")
 	  or die $node->name . " does not hold $number generator IDs";
 	return @{ lease_of($node)->{generator_ids} };
 }

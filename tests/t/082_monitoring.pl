@@ -382,7 +382,7 @@ is("$value->{pg_exporter_last_scrape_error} " . own($value), '0 ', 'a standby ha
 $standby->stop;
 
 $etcd->pause;
-$node->poll_query_until('postgres', "SELECT state = 'lost' AND losses > $losses FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+lease_becomes($node, "state = 'lost' AND losses > $losses") or die 'the lease is not lost';
 ($value, $losses) = scrape_until('lost');
 like(lease($value), qr/\Alost\|2\|\d\|$losses\z/, 'when etcd does not answer the lease is lost, which is counted');
 is($value->{flakeid_etcd_lease_remaining_seconds}, 'NaN', '... nothing remains of it');

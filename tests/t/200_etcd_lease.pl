@@ -136,8 +136,7 @@ FROM pg_stat_flakeid_lease
 SQL
 is($node->safe_psql('postgres', "SELECT pid $worker"), $lease->{worker_pid}, '... and the worker, which is in pg_stat_activity');
 ok(
-	$node->poll_query_until('postgres',
-		"SELECT renewed_at > '$then->{renewed_at}' AND ceiling > '$then->{ceiling}' AND since = '$lease->{since}' FROM pg_stat_flakeid_lease"),
+	lease_becomes($node, "renewed_at > '$then->{renewed_at}' AND ceiling > '$then->{ceiling}' AND since = '$lease->{since}'"),
 	'the lease is renewed, and the ceiling rises');
 is(lease_of($node)->{lease}, $lease->{lease}, '... of the same lease');
 my %renewed = $etcd->marks;

@@ -42,7 +42,7 @@ sub all_renew
 	my ($test) = @_;
 	my $now = time();
 	my @late = grep {
-		!$_->poll_query_until('postgres', "SELECT state = 'held' AND renewed_at > to_timestamp($now) FROM pg_stat_flakeid_lease")
+		!lease_becomes($_, "state = 'held' AND renewed_at > to_timestamp($now)")
 	} @nodes;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return is(join(' ', map { $_->name } @late), '', $test);

@@ -115,7 +115,7 @@ like(error_in($stays, "SELECT $_->{next}"), qr/ERROR:  55000: /, "... a session 
 is(error_in($stays, "SELECT $_->{next}"), '', "... but not $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
 $one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 0-1/, $end_of_log);
 pass('... and the log has that the lease was lost');
-$one->poll_query_until('postgres', 'SELECT losses = 1 AND lost_at IS NOT NULL FROM pg_stat_flakeid_lease') or die 'the loss is not told';
+lease_becomes($one, 'losses = 1 AND lost_at IS NOT NULL') or die 'the loss is not told';
 pass('... and the view');
 $two->stop;
 wait_for_flow($stays);

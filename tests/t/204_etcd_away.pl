@@ -127,7 +127,7 @@ sub outage
 begin('early');
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where etcd is not there a server starts, and serves');
 refused(qr/no generator IDs are leased from etcd yet/, '... but for IDs that need a lease');
-$node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease') or die 'there is no error';
+lease_becomes($node, 'last_error IS NOT NULL') or die 'there is no error';
 my $lease = lease_of($node);
 is($lease->{state}, 'starting', '... the view says that it has never held one');
 # It may change between the two.
@@ -203,14 +203,14 @@ for my $number (0 .. 2)
 	$etcd->wait_until_ready;
 	my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
 	ok(
-		$node->poll_query_until('postgres', "SELECT renewed_at > '$now' AND losses = 0 FROM pg_stat_flakeid_lease"),
+		lease_becomes($node, "renewed_at > '$now' AND losses = 0"),
 		"without member $number the lease is renewed");
 	$etcd->start($number);
 }
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
 is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', '... and no session saw anything of it');
 reload_with($node, etcd_lease_ttl => "${ttl}s");
-$node->poll_query_until('postgres', "SELECT remaining <= '$ttl s' FROM pg_stat_flakeid_lease") or die 'there is no shorter lease';
+lease_becomes($node, "remaining <= '$ttl s'") or die 'there is no shorter lease';
 wait_for_lease($node, 4);
 outage('two members of three do not answer', sub { $etcd->pause(0, 1) }, sub { $etcd->continue(0, 1) });
 $session->quit;

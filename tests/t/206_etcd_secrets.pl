@@ -99,7 +99,7 @@ for my $time ('once', 'twice')
 {
 	my $renewed = lease_of($node)->{renewed_at};
 	ok(
-		$node->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease"),
+		lease_becomes($node, "renewed_at > '$renewed'"),
 		"... and renews the lease though the token has expired $time");
 }
 is(lease_of($node)->{losses}, 0, '... and loses none');

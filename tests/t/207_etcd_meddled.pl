@@ -80,7 +80,7 @@ for my $losses (1, 2)
 	my $hex = lease_of($node)->{lease};
 	my $end_of_log = -s $node->logfile;
 	$etcd->ctl('lease', 'revoke', $hex);
-	$node->poll_query_until('postgres', "SELECT losses = $losses AND state = 'held' FROM pg_stat_flakeid_lease") or die 'the loss is not told';
+	lease_becomes($node, "losses = $losses AND state = 'held'") or die 'the loss is not told';
 	my @ids = wait_for_lease($node, 4);
 	wait_for_flow($session);
 	my $lease  = lease_of($node);
@@ -108,7 +108,7 @@ is(join(' ', wait_for_lease($heir, 1)), $gone, 'a claim that is deleted is anoth
 wait_for_flow($heir);
 $ledger->ask($heir, $_, 1000) for @LEASED;
 ok(
-	$node->poll_query_until('postgres', "SELECT cardinality(generator_ids) = 4 AND NOT $gone = ANY (generator_ids) FROM pg_stat_flakeid_lease"),
+	lease_becomes($node, "cardinality(generator_ids) = 4 AND NOT $gone = ANY (generator_ids)"),
 	'... and the server that had it gives it up and takes another');
 is(lease_of($node)->{lease}, $hex, '... while the lease goes on');
 my %claims = $etcd->claims;

@@ -109,7 +109,7 @@ $node->start;
 for my $number (1 .. 12)
 {
 	put('cluster-id', large("value $number"));
-	$node->poll_query_until('postgres', "SELECT last_error LIKE '%value $number\\\\n%' FROM pg_stat_flakeid_lease") or die 'the value is not told';
+	lease_becomes($node, "last_error LIKE '%value $number\\\\n%'") or die 'the value is not told';
 }
 my $most = 6 + (time() - $begin) / 10;
 my $log  = slurp_file($node->logfile, $end_of_log);
@@ -153,7 +153,7 @@ for my $file (
 	my %all = (etcd_endpoints => $etcd->endpoints, etcd_user => '', etcd_password_file => '', etcd_ca_file => '', %settings);
 	$node->append_conf('postgresql.conf', join '', map { "flakeid.$_ = '$all{$_}'\n" } sort keys %all);
 	$node->start;
-	$node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease') or die 'there is no error';
+	lease_becomes($node, 'last_error IS NOT NULL') or die 'there is no error';
 	like(lease_of($node)->{last_error}, $reason, "$what: the view has the reason");
 	my $status = slurp_file('/proc/' . lease_of($node)->{worker_pid} . '/status');
 	my ($peak) = $status =~ /^VmHWM:\s+(\d+) kB$/m;

@@ -156,7 +156,7 @@ for my $what (sort keys %says)
 	my $end_of_log = -s $node->logfile;
 	$node->start;
 	wait_for_connections($peer, 3);
-	$node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease') or die 'there is no error';
+	lease_becomes($node, 'last_error IS NOT NULL') or die 'there is no error';
 	my $error = lease_of($node)->{last_error};
 	$before = descriptors_of($node);
 	wait_for_connections($peer, 4);

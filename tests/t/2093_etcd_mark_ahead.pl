@@ -32,7 +32,7 @@ sub put
 sub wait_for_ids
 {
 	my ($ids) = @_;
-	$node->poll_query_until('postgres', "SELECT state = 'held' AND generator_ids::text = '{$ids}' FROM pg_stat_flakeid_lease")
+	lease_becomes($node, "state = 'held' AND generator_ids::text = '{$ids}'")
 	  or die "the server does not hold $ids";
 	return;
 }

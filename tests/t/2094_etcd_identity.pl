@@ -196,7 +196,7 @@ $etcd->ctl('del', 'flakeid/pool/0:61');
 $one->reload;
 $one->wait_for_log(qr/LOG:  flakeid leased generator IDs 61 from etcd/, $end_of_log);
 is(join(' ', @{ lease_of($one)->{generator_ids} }), '60 61 62', '... when a claim is deleted it is claimed again, and held once');
-$one->poll_query_until('postgres', "SELECT renewed_at > '$lease->{renewed_at}' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+lease_becomes($one, "renewed_at > '$lease->{renewed_at}'") or die 'the lease is not renewed';
 is(lease_of($one)->{lease}, $lease->{lease}, '... and the lease is renewed');
 is(lease_of($one)->{last_error}, undef, '... without an error');
 wait_for_flow($session);

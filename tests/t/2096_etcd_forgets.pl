@@ -63,7 +63,7 @@ sub generator_ids { my ($node) = @_; return join ' ', @{ lease_of($node)->{gener
 sub wait_for_another_lease
 {
 	my ($node, $before, @ids) = @_;
-	$node->poll_query_until('postgres', "SELECT state = 'held' AND lease <> '$before' FROM pg_stat_flakeid_lease") or die 'there is no other lease';
+	lease_becomes($node, "state = 'held' AND lease <> '$before'") or die 'there is no other lease';
 	return is(generator_ids($node), "@ids", $node->name . ' goes on with the generator IDs that it had');
 }
 
@@ -167,7 +167,7 @@ $a->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '" . $restored->end
 $a->reload;
 wait_for_error($a, qr{etcd's key "flakeid/address" is "\Q$here\E", where this registry is \Q$there\E});
 my $at = lease_of($a)->{renewed_at};
-$a->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+lease_becomes($a, "state = 'lost'") or die 'the lease is not lost';
 is(lease_of($a)->{renewed_at}, $at, '... and a lease that it has from the first one is not renewed by it');
 $a->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '" . $etcd->endpoints . "'\n");
 $a->reload;
@@ -194,7 +194,7 @@ sub move
 crowd($a, $b);
 move($a);
 my $before = lease_of($a)->{renewed_at};
-$a->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+lease_becomes($a, "state = 'lost'") or die 'the lease is not lost';
 is(lease_of($a)->{renewed_at}, $before, 'a server that is led to another etcd does not renew its lease there');
 like(error_of($a, 'SELECT flake_next()'), qr/ERROR:  55000: .*\nDETAIL:  .*$elsewhere/, '... has no IDs when that is over');
 is(join(' ', grep { m{^pool/} } $other->keys), '', '... and leases nothing there');
@@ -205,7 +205,7 @@ wait_for_error($a, $elsewhere);
 pass('... nor when it is started again');
 other_errors($a, $b);
 move($b);
-$b->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die 'the lease is not lost';
+lease_becomes($b, "state = 'lost'") or die 'the lease is not lost';
 # One of them cannot remember where it leases. It begins one grace period, and not one after the other.
 my $new_file = $a->data_dir . '/flakeid/etcd.new';
 mkdir $new_file or die "could not make a directory: $!";

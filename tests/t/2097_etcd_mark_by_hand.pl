@@ -31,7 +31,7 @@ sub put
 sub wait_for_ids
 {
 	my ($server, $ids) = @_;
-	$server->poll_query_until('postgres', "SELECT state = 'held' AND generator_ids::text = '{$ids}' FROM pg_stat_flakeid_lease")
+	lease_becomes($server, "state = 'held' AND generator_ids::text = '{$ids}'")
 	  or die "the server does not hold $ids";
 	return;
 }
@@ -75,7 +75,7 @@ put('until/2', $past);
 my $renewed = lease_of($node)->{renewed_at};
 reload_with($node, etcd_lease_ttl => '3s');
 wait_for_ids($node, '0,1,2,3');
-$node->poll_query_until('postgres', "SELECT renewed_at > '$renewed'::timestamptz + interval '3 s' FROM pg_stat_flakeid_lease") or die 'no renewal';
+lease_becomes($node, "renewed_at > '$renewed'::timestamptz + interval '3 s'") or die 'no renewal';
 reload_with($node, etcd_lease_ttl => '30s');
 wait_for_ids($node, '0,1,2,3');
 cmp_ok(moment($etcd->get('until/2')), '>', $limit, 'a mark that is put right while a server holds the generator ID is written back');

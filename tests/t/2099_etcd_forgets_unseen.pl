@@ -49,7 +49,7 @@ sub wait_for_tries
 	for (1 .. 3)
 	{
 		my $at = lease_of($node)->{last_error_at};
-		$node->poll_query_until('postgres', "SELECT state = 'held' OR last_error_at > '$at' FROM pg_stat_flakeid_lease") or die 'it does not try again';
+		lease_becomes($node, "state = 'held' OR last_error_at > '$at'") or die 'it does not try again';
 	}
 	return;
 }
@@ -156,7 +156,7 @@ my $older = copy_data($etcd);
 my $d = begin($etcd, 'd', %short);
 is(join(' ', wait_for_lease($d, 2)), '2 3', '... and another one, after a copy was made');
 my $renewed = lease_of($c)->{renewed_at};
-$c->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+lease_becomes($c, "renewed_at > '$renewed'") or die 'the lease is not renewed';
 $etcd->lose_data($older);
 # It wants more before its next renewal: so it lists first.
 $c->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:4'\n");
@@ -164,9 +164,9 @@ $c->reload;
 # Or the other one is first, whose renewal is due.
 my $longest = time() + $PostgreSQL::Test::Utils::timeout_default;
 sleep 0.1 until defined(eval { $etcd->get('grace') }) || time() > $longest;
-$c->poll_query_until('postgres', 'SELECT wanted = 4 FROM pg_stat_flakeid_lease') or die 'it does not want more';
+lease_becomes($c, 'wanted = 4') or die 'it does not want more';
 is(generator_ids($c), '0 1', 'who wants more, and has renewed in a revision that etcd has lost, leases nothing that was forgotten');
-$d->poll_query_until('postgres', "SELECT losses = 1 AND state = 'held' FROM pg_stat_flakeid_lease") or die 'nothing is leased again';
+lease_becomes($d, "losses = 1 AND state = 'held'") or die 'nothing is leased again';
 is(generator_ids($d), '2 3', '... and who has it keeps it');
 $_->stop for $c, $d;
 
@@ -180,7 +180,7 @@ $e->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
 $e->reload;
 is(join(' ', wait_for_lease($e, 2)), '0 1', '... and gives one back');
 $etcd->lose_data($with_three);
-$e->poll_query_until('postgres', "SELECT renewed_at > '" . lease_of($e)->{renewed_at} . "' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+lease_becomes($e, "renewed_at > '" . lease_of($e)->{renewed_at} . "'") or die 'the lease is not renewed';
 my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 sleep 1 while defined $etcd->get('pool/0:2') && time() < $until;
 is($etcd->get('pool/0:2'), undef, '... and again when etcd is set back to when it had it');

@@ -53,7 +53,7 @@ is(join(' ', map { $etcd->get($_) } 'pool/0:0', 'pool/3:1', 'registry/0:2'), '  
 
 put('cluster-id', '6');
 my $renewed = lease_of($node)->{renewed_at};
-$node->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'the lease is not renewed';
+lease_becomes($node, "renewed_at > '$renewed'") or die 'the lease is not renewed';
 is(clusters($node), '0', 'a cluster-id that changes is nothing to a server that holds a lease');
 my $other = begin('other');
 is(join(' ', wait_for_lease($other, 2)), '5 6', '... whose generator IDs another of the new cluster does not take');
@@ -124,7 +124,7 @@ wait_for_lease($node, 2);
 $ledger->crowd($node, systems => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
 $etcd->ctl('del', '--prefix', 'flakeid/');
-$node->poll_query_until('postgres', 'SELECT losses > 0 FROM pg_stat_flakeid_lease') or die 'the loss is not told';
+lease_becomes($node, 'losses > 0') or die 'the loss is not told';
 my @generators = wait_for_lease($node, 2);
 wait_for_flow($node);
 my %claims = $etcd->claims;
