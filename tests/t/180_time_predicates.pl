@@ -83,7 +83,7 @@ my @systems = (
 );
 
 # A month of IDs, at odd times, until after tomorrow, and beside each its time.
-my $rows = 100_000;
+my $rows = 50_000;
 my $days = 32;
 my $session = session($node);
 my $today = $session->query_safe('SELECT current_date');
