@@ -48,7 +48,8 @@ sub make
 	return;
 }
 
-# IDs that are made, each committed, until the handle is finished. Returns when there are some of every system.
+# IDs that are made, each committed, until the handle is finished: of every system up to 200 a second. Returns when
+# there are some of every system.
 sub load
 {
 	my $made = sub { split /\|/, $primary->safe_psql('postgres', 'SELECT ' . join ', ', map { "(SELECT count(*) FROM ${_}s)" } @systems) };
@@ -57,7 +58,7 @@ sub load
 	append_to_file("$script.$_", "INSERT INTO ${_}s DEFAULT VALUES;\n") for @systems;
 	my @load = map {
 		IPC::Run::start(
-			[ 'pgbench', '-n', '-c', 2, '-T', 3600, '-f', "$script.$_", $primary->connstr('postgres') ],
+			[ 'pgbench', '-n', '-c', 2, '-R', 200, '-T', 3600, '-f', "$script.$_", $primary->connstr('postgres') ],
 			'>', \my $out, '2>', \my $error,
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
 	} @systems;
