@@ -1,4 +1,4 @@
-# Millions of IDs of each system from eight sessions at once, in two databases, with parallel workers
+# Millions of IDs from eight sessions at once, more than 100,000 of each system, in two databases, with parallel workers
 # and batches among them: none comes twice, and each session's rise strictly in the order of making. What
 # shares its cells is made at the same time: guids with local ones, and uniqueids of both modes.
 use strict;
@@ -34,13 +34,13 @@ $node->start;
 # makes so many in a round, and at least four rounds.
 my $rounds = 4;
 my %system = (
-	flake    => { type => 'bigint', function => 'flake', each => 150_000 },
-	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 150_000 },
-	flake128 => { type => 'flake128', function => 'flake128', each => 75_000 },
-	guid       => { type => 'guid',       function => 'guid',       each => 50_000 },
-	guid_local => { type => 'guid_local', function => 'guid_local', each => 50_000 },
-	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 30_000 },
-	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 5_000, scattered => 1 },
+	flake    => { type => 'bigint', function => 'flake', each => 75_000 },
+	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 75_000 },
+	flake128 => { type => 'flake128', function => 'flake128', each => 40_000 },
+	guid       => { type => 'guid',       function => 'guid',       each => 25_000 },
+	guid_local => { type => 'guid_local', function => 'guid_local', each => 25_000 },
+	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 15_000 },
+	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 4_000, scattered => 1 },
 );
 my @systems = sort keys %system;
 my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ]);
