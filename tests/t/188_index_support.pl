@@ -40,10 +40,10 @@ for my $type (sort keys %bytes)
 CREATE TABLE ${type}_kinds AS
 	SELECT 'ends' AS kind, bytes::$type AS id FROM (VALUES (decode(repeat('00', $length), 'hex')),
 		(decode(repeat('ff', $length), 'hex')), (decode(repeat('7f', $length), 'hex')), (decode(repeat('80', $length), 'hex'))) AS v (bytes)
-	UNION ALL SELECT 'month', ${type}_at(timestamptz '2026-11-01' + nr * interval '26 s') FROM generate_series(1, 100000) AS nr
-	UNION ALL SELECT 'tick', ${type}_at(timestamptz '2026-11-01') FROM generate_series(1, 20000)
-	UNION ALL SELECT 'neighbours', neighbour((${type}_at(timestamptz '2026-11-01' + nr % 7 * interval '1 h'))::bytea, nr % $bits)::$type FROM generate_series(1, 50000) AS nr
-	UNION ALL SELECT 'anything', anything(nr, $length)::$type FROM generate_series(1, 50000) AS nr;
+	UNION ALL SELECT 'month', ${type}_at(timestamptz '2026-11-01' + nr * interval '52 s') FROM generate_series(1, 50000) AS nr
+	UNION ALL SELECT 'tick', ${type}_at(timestamptz '2026-11-01') FROM generate_series(1, 10000)
+	UNION ALL SELECT 'neighbours', neighbour((${type}_at(timestamptz '2026-11-01' + nr % 7 * interval '1 h'))::bytea, nr % $bits)::$type FROM generate_series(1, 20000) AS nr
+	UNION ALL SELECT 'anything', anything(nr, $length)::$type FROM generate_series(1, 20000) AS nr;
 END
 }
 
