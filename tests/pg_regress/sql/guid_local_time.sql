@@ -183,20 +183,20 @@ CREATE FUNCTION pg_temp.found(predicate text, t timestamptz) RETURNS text LANGUA
 DECLARE
     found text;
 BEGIN
-    EXECUTE format('SELECT md5(string_agg(id::text, '' '' ORDER BY id)) FROM event WHERE ' || predicate, t) INTO found;
+    EXECUTE format('SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE ' || predicate, t) INTO found;
     RETURN found;
 END
 $$;
 CREATE FUNCTION pg_temp.generic(t timestamptz) RETURNS text[] LANGUAGE plpgsql AS $$
 BEGIN
     RETURN ARRAY[
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id < t),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id <= t),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id = t),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id >= t),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id > t),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE id <@ tstzrange(t - interval '1 hour', t)),
-        (SELECT md5(string_agg(id::text, ' ' ORDER BY id)) FROM event WHERE tstzrange(t, t + interval '1 minute', '[]') @> id)];
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id < t),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id <= t),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id = t),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id >= t),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id > t),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE id <@ tstzrange(t - interval '1 hour', t)),
+        (SELECT sum(hashtextextended(id::text, 0))::text FROM event WHERE tstzrange(t, t + interval '1 minute', '[]') @> id)];
 END
 $$;
 CREATE TEMP TABLE by_index AS
