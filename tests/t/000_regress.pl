@@ -1,4 +1,6 @@
 # The SQL tests of tests/pg_regress, as `make installcheck` runs them, on a cluster of their own.
+#
+# This file takes long.
 use strict;
 use warnings;
 

@@ -1,5 +1,7 @@
 # A clock that is stepped, or stands still, under a running server: no ID comes twice, and what happens
 # instead of an ID is what the documentation says. At both ends of a system's time there is an error.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,6 +1,8 @@
 # A server that is killed, its postmaster or one backend, while many sessions ask for IDs: none comes
 # twice, in any system, over all its lives, and what happens to the first who asks afterwards is what
 # the documentation says.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

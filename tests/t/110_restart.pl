@@ -1,5 +1,7 @@
 # A server that is stopped and started: IDs go on where they were, whatever the clock did meanwhile, and
 # nothing is waited for that need not be.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,7 @@
 # A server that begins from a backup, by itself or with recovery from an archive to a point in time, makes
 # no ID again that it has, whatever its clock; and the state file in a backup is whole.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

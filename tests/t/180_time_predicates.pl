@@ -1,5 +1,7 @@
 # Time as a predicate, proven by plans: whatever the spelling, the index of the IDs is asked for the IDs of
 # these times and no others, and the answer is that of a column of times.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,7 @@
 # Estimates: on a table of 5 million rows the planner's number of rows for a range of times is within 2 times
 # the real one, whatever the range's length, wherever it lies, and however it is asked for.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

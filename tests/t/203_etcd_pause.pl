@@ -1,5 +1,7 @@
 # A server that is stopped in the midst of its work for longer than its lease, and goes on: it makes no ID that
 # another may have made meanwhile. So does one whose worker alone is stopped.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

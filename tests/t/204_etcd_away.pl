@@ -1,5 +1,7 @@
 # etcd is not there, when a server starts or later, for a short time or a long one, as a whole or in part: IDs go on
 # for as long as the lease is good, then there are none, and they come back by themselves when etcd does.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

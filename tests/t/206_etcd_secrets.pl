@@ -1,5 +1,7 @@
 # Who may come in at etcd, and how: with certificates, with a user and a password. Whatever is wrong with that, the
 # server starts and serves and says what it is, and no secret is to be seen anywhere.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

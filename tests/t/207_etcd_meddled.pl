@@ -1,5 +1,7 @@
 # Someone meddles with what a server has in etcd, or cuts the wire between: it gives up what is not its own any more
 # and leases anew, and all that it made lies below the marks. So whoever else has the generator IDs makes others.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,6 +1,8 @@
 # An etcd that has forgotten what servers leased: its data are gone, or older than they were, or it is a copy or another
 # etcd. Servers that are alive go on with the generator IDs that they have, nobody else leases these before the leases
 # that were forgotten are over, and no ID comes twice. Each server here learns of it when the test lets its worker go on.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

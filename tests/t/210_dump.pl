@@ -1,5 +1,7 @@
 # A database that uses every type in every way goes through pg_dump and pg_restore, in every form, and is what it
 # was: to the row, to the definition, and to the IDs that it goes on to make.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,7 @@
 # What an earlier version of PostgreSQL has comes to this one, by a dump or by pg_upgrade, and is what it was. The
 # earlier servers are those of EARLIER_PG_CONFIGS, into which the same flakeid is installed.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,7 @@
 # postgres_fdw: which server makes the IDs of a foreign table's rows, which conditions on their time go to the other
 # server, and a table whose partitions, by ID, are here and there.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';
