@@ -105,6 +105,7 @@ impl Fleet {
             70..=79 => back_up(world, node),
             80..=84 => promote(world, node),
             85..=89 => node.lead = lead(random),
+            90..=91 => recover_over_a_leap(world, node),
             _ => take_many(world, node, session),
         }
         if node.is_down() {
@@ -203,12 +204,11 @@ fn stop(world: &World, node: &mut Node) {
 }
 
 /// A standby gets a copy of the disk, and of all IDs that were given.
-fn back_up(world: &World, node: &mut Node) {
+fn back_up(world: &World, node: &Node) {
     let Some(copied) = node.disk.get() else { return };
-    node.noisy = false;
     let checks = world.checks.borrow();
     let tops = node.generators.iter().flatten().map(|&number| (number, checks.tops(number)));
-    let standby = Standby::new(copied, node.clock.steps_back(), tops.collect());
+    let standby = Standby::new(copied, tops.collect());
     node.standby.replace(Some(standby));
 }
 
@@ -216,11 +216,11 @@ fn back_up(world: &World, node: &mut Node) {
 /// replayed never happened.
 fn promote(world: &World, node: &mut Node) {
     let Some(standby) = node.standby.take() else { return };
-    if standby.steps_back != node.clock.steps_back() {
-        return;
-    }
     node.end(world);
-    let (state, tops) = standby.promote(world.flaw != Flaw::NotRaised);
+    if standby.was_ahead() {
+        world.saw(Event::PromotionAfterLeap);
+    }
+    let (state, tops) = standby.promote(world);
     for (generator, tops) in tops {
         world.checks.borrow_mut().set_tops(generator, tops);
     }
@@ -232,6 +232,31 @@ fn promote(world: &World, node: &mut Node) {
         true => Event::PromotionBehind,
         false => Event::Promotion,
     });
+}
+
+/// A node's clock is ahead for a while, IDs are made and committed, and it is set right. Then a backup from before is
+/// recovered to the end of the WAL.
+fn recover_over_a_leap(world: &World, node: &mut Node) {
+    back_up(world, node);
+    let random = &world.random;
+    let leap = random.below(random.pick(&[SECOND, 60 * SECOND, 2 * HOUR]));
+    for goes_ahead in [true, false] {
+        let time = world.time.get();
+        let reading = node.clock.read(time);
+        node.clock.set(time, if goes_ahead { reading + leap } else { reading - leap });
+        for _ in 0..1 + random.below(4) {
+            if node.is_down() {
+                node.end(world);
+                node.start(world, 2);
+            }
+            let sessions = node.life.as_ref().map_or(1, |life| life.sessions.len());
+            take_many(world, node, random.below(sessions as u64) as usize);
+        }
+    }
+    if let Some(standby) = &mut *node.standby.borrow_mut() {
+        standby.catch_up();
+    }
+    promote(world, node);
 }
 
 /// All goes well with this node from now on: every session gets an ID.

@@ -27,20 +27,14 @@
 //! * No step back is found where there is none.
 //!
 //! # What is promised of a standby
-//! It has a base backup's copy of the horizon, and the time of the last transaction that it has
-//! replayed. Promoted, it begins at the greater of the two in each lane ([`Horizon::raised`]). Then no
-//! ID comes twice that its data can know of: that the backup has, or a transaction that was replayed.
-//! What the backup has lies before the copied horizon. An ID that was made after it, by a clock that
-//! has not stepped back since the backup, has a time that is not after the clock's when its
-//! transaction was committed, and so lies before the next microsecond: to that the horizon is raised.
+//! It has a base backup's copy of the horizon, and replays the WAL, which has a message of each move of the horizon
+//! before the IDs that the move lets through, and the time of each transaction. Promoted, it begins at the greatest of
+//! all of these in each lane ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is recovered from a backup.
+//! Then no ID comes twice that its data can know of: that the backup has, or a transaction that was replayed. This holds
+//! whatever the primary's clock did: also where it was ahead for a while, made IDs, and was set right.
 //!
-//! Not promised:
-//! * of IDs that were not replayed: they may come again, but only if the standby's clock is behind
-//!   the one that made them, as no ID's time is before the reading at which it was given;
-//! * after a step back of the primary's clock: of IDs that are ahead of the times of all transactions
-//!   since (held by a system of one timeline; made shortly before the step back). A new base backup
-//!   mends that;
-//! * where two processors' clocks differ, and so the time of a transaction is before that of its IDs.
+//! Not promised: of IDs that were not replayed. They may come again, but only if the standby's clock is behind the one
+//! that made them, as no ID's time is before the reading at which it was given.
 //!
 //! # What is promised of generator IDs on lease
 //! [`leases`] has fleets whose nodes claim their generator IDs of a registry and lose them again: flake,
@@ -62,6 +56,7 @@
 //! Not promised: that an ID is above what another holder of the generator ID has given by then. Who stands
 //! still between look and swap and goes on when a successor has begun gives one from below the mark.
 //!
+//! [`Horizon::joined`]: flakeid_core::gate::Horizon::joined
 //! [`Horizon::raised`]: flakeid_core::gate::Horizon::raised
 
 mod checks;
@@ -116,7 +111,10 @@ fn fleets_keep_every_promise_whatever_happens() {
 
 /// The first fault of a fleet whose nodes have this flaw.
 fn first_fault(flaw: Flaw) -> Option<Fault> {
-    (1..=100).find_map(|seed| Fleet::new(seed, flaw).run().err())
+    let found = |seed: u64| Some((seed, Fleet::new(seed, flaw).run().err()?));
+    let (seed, fault) = (1..=100).find_map(found)?;
+    println!("{flaw:?} was found with seed {seed}");
+    Some(fault)
 }
 
 #[test]
@@ -160,6 +158,11 @@ fn a_standby_that_does_not_look_at_what_it_replayed_is_found() {
 }
 
 #[test]
+fn a_recovery_that_looks_at_the_latest_time_alone_is_found() {
+    assert_eq!(first_fault(Flaw::LatestTime), Some(Fault::WentBack));
+}
+
+#[test]
 fn a_horizon_that_is_thought_younger_than_it_is_is_found() {
     assert_eq!(first_fault(Flaw::YoungHorizon), Some(Fault::WrongWait));
 }
@@ -196,7 +199,10 @@ fn fleets_that_lease_keep_every_promise_whatever_happens() {
 
 /// The first fault of a fleet that leases and whose nodes have this flaw.
 fn first_fault_on_lease(flaw: leases::Flaw) -> Option<Fault> {
-    (1..=1000).find_map(|seed| leases::Fleet::new(seed, flaw).run().err())
+    let found = |seed: u64| Some((seed, leases::Fleet::new(seed, flaw).run().err()?));
+    let (seed, fault) = (1..=1000).find_map(found)?;
+    println!("{flaw:?} was found with seed {seed}");
+    Some(fault)
 }
 
 #[test]

@@ -17,6 +17,7 @@ use flakeid_core::flake128::Flake128;
 use flakeid_core::gate::{Gate, Horizon, Start};
 use flakeid_core::generator::{Rules, Stamp, System};
 use flakeid_core::guid::Guid;
+use flakeid_core::horizon_message::HorizonMessage;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
@@ -336,7 +337,9 @@ impl Node {
     fn meanwhile(&self, world: &World, life: &Life, unit: u64) {
         let random = &world.random;
         world.pass(random.skewed(3 * unit));
-        if random.one_in(2000) {
+        // What this flaw needs is rare.
+        let seldom = if world.flaw == Flaw::ClosedAtStop { 200 } else { 2000 };
+        if random.one_in(seldom) {
             world.saw(Event::StopMeanwhile);
             return self.stop(world);
         }
@@ -400,7 +403,14 @@ impl Node {
             if crash != 0 && !lost {
                 self.disk.set(Some(State { horizon, written, lead }));
             }
-            if crash > 1 { Ok(()) } else { Err(()) }
+            if crash <= 1 {
+                return Err(());
+            }
+            if let Some(standby) = &mut *self.standby.borrow_mut() {
+                let message = HorizonMessage { horizon, read_at: written, flake_epoch: None };
+                standby.is_told(message, lead);
+            }
+            Ok(())
         };
         let moment = UnixNanos(from + lead);
         if life.gate.extend::<S, _>(stamp, moment, make_durable).is_err() {

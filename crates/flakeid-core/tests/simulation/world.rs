@@ -86,6 +86,8 @@ pub enum Flaw {
     ClosedAtStop,
     /// A standby that is promoted does not look at what it has replayed.
     NotRaised,
+    /// It looks at the latest time of a transaction, as versions before 0.6.1 do, and not at the horizons.
+    LatestTime,
     /// All of a horizon is taken to be as young as its last writing, so that a clock which had
     /// stepped back by then seems not to have.
     YoungHorizon,
@@ -118,10 +120,12 @@ pub enum Event {
     Promotion,
     /// With a clock behind the primary's last ID.
     PromotionBehind,
+    /// The primary's clock was ahead for a while, and was set right before the last of what was replayed.
+    PromotionAfterLeap,
 }
 
 impl Event {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Call,
         Self::Wait,
         Self::LongWait,
@@ -138,6 +142,7 @@ impl Event {
         Self::Reload,
         Self::Promotion,
         Self::PromotionBehind,
+        Self::PromotionAfterLeap,
     ];
 }
 
