@@ -41,11 +41,13 @@
 //! sno and uniqueid, as these have such IDs. The registry loses requests and answers or brings them
 //! seconds late, isn't reached by one node or by any, and ends leases that it has just said it renewed. A
 //! process stands still between its look at the gate and its swap, alone or with its node, for up to four
-//! leases. Nodes join and die, and the pool may be too small. Then:
+//! leases. Nodes join and die, and the pool may be too small. Some nodes go from leased generator IDs to numbers of
+//! their own and back, to the same or to others, while statements run that began before; administrators do for that
+//! what docs/fleet.md asks of them. Then:
 //! * no ID comes twice, of whatever nodes held its generator ID one after the other: no two lives of nodes
 //!   give IDs of one tick of it;
-//! * the mark in the registry is ahead of every ID when that is given, and of all there ever was when
-//!   somebody claims;
+//! * the mark in the registry is ahead of every leased ID when that is given, and, where no node has numbers of its
+//!   own, of all there ever was when somebody claims;
 //! * where nobody has set the clock and nothing has stood still, no ID is let through by a gate after the
 //!   deadline of the claim, but for what two clocks' rates differ by (the numbers that a session took
 //!   ahead were let through before);
@@ -253,4 +255,9 @@ fn a_registry_that_is_founded_without_a_grace_period_is_found() {
 #[test]
 fn a_claim_in_the_grace_period_after_the_deadline_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::LateReclaim), Some(Fault::Shared));
+}
+
+#[test]
+fn a_statement_that_takes_its_numbers_while_they_are_leased_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::TakesLeased), Some(Fault::Shared));
 }

@@ -115,6 +115,12 @@ impl Etcd {
         self.all.mark(id).until
     }
 
+    /// The lease that a generator ID is claimed for.
+    pub fn holder(&self, now: u64, id: u16) -> Option<u64> {
+        let holder = self.all.pool.get(&id).copied();
+        holder.filter(|lease| self.leases.get(lease).is_some_and(|lease| now < lease.end))
+    }
+
     pub fn marks(&self) -> impl Iterator<Item = u64> {
         self.all.marks.values().map(|mark| mark.until)
     }

@@ -27,6 +27,8 @@ pub enum Flaw {
     NoGrace,
     /// Who held an ID claims it in a grace period also after its own deadline.
     LateReclaim,
+    /// A statement that began with numbers of the server's own takes them again while generator IDs are leased.
+    TakesLeased,
 }
 
 /// What a run must have been through to be worth something.
@@ -74,10 +76,21 @@ pub enum Event {
     GivenAfterLoss,
     /// A session was turned away as the lease reached no further.
     TurnedAway,
+    /// A server leases in the place of numbers of its own; the other way round.
+    ToLease,
+    ToNumbers,
+    /// In the middle of a statement that began with numbers; and its cells had been revived by then.
+    SwitchInStatement,
+    RevivedInStatement,
+    /// Such a statement was turned away, as the server leases.
+    StillLeased,
+    /// A number that was a server's own is leased by another; the other way round.
+    NumberIsLeased,
+    LeasedBecomesNumber,
 }
 
 impl Event {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 38] = [
         Self::Claim,
         Self::LostRace,
         Self::WaitForPool,
@@ -109,12 +122,24 @@ impl Event {
         Self::PauseOfNode,
         Self::GivenAfterLoss,
         Self::TurnedAway,
+        Self::ToLease,
+        Self::ToNumbers,
+        Self::SwitchInStatement,
+        Self::RevivedInStatement,
+        Self::StillLeased,
+        Self::NumberIsLeased,
+        Self::LeasedBecomesNumber,
     ];
 }
 
 /// How often each was.
-#[derive(Default)]
 pub struct Events(pub [Cell<u64>; Event::ALL.len()]);
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Cell::new(0)))
+    }
+}
 
 impl Events {
     pub fn saw(&self, event: Event) {

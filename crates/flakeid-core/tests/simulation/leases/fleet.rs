@@ -1,9 +1,10 @@
 //! A fleet of nodes that lease, the registry, and the time in which it all happens.
 
-use super::etcd::{Etcd, Reply, Request};
+use super::etcd::{Change, Etcd, Reply, Request};
 use super::events::{Event, Events, Flaw};
 use super::node::{Life, NUMBERED, Node};
 use super::session::MOST;
+use super::switch::Numbers;
 use crate::checks::{Checks, Fault};
 use crate::clock::{SECOND, YEAR};
 use crate::random::Random;
@@ -69,6 +70,10 @@ pub struct Fleet {
     pub well: Cell<bool>,
     /// The registry loses its data now and then. With them go the marks, so here no clock is far from the right time.
     pub is_forgetful: bool,
+    /// Servers go from numbers of their own to leased ones and back. Such numbers have no marks, so here, too, no clock
+    /// is far from the right time, and none is set back.
+    pub is_switching: bool,
+    pub numbers: Numbers,
     goal: u64,
 }
 
@@ -98,7 +103,12 @@ impl Fleet {
             Flaw::None => random.one_in(4),
             _ => false,
         };
-        let skew = if is_forgetful { skew.min(SECOND / 10) } else { skew };
+        let is_switching = match flaw {
+            Flaw::TakesLeased => true,
+            Flaw::None => !is_forgetful && random.one_in(3),
+            _ => false,
+        };
+        let skew = if is_forgetful || is_switching { skew.min(SECOND / 10) } else { skew };
         let fleet = Self {
             etcd: RefCell::new(Etcd::new(term.0.as_nanos() as u64, flaw != Flaw::NoGrace)),
             term,
@@ -124,6 +134,8 @@ impl Fleet {
             depth: Cell::new(0),
             well: Cell::new(false),
             is_forgetful,
+            is_switching,
+            numbers: Numbers::default(),
             goal: 400_000,
             world,
         };
@@ -192,7 +204,10 @@ impl Fleet {
 
     /// An ID is claimed with this mark by a node, whose clock may be behind it.
     pub fn hand_on(&self, id: u16, node: &Node, mark: u64, ahead: bool) {
-        if self.is_strict {
+        if self.numbers.leased(id, node) {
+            self.events.saw(Event::NumberIsLeased);
+        }
+        if self.is_strict && !self.is_switching {
             let owners = self.owners.borrow();
             let is_covered = |(system, scale): (usize, Scale)| {
                 let lines = owners.get(&(system, id)).into_iter().flatten();
@@ -207,6 +222,21 @@ impl Fleet {
         if last.is_some_and(|last| last != node.number) {
             self.events.saw(if ahead { Event::HandedOnAhead } else { Event::HandedOn });
         }
+    }
+
+    /// Whether the clocks are right, but for a little.
+    pub fn keeps_time(&self) -> bool {
+        self.is_forgetful || self.is_switching
+    }
+
+    /// Whether another node's claim of something is on its way to the registry.
+    pub fn is_claim_under_way(&self, node: &Node, of: impl Fn(&Change) -> bool) -> bool {
+        let claims = |due: &Due| match due {
+            Due::Request(_, Request::Claim(_, changes, _), _) => changes.iter().any(&of),
+            _ => false,
+        };
+        let queue = self.queue.borrow();
+        queue.iter().any(|Reverse((_, _, by, _, due))| *by != node.number && claims(due))
     }
 
     fn put(&self, time: u64, node: usize, life: u32, due: Due) {

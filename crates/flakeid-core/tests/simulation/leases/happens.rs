@@ -77,12 +77,14 @@ impl Fleet {
             47 if self.living.borrow().len() > 1 && random.one_in(2) => {
                 self.events.saw(Event::Death);
                 self.living.borrow_mut().retain(|&number| number != node.number);
+                self.numbers.let_go(node);
                 node.end(self);
             }
             48..=60 => {
                 let session = random.below(life.sessions.len() as u64) as usize;
                 node.reconnect(self, &life, session);
             }
+            61..=75 if self.is_switching => self.switch(node),
             _ => self.take_many(node, &life),
         }
     }
@@ -96,7 +98,7 @@ impl Fleet {
     fn disturb(&self, node: &Node) {
         let (random, time) = (&self.world.random, self.world.time.get());
         node.disturbed.set(true);
-        if self.is_forgetful {
+        if self.keeps_time() {
             return;
         }
         let far = match random.below(40) {
@@ -118,6 +120,9 @@ impl Fleet {
         let random = &self.world.random;
         let session = random.below(life.sessions.len() as u64) as usize;
         let most = if random.one_in(20) { 1 + random.skewed(5000) } else { 1 };
+        if self.is_switching && !random.one_in(4) {
+            life.end_statement(session);
+        }
         for _ in 0..=random.skewed(if random.one_in(50) { 5000 } else { 50 }) {
             if random.one_in(16) {
                 self.pass(random.below(5000));
@@ -138,7 +143,7 @@ impl Fleet {
                     };
                     if patient {
                         self.until(node.clock.time_of(reading, time));
-                    } else if left > SECOND && random.one_in(4) {
+                    } else if left > SECOND && !self.is_switching && random.one_in(4) {
                         // It is behind all others', or they have been ahead of the time.
                         node.disturbed.set(true);
                         node.clock.set(time, time);
@@ -206,6 +211,9 @@ impl Fleet {
             if random.one_in(3) && !whole && long > SECOND {
                 self.disturb(node);
             }
+            if self.is_switching && random.one_in(2) {
+                self.switch(node);
+            }
             self.happen();
         }
         self.until(end);
@@ -225,7 +233,7 @@ impl Fleet {
                 self.wake(node, &life, self.world.time.get() + MICROSECOND);
             }
             self.pass(random.below(40 * MILLISECOND));
-            if random.one_in(2) && !self.is_forgetful {
+            if random.one_in(2) && !self.keeps_time() {
                 let back = random.below(2 * self.term.0.as_nanos() as u64);
                 let time = self.world.time.get();
                 node.disturbed.set(true);

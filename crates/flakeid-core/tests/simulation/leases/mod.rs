@@ -6,6 +6,7 @@ mod fleet;
 mod happens;
 mod node;
 mod session;
+mod switch;
 mod well;
 mod worker;
 

@@ -3,6 +3,7 @@
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
 use super::session::Client;
+use super::switch::Setting;
 use super::worker::Worker;
 use crate::clock::{Clock, SECOND};
 use crate::node::State;
@@ -39,6 +40,10 @@ pub struct Node {
     pub paused: Slot<u64>,
     pub stuck: Slot<u64>,
     pub cut: Slot<u64>,
+    /// Where its generator IDs come from, the numbers that it had last, and those that it is to have.
+    pub setting: RefCell<Rc<Setting>>,
+    pub numbers: RefCell<Vec<u16>>,
+    pub plan: RefCell<Option<Vec<u16>>>,
     /// Its clock was set since the gate was capped last, or the node stood still.
     pub disturbed: Slot<bool>,
 }
@@ -63,10 +68,16 @@ pub struct Life {
     pub leased: Gate,
     pub held: RefCell<BTreeMap<u16, Held>>,
     pub claim: Slot<Option<Claim>>,
-    /// How often the set of IDs has changed.
-    pub version: Slot<u32>,
+    /// Counts changes of the set of IDs, and of the right by which they are used.
+    pub generation: Slot<u64>,
+    /// Whether generator IDs are leased.
+    pub leases: Slot<bool>,
+    /// What this life began at, and what cells had issued before they were revived, which they forget.
+    issued: Slot<Horizon>,
     pub cells: RefCell<BTreeMap<(usize, u16), Rc<Cell>>>,
     pub sessions: Vec<RefCell<Client>>,
+    /// The setting that each session's statement began with, while it runs.
+    pub statements: Vec<RefCell<Option<Rc<Setting>>>>,
     pub worker: RefCell<Worker>,
     /// How often the clock had been set back when it began.
     pub steps_back: u64,
@@ -93,6 +104,9 @@ impl Node {
             paused: Slot::new(0),
             stuck: Slot::new(0),
             cut: Slot::new(0),
+            setting: RefCell::new(Rc::new(Setting::Leased)),
+            numbers: RefCell::default(),
+            plan: RefCell::default(),
             disturbed: Slot::new(false),
         }
     }
@@ -146,9 +160,12 @@ impl Node {
             leased: Gate::closed(),
             held: RefCell::default(),
             claim: Slot::new(None),
-            version: Slot::new(0),
+            generation: Slot::new(0),
+            leases: Slot::new(!fleet.is_switching),
+            issued: Slot::new(begun.horizon),
             cells: RefCell::default(),
             sessions: (0..sessions).map(|_| RefCell::new(Client::new(random))).collect(),
+            statements: (0..sessions).map(|_| RefCell::default()).collect(),
             worker: RefCell::default(),
             steps_back: self.clock.steps_back(),
             greatest: Default::default(),
@@ -171,9 +188,10 @@ impl Node {
     /// never get there.
     pub fn stop(&self, fleet: &Fleet) {
         let Some(life) = self.life() else { return };
-        let mut exact = Horizon { toggle: life.gate.toggle(), ..life.begun.horizon };
+        life.seal_all();
+        let mut exact = Horizon { toggle: life.gate.toggle(), ..life.issued.get() };
         for (&(system, _), cell) in life.cells.borrow().iter() {
-            exact = covering(exact, system, cell, true);
+            exact = issued(exact, system, cell);
         }
         let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
         if !ids.is_empty() {
@@ -199,13 +217,20 @@ impl Node {
     }
 
     /// Moves the gates past a stamp: the node's, durable and then open, and the leased one as far as the
-    /// claim goes. The node may crash on the way. False where there is no getting past it.
-    pub fn extend<S: Served>(&self, fleet: &Fleet, life: &Life, stamp: Stamp) -> bool {
+    /// claim goes, where a session goes by that. The node may crash on the way. False where there is no getting past it.
+    pub fn extend<S: Served>(
+        &self,
+        fleet: &Fleet,
+        life: &Life,
+        stamp: Stamp,
+        leased: bool,
+    ) -> bool {
+        let own = if leased { &life.leased } else { &life.gate };
         let passes = |gate: &Gate| gate.admits::<S>(S::scale(), stamp) && gate.goes_by::<S>(stamp);
-        if passes(&life.leased) {
+        if passes(own) {
             return true;
         }
-        if life.claim.get().is_some() && !passes(&life.gate) {
+        if (!leased || life.claim.get().is_some()) && !passes(&life.gate) {
             let written = self.read(fleet, S::UNIT);
             let from = written.max(S::scale().nanos(stamp.tick::<S>())).0;
             let (crash, lead) = (fleet.world.random.below(400), self.lead);
@@ -223,8 +248,10 @@ impl Node {
             }
             fleet.events.saw(Event::Extension);
         }
-        self.cap(fleet, life);
-        passes(&life.leased)
+        if leased {
+            self.cap(fleet, life);
+        }
+        passes(own)
     }
 
     /// The clock has not been set back in this life.
@@ -257,6 +284,13 @@ impl Life {
         horizon.until.into_iter().max().unwrap()
     }
 
+    /// All cells are sealed.
+    pub fn seal_all(&self) {
+        for (&(system, _), cell) in self.cells.borrow().iter() {
+            covering(Horizon::NONE, system, cell, true);
+        }
+    }
+
     /// The cells of a generator ID go on above what it was claimed with.
     pub fn revive(&self, fleet: &Fleet, node: &Node, id: u16, mark: u64) {
         let _ = self.last(id, mark, true);
@@ -271,9 +305,22 @@ impl Life {
     }
 }
 
-fn revive<S: Served>(life: &Life, fleet: &Fleet, node: &Node, mark: u64, cell: &Cell) {
+pub fn revive<S: Served>(life: &Life, fleet: &Fleet, node: &Node, mark: u64, cell: &Cell) {
+    life.issued.set(issued(life.issued.get(), S::PLACE, cell));
     let now = node.read_tick::<S>(fleet, life);
     cell.revive::<S>(life.start::<S>(fleet, mark, now));
+}
+
+/// A horizon that covers what a cell has issued, which is sealed.
+fn issued(horizon: Horizon, system: usize, cell: &Cell) -> Horizon {
+    fn of<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
+        horizon.covering::<S>(S::scale(), cell.issued::<S>())
+    }
+    match system {
+        Flake::PLACE => of::<Flake>(horizon, cell),
+        TickTock::PLACE => of::<TickTock>(horizon, cell),
+        _ => of::<UniqueId>(horizon, cell),
+    }
 }
 
 /// A horizon that covers what a cell had last: exactly, where it is sealed for that.

@@ -6,7 +6,8 @@
 
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
-use super::node::{Held, Life, NUMBERED, Node};
+use super::node::{Held, Life, NUMBERED, Node, revive};
+use super::switch::Setting;
 use crate::checks::{Fault, Place};
 use crate::node::{Answer, Last};
 use crate::random::Random;
@@ -29,8 +30,8 @@ pub struct Client {
     system: usize,
     number: u32,
     session: Session,
-    /// The IDs that it knows of, and since when; what counts them in the checks.
-    version: u32,
+    /// The setting that the rest was made by; the IDs that it knows of; what counts them in the checks.
+    setting: Rc<Setting>,
     ids: Vec<u16>,
     generators: Vec<usize>,
     cells: Vec<Rc<Cell>>,
@@ -43,7 +44,16 @@ struct Look {
     now: Tick,
     /// The claim held then, by the clock since boot; or it can't be known to.
     in_time: bool,
-    version: u32,
+    generation: u64,
+}
+
+/// What a session is asked for.
+struct Asked {
+    /// The setting of its statement.
+    setting: Rc<Setting>,
+    want: u32,
+    /// Nothing happens meanwhile.
+    alone: bool,
 }
 
 impl Client {
@@ -52,7 +62,7 @@ impl Client {
             system: random.pick(&NUMBERED),
             number: random.next() as u32,
             session: Session::new(0, 1),
-            version: 0,
+            setting: Rc::new(Setting::Leased),
             ids: Vec::new(),
             generators: Vec::new(),
             cells: Vec::new(),
@@ -66,6 +76,7 @@ impl Node {
     pub fn reconnect(&self, fleet: &Fleet, life: &Life, session: usize) {
         if let Ok(mut client) = life.sessions[session].try_borrow_mut() {
             fleet.world.checks.borrow_mut().let_go(client.last.map(|last| last.at));
+            life.statements[session].replace(None);
             *client = Client::new(&fleet.world.random);
         }
     }
@@ -82,11 +93,19 @@ impl Node {
         let Ok(mut client) = life.sessions[session].try_borrow_mut() else {
             return Answer::Nothing;
         };
-        match client.system {
-            Flake::PLACE => self.ask_for::<Flake>(fleet, life, &mut client, want, alone),
-            TickTock::PLACE => self.ask_for::<TickTock>(fleet, life, &mut client, want, alone),
-            _ => self.ask_for::<UniqueId>(fleet, life, &mut client, want, alone),
+        let setting = life.statement(self, session);
+        let asked = Asked { setting, want, alone };
+        let answer = match client.system {
+            Flake::PLACE => self.ask_for::<Flake>(fleet, life, &mut client, &asked),
+            TickTock::PLACE => self.ask_for::<TickTock>(fleet, life, &mut client, &asked),
+            _ => self.ask_for::<UniqueId>(fleet, life, &mut client, &asked),
+        };
+        drop(client);
+        if fleet.is_switching && answer == Answer::Nothing && fleet.world.random.one_in(2) {
+            // The error ends the statement, unless the statement catches it.
+            life.end_statement(session);
         }
+        answer
     }
 
     fn ask_for<S: Served>(
@@ -94,32 +113,39 @@ impl Node {
         fleet: &Fleet,
         life: &Life,
         client: &mut Client,
-        want: u32,
-        alone: bool,
+        asked: &Asked,
     ) -> Answer {
+        let Asked { setting, want, alone } = asked;
+        let (want, alone, leased) = (*want, *alone, matches!(**setting, Setting::Leased));
+        let mut stale = client.cells.is_empty() || !Rc::ptr_eq(&client.setting, setting);
         let rules = Rules { sequence: fleet.slices[S::PLACE], end: S::scale().last() };
         // Each cell may say once that the clock has stepped back, meet the gate, or be sealed.
         for _ in 0..=6 * MOST {
-            if life.over.get() || life.held.borrow().is_empty() {
+            if life.over.get() || leased && life.held.borrow().is_empty() {
                 return Answer::Nothing;
             }
-            if client.cells.is_empty() || client.version != life.version.get() {
-                self.look_up::<S>(fleet, life, client);
+            if stale && !self.look_up::<S>(fleet, life, client, asked) {
+                return Answer::Nothing;
             }
+            stale = false;
             let last = client.cells.len() - 1;
             let cells: [&Cell; MOST] = std::array::from_fn(|place| &*client.cells[place.min(last)]);
             // The gate as this process has seen it.
-            let (gate, look) =
-                (Gate::closed(), Slot::new(Look { now: Tick(0), in_time: true, version: 0 }));
+            let gate = Gate::closed();
+            let look = Slot::new(Look { now: Tick(0), in_time: true, generation: 0 });
+            let hear = || gate.announce(life.generation.get());
+            hear();
             let clock = &mut || {
                 if !alone && fleet.world.random.one_in(60) {
                     fleet.meanwhile(self, life, S::UNIT);
                 }
-                look.set(self.look::<S>(fleet, life));
-                gate.set(life.leased.horizon());
+                look.set(self.look::<S>(fleet, life, leased));
+                gate.set(if leased { life.leased.horizon() } else { life.gate.horizon() });
                 if !alone && fleet.world.random.one_in(200) {
                     fleet.stand_still(self);
                 }
+                // It asks for the generation before each reading of the clock, so this is for the next.
+                hear();
                 Some(look.get().now)
             };
             let cells = &cells[..=last];
@@ -144,7 +170,7 @@ impl Node {
                     return Answer::Wait(S::scale().nanos(Tick(until.0 + 2)).0);
                 }
                 Err(Stall::Gated(stamp)) => {
-                    if !self.extend::<S>(fleet, life, stamp) {
+                    if !self.extend::<S>(fleet, life, stamp, leased) {
                         fleet.events.saw(Event::TurnedAway);
                         self.hurry(fleet, life);
                         return Answer::Nothing;
@@ -156,55 +182,90 @@ impl Node {
                     fleet.world.expect(has, Fault::FalseStepBack);
                 }
                 Err(Stall::Sealed) => {
-                    // It learns of it now, if it has not by then.
-                    let knew = client.version == life.version.get();
-                    fleet.world.expect(!knew, Fault::GoesRound);
+                    // The worker announces a generation before it seals.
+                    fleet.world.expect(fleet.flaw != Flaw::None, Fault::GoesRound);
+                    stale = true;
                 }
-                Err(stall @ (Stall::Ended | Stall::BeforeEpoch | Stall::Outdated)) => {
-                    panic!("{stall:?}")
+                Err(Stall::Outdated) => {
+                    if !leased && life.leases.get() {
+                        fleet.events.saw(Event::SwitchInStatement);
+                        if !client.cells.iter().any(|cell| cell.is_sealed()) {
+                            fleet.events.saw(Event::RevivedInStatement);
+                        }
+                    }
+                    stale = true;
                 }
+                Err(stall @ (Stall::Ended | Stall::BeforeEpoch)) => panic!("{stall:?}"),
             }
         }
         fleet.world.expect(false, Fault::GoesRound);
         Answer::Nothing
     }
 
-    fn look<S: Served>(&self, fleet: &Fleet, life: &Life) -> Look {
+    fn look<S: Served>(&self, fleet: &Fleet, life: &Life, leased: bool) -> Look {
         let boot = self.boot(fleet.world.time.get());
         // Two clocks that differ a little in their rates.
-        let ends = life.claim.get().map(|claim| claim.deadline + fleet.term.margin());
+        let ends =
+            life.claim.get().filter(|_| leased).map(|claim| claim.deadline + fleet.term.margin());
         Look {
             now: self.read_tick::<S>(fleet, life),
             in_time: self.disturbed.get() || ends.is_none_or(|ends| boot < ends),
-            version: life.version.get(),
+            generation: life.generation.get(),
         }
     }
 
-    /// The session's cells, as the IDs held now have them.
-    fn look_up<S: Served>(&self, fleet: &Fleet, life: &Life, client: &mut Client) {
-        let held = life.held.borrow();
-        let first = client.cells.is_empty();
-        client.ids = held.keys().copied().collect();
-        let mut checks = fleet.world.checks.borrow_mut();
-        let number = |&id: &u16| checks.generator(S::PLACE, id, life.number);
-        client.generators = client.ids.iter().map(number).collect();
-        let mut cells = life.cells.borrow_mut();
-        let cell = |(&id, held): (&u16, &Held)| {
+    /// Makes the session's list of cells by the setting of its statement: those of the IDs held now, or of numbers. Gives
+    /// whether there are any to be had.
+    fn look_up<S: Served>(
+        &self,
+        fleet: &Fleet,
+        life: &Life,
+        client: &mut Client,
+        asked: &Asked,
+    ) -> bool {
+        let find = |id: u16| life.cells.borrow().get(&(S::PLACE, id)).cloned();
+        let bring = |id: u16, mark: u64| {
+            let mut cells = life.cells.borrow_mut();
             let cell = cells.entry((S::PLACE, id)).or_insert_with(|| {
                 let cell = Cell::after::<S>(Tick(0));
                 let now = self.read_tick::<S>(fleet, life);
-                cell.begin::<S>(life.start::<S>(fleet, held.mark, now));
+                cell.begin::<S>(life.start::<S>(fleet, mark, now));
                 Rc::new(cell)
             });
+            if cell.is_sealed() {
+                fleet.events.saw(Event::Revival);
+                revive::<S>(life, fleet, self, mark, cell);
+            }
             cell.clone()
         };
-        client.cells = held.iter().map(cell).collect();
-        client.version = life.version.get();
+        let (generation, ids, cells) = match &*asked.setting {
+            Setting::Leased if !life.leases.get() => return false,
+            Setting::Leased => {
+                let held = life.held.borrow();
+                let cell = |(&id, held): (&u16, &Held)| bring(id, held.mark);
+                let ids: Vec<u16> = held.keys().copied().collect();
+                (life.generation.get(), ids, held.iter().map(cell).collect())
+            }
+            Setting::Numbers(ids) => {
+                let bring = |id: u16| bring(id, 0);
+                let cells = self.cells_of(fleet, life, ids, asked.alone, find, bring);
+                let Some((generation, cells)) = cells else { return false };
+                (generation, ids.clone(), cells)
+            }
+        };
+        let first = client.cells.is_empty();
+        let mut checks = fleet.world.checks.borrow_mut();
+        let number = |&id: &u16| checks.generator(S::PLACE, id, life.number);
+        client.generators = ids.iter().map(number).collect();
+        (client.ids, client.cells) = (ids, cells);
+        client.setting = asked.setting.clone();
         let (number, count) = (client.number, client.cells.len());
-        client.session = match first {
+        let session = match first {
             true => Session::new(number, count),
             false => client.session.moved(number, count),
         };
+        client.session = session.of_generation(generation);
+        true
     }
 
     /// What holds for every ID that a session is given.
@@ -230,11 +291,18 @@ impl Node {
         if fleet.flaw == Flaw::None {
             checks.expect(look.in_time, Fault::PastDeadline);
         }
-        if fleet.is_strict {
+        let leased = matches!(*client.setting, Setting::Leased);
+        if !leased {
+            fleet.numbers.made(id, self, S::scale().nanos(tick).0 + S::UNIT);
+        }
+        if fleet.is_strict && leased {
             let mark = fleet.etcd.borrow().mark(id);
             checks.expect(S::scale().nanos(tick).0 < mark, Fault::Uncovered);
         }
-        if look.version != life.version.get() && !life.held.borrow().contains_key(&id) {
+        if look.generation != life.generation.get()
+            && leased
+            && !life.held.borrow().contains_key(&id)
+        {
             fleet.events.saw(Event::GivenAfterLoss);
         }
         if let Some(before) = client.last {

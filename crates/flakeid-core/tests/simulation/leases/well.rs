@@ -1,10 +1,12 @@
 //! A fleet in which nothing goes wrong any more: it comes to rights by itself.
 
 use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
-use super::node::Node;
+use super::node::{Life, Node};
+use super::switch::Setting;
 use crate::checks::Fault;
 use crate::clock::SECOND;
 use crate::node::Answer;
+use std::rc::Rc;
 
 impl Fleet {
     /// From now on nothing goes wrong, and all clocks are past what there was: the pool is given out as far
@@ -38,6 +40,9 @@ impl Fleet {
                 None => node.start(self, 4),
             }
         }
+        if self.is_switching {
+            self.lease_all(&nodes);
+        }
         let lives = || nodes.iter().filter_map(|node| node.life());
         let wanted: usize = nodes.iter().map(|node| node.want.get()).sum();
         for _ in 0..60 {
@@ -50,9 +55,26 @@ impl Fleet {
         self.world.expect(false, Fault::NotServed);
     }
 
+    /// Who has numbers of its own goes on with them, and then all lease.
+    fn lease_all(&self, nodes: &[Rc<Node>]) {
+        self.pass(SECOND);
+        for node in nodes {
+            if node.life().is_some_and(|life| !life.leases.get()) {
+                self.serve_all(node);
+            }
+        }
+        for node in nodes {
+            node.plan.replace(None);
+            self.numbers.let_go(node);
+            self.set(node, Setting::Leased);
+        }
+    }
+
     fn serve_all(&self, node: &Node) {
-        let Some(life) = node.life().filter(|life| !life.held.borrow().is_empty()) else { return };
+        let has_some = |life: &Rc<Life>| !life.leases.get() || !life.held.borrow().is_empty();
+        let Some(life) = node.life().filter(has_some) else { return };
         for session in 0..life.sessions.len() {
+            life.end_statement(session);
             let served = (0..100).any(|_| match node.ask(self, &life, session, 1, true) {
                 Answer::Given => true,
                 Answer::Wait(reading) => {

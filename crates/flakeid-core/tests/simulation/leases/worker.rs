@@ -1,6 +1,8 @@
 //! What a node's worker does: it claims generator IDs, renews the claim, and gives them up. One request at
 //! a time is under way; what comes of it is not known until the answer is here, or never.
 
+mod losing;
+
 use super::etcd::{ANY, Change, Claimant, Listing, Mark, Reply, Request};
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
@@ -58,11 +60,37 @@ enum Task {
     Settle,
 }
 
+impl Worker {
+    /// The lease of what is held.
+    pub fn lease(&self) -> Option<u64> {
+        self.lease
+    }
+
+    /// Whether it asks for such a generator ID.
+    pub fn asks_for(&self, it: impl Fn(&Change) -> bool) -> bool {
+        match &self.task {
+            Some(Task::Grant(asked) | Task::Claim(asked) | Task::SeeAsked(asked)) => {
+                asked.changes.iter().any(it)
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is held, and nothing is waited for any more.
+    pub fn abandon(&mut self) {
+        (self.lease, self.task, self.unsure, self.retry) = (None, None, 0, 0);
+        self.number += 1;
+    }
+}
+
 impl Node {
     /// The worker looks what there is to do.
     pub fn work(&self, fleet: &Fleet, life: &Life) {
         let time = fleet.world.time.get();
         let boot = self.boot(time);
+        if !self.follow(fleet, life) {
+            return;
+        }
         let mut worker = life.worker.borrow_mut();
         if life.claim.get().is_some_and(|claim| claim.is_over(boot)) {
             fleet.events.saw(Event::LossByDeadline);
@@ -74,14 +102,17 @@ impl Node {
         if worker.task.is_none() {
             let held = life.held.borrow().len();
             let want = self.want.get();
+            let in_pool = |&id: &u16| fleet.is_in_pool_of(self, id);
+            let (inside, outside): (Vec<u16>, Vec<u16>) =
+                life.held.borrow().keys().copied().partition(in_pool);
+            let surplus: Vec<u16> = inside.into_iter().skip(want).chain(outside).collect();
             if held > 0 && boot >= worker.renewal {
                 let request = Request::KeepAlive(worker.lease.expect("the lease of what is held"));
                 let sent = self.sent(time);
                 self.send(fleet, life, &mut worker, Task::KeepAlive(sent), request);
-            } else if held > want {
-                let ids: Vec<u16> = life.held.borrow().keys().skip(want).copied().collect();
+            } else if !surplus.is_empty() {
                 drop(worker);
-                self.release(fleet, life, &ids);
+                self.release(fleet, life, &surplus);
                 worker = life.worker.borrow_mut();
             } else if (held < want || worker.unsure > 0) && time >= worker.retry {
                 self.send(fleet, life, &mut worker, Task::Find, Request::List);
@@ -297,7 +328,7 @@ impl Node {
         if listing.is_grace {
             return self.reclaim(fleet, life, worker, &listing, want);
         }
-        let is_free = |id| !listing.pool.contains_key(&id);
+        let is_free = |id| !listing.pool.contains_key(&id) && fleet.may_lease(self, id);
         let is_past = |id| listing.mark(id).until <= sent.now.0;
         let Some(ids) = choose(fleet.pool.clone(), worker.start, want, is_free, is_past) else {
             fleet.events.saw(Event::WaitForPool);
@@ -381,6 +412,7 @@ impl Node {
             return self.drop_lease(fleet, life, worker);
         }
         fleet.events.saw(Event::Claim);
+        life.next_generation();
         for (&(id, _, UnixNanos(written)), &mark) in asked.changes.iter().zip(&asked.seen) {
             let held = Held { mark, written, revision: revision(id) };
             life.held.borrow_mut().insert(id, held);
@@ -388,96 +420,6 @@ impl Node {
             life.revive(fleet, self, id, mark);
         }
         life.claim.set(Some(claim));
-        life.version.set(life.version.get() + 1);
         self.cap(fleet, life);
-    }
-
-    fn see_held(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: &Listing) {
-        let is_older = |(&id, held): (&u16, &Held)| listing.mark(id).revision < held.revision;
-        if life.held.borrow().iter().any(is_older) {
-            return self.see_forgotten(fleet, life, worker, listing);
-        }
-        let mut gone = Vec::new();
-        for (&id, held) in life.held.borrow_mut().iter_mut() {
-            match listing.pool.get(&id).copied() == worker.lease {
-                true => {
-                    let mark = listing.mark(id);
-                    (held.revision, held.written) = (mark.revision, mark.until);
-                }
-                false => gone.push(id),
-            }
-        }
-        if !gone.is_empty() {
-            fleet.events.saw(Event::LossByKey);
-            self.lose(fleet, life, &gone);
-        }
-        match life.held.borrow().is_empty() {
-            true => worker.lease = None,
-            false => worker.renewal = Duration::ZERO,
-        }
-    }
-
-    /// The registry has forgotten what this node wrote: it loses all, and tries to get it back.
-    fn see_forgotten(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: &Listing) {
-        fleet.events.saw(Event::Forgotten);
-        let exact = |(&id, held): (&u16, &Held)| (id, life.last(id, held.mark, true));
-        worker.forgotten = life.held.borrow().iter().map(exact).collect();
-        worker.deadline = life.claim.get().map_or(Duration::ZERO, |claim| claim.deadline);
-        self.lose_all(fleet, life, worker);
-        let request = if listing.is_founded { Request::Grace } else { Request::Found };
-        self.send(fleet, life, worker, Task::Found, request);
-    }
-
-    /// Seals these and forgets them. The mark stays where it is.
-    fn lose(&self, fleet: &Fleet, life: &Life, ids: &[u16]) {
-        for &id in ids {
-            life.held.borrow_mut().remove(&id);
-            let _ = life.last(id, 0, true);
-        }
-        if life.held.borrow().is_empty() {
-            life.claim.set(None);
-        }
-        life.version.set(life.version.get() + 1);
-        self.cap(fleet, life);
-    }
-
-    fn lose_all(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) {
-        let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
-        self.lose(fleet, life, &ids);
-        // Whatever is under way is of a lease that is over.
-        (worker.lease, worker.task) = (None, None);
-        worker.number += 1;
-    }
-
-    /// A lease that nothing is bound to is not gone on with: it counts from another request.
-    fn drop_lease(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) {
-        if life.held.borrow().is_empty()
-            && let Some(lease) = worker.lease.take()
-        {
-            fleet.send(self, life, worker.number, Request::Revoke(lease));
-        }
-    }
-
-    /// Gives these up, with their exact marks.
-    pub fn release(&self, fleet: &Fleet, life: &Life, ids: &[u16]) {
-        let mut changes = Vec::new();
-        for &id in ids {
-            let Some(held) = life.held.borrow_mut().remove(&id) else { continue };
-            let exact = life.last(id, held.mark, fleet.flaw != Flaw::NotSealed);
-            let seen = if fleet.flaw == Flaw::LateRelease { ANY } else { held.revision };
-            changes.push((id, seen, exact));
-        }
-        life.version.set(life.version.get() + 1);
-        if life.held.borrow().is_empty() {
-            life.claim.set(None);
-        }
-        self.cap(fleet, life);
-        fleet.events.saw(Event::Release);
-        let mut worker = life.worker.borrow_mut();
-        let lease = worker.lease.expect("the lease of what is held");
-        if life.held.borrow().is_empty() {
-            worker.lease = None;
-        }
-        self.send(fleet, life, &mut worker, Task::Release, Request::Release(lease, changes));
     }
 }
