@@ -113,8 +113,10 @@ LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),
 # The sources and the tests are not checked yet.
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md \
 	examples packaging scripts tests/README.md tests/STATE.md)
-lint: ## rustfmt, clippy, rustdoc, and the words of the documentation
+lint: ## rustfmt, clippy, rustdoc, the layers of the code, and the words of the documentation
 	scripts/lint-words $(LINT_WORDS)
+	tests/lint/layers
+	scripts/layers
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
