@@ -46,8 +46,9 @@
 //! what docs/fleet.md asks of them. Then:
 //! * no ID comes twice, of whatever nodes held its generator ID one after the other: no two lives of nodes
 //!   give IDs of one tick of it;
-//! * the mark in the registry is ahead of every leased ID when that is given, and, where no node has numbers of its
-//!   own, of all there ever was when somebody claims;
+//! * when an ID is given whose generator ID the node has claimed, the mark in the registry is ahead of it, also if the
+//!   statement began with that number as the server's own; and where no node has numbers of its own the mark is ahead of
+//!   all there ever was when somebody claims;
 //! * where nobody has set the clock and nothing has stood still, no ID is let through by a gate after the
 //!   deadline of the claim, but for what two clocks' rates differ by (the numbers that a session took
 //!   ahead were let through before);
@@ -255,6 +256,11 @@ fn a_registry_that_is_founded_without_a_grace_period_is_found() {
 #[test]
 fn a_claim_in_the_grace_period_after_the_deadline_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::LateReclaim), Some(Fault::Shared));
+}
+
+#[test]
+fn a_statement_that_does_not_learn_of_another_identity_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::NoGeneration), Some(Fault::Uncovered));
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub enum Flaw {
     NoGrace,
     /// Who held an ID claims it in a grace period also after its own deadline.
     LateReclaim,
+    /// A session learns of another identity of its server only where it meets a seal, as before 0.6.1.
+    NoGeneration,
     /// A statement that began with numbers of the server's own takes them again while generator IDs are leased.
     TakesLeased,
 }
@@ -79,9 +81,11 @@ pub enum Event {
     /// A server leases in the place of numbers of its own; the other way round.
     ToLease,
     ToNumbers,
-    /// In the middle of a statement that began with numbers; and its cells had been revived by then.
+    /// In the middle of a statement that began with numbers; and its cells had been revived by then; and the clock was
+    /// past the ceiling of the claim that they had been revived for.
     SwitchInStatement,
     RevivedInStatement,
+    PastCeilingInStatement,
     /// Such a statement was turned away, as the server leases.
     StillLeased,
     /// A number that was a server's own is leased by another; the other way round.
@@ -90,7 +94,7 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Claim,
         Self::LostRace,
         Self::WaitForPool,
@@ -126,6 +130,7 @@ impl Event {
         Self::ToNumbers,
         Self::SwitchInStatement,
         Self::RevivedInStatement,
+        Self::PastCeilingInStatement,
         Self::StillLeased,
         Self::NumberIsLeased,
         Self::LeasedBecomesNumber,

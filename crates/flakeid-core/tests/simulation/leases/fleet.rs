@@ -104,7 +104,7 @@ impl Fleet {
             _ => false,
         };
         let is_switching = match flaw {
-            Flaw::TakesLeased => true,
+            Flaw::NoGeneration | Flaw::TakesLeased => true,
             Flaw::None => !is_forgetful && random.one_in(3),
             _ => false,
         };
@@ -118,7 +118,11 @@ impl Fleet {
             is_strict: !is_forgetful
                 && !matches!(
                     flaw,
-                    Flaw::Record | Flaw::IgnoresMark | Flaw::Unchecked | Flaw::Uncapped
+                    Flaw::Record
+                        | Flaw::IgnoresMark
+                        | Flaw::Unchecked
+                        | Flaw::Uncapped
+                        | Flaw::TakesLeased
                 ),
             events: Events::default(),
             nodes: RefCell::default(),

@@ -202,6 +202,9 @@ impl Fleet {
         if !whole && long > SECOND / 2 && random.one_in(2) {
             self.change_hands(node);
         }
+        if !whole && long > ttl && self.is_switching {
+            self.lease_instead(node, end);
+        }
         for _ in 0..if long > ttl { 12 } else { 3 } {
             let left = end.saturating_sub(self.world.time.get());
             if left == 0 {
@@ -221,6 +224,19 @@ impl Fleet {
             node.paused.set(node.paused.get().min(self.world.time.get()));
         }
         self.depth.set(self.depth.get() - 1);
+    }
+
+    /// A node leases the very numbers that it had as its own, in the middle of a statement. Then its worker stands
+    /// still, too, for longer than the statement does: nobody renews the claim, and nobody seals the cells at its end.
+    fn lease_instead(&self, node: &Node, end: u64) {
+        let Some(life) = node.life().filter(|_| node.has_numbers()) else { return };
+        let numbers = node.numbers.borrow().clone();
+        life.worker.borrow_mut().look_from(numbers[0]);
+        node.want.set(node.want.get().max(numbers.len()));
+        self.lease(node);
+        let random = &self.world.random;
+        self.pass(50 * MILLISECOND + random.below(100 * MILLISECOND));
+        node.stuck.set(end + random.below(SECOND));
     }
 
     /// A node gives up most of what it holds and wants it back, and its clock may be set back meanwhile.

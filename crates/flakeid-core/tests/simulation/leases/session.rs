@@ -133,7 +133,11 @@ impl Node {
             // The gate as this process has seen it.
             let gate = Gate::closed();
             let look = Slot::new(Look { now: Tick(0), in_time: true, generation: 0 });
-            let hear = || gate.announce(life.generation.get());
+            let hear = || {
+                if fleet.flaw != Flaw::NoGeneration {
+                    gate.announce(life.generation.get());
+                }
+            };
             hear();
             let clock = &mut || {
                 if !alone && fleet.world.random.one_in(60) {
@@ -191,6 +195,9 @@ impl Node {
                         fleet.events.saw(Event::SwitchInStatement);
                         if !client.cells.iter().any(|cell| cell.is_sealed()) {
                             fleet.events.saw(Event::RevivedInStatement);
+                            if self.is_past_ceiling(fleet, life, &client.ids) {
+                                fleet.events.saw(Event::PastCeilingInStatement);
+                            }
                         }
                     }
                     stale = true;
@@ -200,6 +207,13 @@ impl Node {
         }
         fleet.world.expect(false, Fault::GoesRound);
         Answer::Nothing
+    }
+
+    /// Whether it holds some of these, and its clock is past the ceiling of the claim.
+    fn is_past_ceiling(&self, fleet: &Fleet, life: &Life, ids: &[u16]) -> bool {
+        let reading = self.clock.read(fleet.world.time.get());
+        ids.iter().any(|id| life.held.borrow().contains_key(id))
+            && life.claim.get().is_some_and(|claim| claim.ceiling.0 <= reading)
     }
 
     fn look<S: Served>(&self, fleet: &Fleet, life: &Life, leased: bool) -> Look {
@@ -295,7 +309,10 @@ impl Node {
         if !leased {
             fleet.numbers.made(id, self, S::scale().nanos(tick).0 + S::UNIT);
         }
-        if fleet.is_strict && leased {
+        // It is of a claimed number also where its statement began with that as the server's own: then it was taken
+        // ahead before the claim, by a clock that is not set back, so the claim's ceiling is past it.
+        let is_claimed = leased || life.held.borrow().contains_key(&id);
+        if fleet.is_strict && is_claimed {
             let mark = fleet.etcd.borrow().mark(id);
             checks.expect(S::scale().nanos(tick).0 < mark, Fault::Uncovered);
         }

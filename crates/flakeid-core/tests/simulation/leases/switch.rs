@@ -154,12 +154,8 @@ impl Fleet {
         if !self.living.borrow().contains(&node.number) {
             return;
         }
-        let to_lease = matches!(**node.setting.borrow(), Setting::Numbers(_))
-            && node.plan.borrow().is_none()
-            && !random.one_in(3);
-        if to_lease {
-            self.numbers.let_go(node);
-            return self.set(node, Setting::Leased);
+        if node.has_numbers() && !random.one_in(3) {
+            return self.lease(node);
         }
         let planned = node.plan.take();
         let plan = planned.unwrap_or_else(|| match random.one_in(2) {
@@ -192,6 +188,12 @@ impl Fleet {
         }
     }
 
+    /// A node is to lease, in the place of numbers of its own, which are in all pools again.
+    pub fn lease(&self, node: &Node) {
+        self.numbers.let_go(node);
+        self.set(node, Setting::Leased);
+    }
+
     /// The settings are read again.
     pub fn set(&self, node: &Node, setting: Setting) {
         node.setting.replace(Rc::new(setting));
@@ -203,6 +205,11 @@ impl Fleet {
 }
 
 impl Node {
+    /// Whether it has numbers of its own, and is to have no others.
+    pub fn has_numbers(&self) -> bool {
+        matches!(**self.setting.borrow(), Setting::Numbers(_)) && self.plan.borrow().is_none()
+    }
+
     /// Whether it uses a number as its own, or may do so again without another change of its setting.
     fn uses(&self, id: u16) -> bool {
         let in_statement = |life: Rc<Life>| {

@@ -76,6 +76,11 @@ impl Worker {
         }
     }
 
+    /// It looks for free ones from there on next time.
+    pub fn look_from(&mut self, id: u16) {
+        self.start = id;
+    }
+
     /// Nothing is held, and nothing is waited for any more.
     pub fn abandon(&mut self) {
         (self.lease, self.task, self.unsure, self.retry) = (None, None, 0, 0);
