@@ -95,9 +95,9 @@ fn flakeid_require_library(version: &str) {
 }
 
 fn another(other: Build) -> Report {
-    Report::wrong_state("another flakeid library is loaded already")
+    Report::wrong_state("another flakeid library is already loaded")
         .detail(format!(
-            "It is {}, and was loaded from another file; this one is {}.",
+            "The loaded library is {} from another file; this one is {}.",
             other.name(),
             Build::this().name()
         ))
@@ -109,11 +109,8 @@ fn another(other: Build) -> Report {
 
 fn older(needed: &str) -> Report {
     Report::wrong_state(format!(
-        "the flakeid library that is loaded has version {}, this SQL needs {needed}",
+        "the loaded flakeid library has version {}, but this SQL needs {needed}",
         version()
     ))
-    .hint(
-        "Install the library of that version, and restart the server, which goes on with the one that it \
-         loaded at its start. Nothing has been changed.",
-    )
+    .hint("Install the library of that version and restart the server. Nothing has been changed.")
 }

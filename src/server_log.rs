@@ -73,10 +73,7 @@ impl RateLimit {
         if let Some(left_out) = self.due() {
             let others = match left_out {
                 0 => String::new(),
-                n => format!(
-                    " There is one such line in {} s at most; left out since the last: {n}.",
-                    PAUSE.as_secs()
-                ),
+                n => format!(" Logged at most once per {} s; {n} suppressed.", PAUSE.as_secs()),
             };
             log(message(), format!("{detail}{others}"));
         }
@@ -89,12 +86,12 @@ pub fn used_up(limits: &RateLimits, id_type: usize, partitions: usize) {
     let note = &limits.used_up[id_type];
     match ID_TYPES[id_type].is_numbered {
         true => note.write(
-            || format!("{name} IDs of this tick are used up, generator IDs in use: {partitions}"),
-            "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" hold \
-             more.",
+            || format!("{name} IDs of this tick are exhausted, generator IDs in use: {partitions}"),
+            "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" allow more IDs \
+             per tick.",
         ),
         false => note.write(
-            || format!("{name} IDs of this tick are used up"),
+            || format!("{name} IDs of this tick are exhausted"),
             "A session waits for the next tick.",
         ),
     }
@@ -104,8 +101,8 @@ pub fn used_up(limits: &RateLimits, id_type: usize, partitions: usize) {
 pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bool) {
     let name = ID_TYPES[id_type].name;
     let detail = match turns {
-        true => "IDs go on in the other of its two timelines where that is free, else they wait.",
-        false => "IDs go on with what their last tick has left, and then wait for the clock.",
+        true => "IDs continue in the other timeline if it is free; otherwise sessions wait.",
+        false => "Sessions use the rest of the last tick, and then wait for the clock.",
     };
     let message =
         || format!("the clock stepped back: it is {} behind the last {name} ID", span(by));
@@ -116,7 +113,7 @@ pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bo
 pub fn clock_behind(limits: &RateLimits, by: Duration) {
     limits.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
-        "sno IDs go on in the other of their two timelines where that is free; all others wait.",
+        "sno continues in its other timeline if it is free; all other ID types wait.",
     );
     // Every system would say the same again.
     for note in &limits.stepped_back {
@@ -140,7 +137,7 @@ pub fn clock_ahead(
     if written != 0 && gained > AHEAD {
         limits.ahead.write(
             || format!("the clock stepped forward by {}", span(gained)),
-            "IDs go with it. If it is wrong and is set back, those made since then lie ahead of it.",
+            "IDs follow the clock. If it is wrong and steps back later, IDs generated until then are ahead of it.",
         );
     }
 }
@@ -150,7 +147,7 @@ pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
     if took > lead / SLOW_PART {
         limits.slow_write.write(
             || format!("writing flakeid's horizon took {}", span(took)),
-            "Sessions that ask for IDs wait for it, once in \"flakeid.horizon_lead\".",
+            "Sessions that generate IDs may wait for this write, once per \"flakeid.horizon_lead\".",
         );
     }
 }
@@ -158,12 +155,12 @@ pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
 /// The state cannot be opened, which every session that asks for an ID will be told.
 pub fn no_ids(report: Report) {
     let (message, detail) = report.line();
-    log(format!("flakeid makes no IDs: {message}"), detail);
+    log(format!("flakeid cannot generate IDs: {message}"), detail);
 }
 
 /// Writes what an error kept from a session's user: at most once in a while, where there are limits.
 pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
-    let message = || format!("flakeid makes no IDs: {message}");
+    let message = || format!("flakeid cannot generate IDs: {message}");
     match limits {
         Some(limits) => limits.withheld.write(message, detail),
         None => log(message(), detail.into()),
@@ -208,6 +205,6 @@ pub fn accepted() {
     };
     log(
         format!("the clock was accepted by \"{user}\""),
-        "flakeid makes IDs again, after what its state and the clock say.".into(),
+        "flakeid generates IDs again, above its state and the current time.".into(),
     );
 }

@@ -80,7 +80,10 @@ pub fn text_detail(what: &str, error: Error) -> String {
         }
         Error::TextEmpty => "The text is empty.".into(),
         Error::TextCharacter { position } => {
-            format!("The character at position {} is none of its digits.", position + 1)
+            format!(
+                "The character at position {} is not a digit of this text format.",
+                position + 1
+            )
         }
         Error::TextOverflow { bits } => format!("The number does not fit {bits} bits."),
         Error::TextTrailingBits => {

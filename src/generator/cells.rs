@@ -158,5 +158,5 @@ fn generator_too_large(name: &str, id: u16, max: u64) -> Report {
         format!("generator ID {id} is too large for {name}"),
     )
     .detail(format!("A {name} has generator IDs from 0 to {max}."))
-    .hint("Choose smaller ones in \"flakeid.generator_ids\", or another system.")
+    .hint("Choose smaller generator IDs in \"flakeid.generator_ids\", or another ID type.")
 }

@@ -187,17 +187,17 @@ fn clock_behind(name: &str, by: Duration, wait: Duration) -> Report {
         format!("the clock is {} behind the last {name} ID", span(by)),
     )
     .detail(format!(
-        "An ID made now could be one that was given out before. flakeid.max_clock_wait allows to wait {}.",
+        "A new ID could be the same as an earlier one. The wait limit (\"flakeid.max_clock_wait\") is {}.",
         span(wait)
     ))
     .hint(
-        "Check the server's clock and its time synchronization; IDs are made again as soon as the clock \
+        "Check the server's clock and its time synchronization. IDs are generated again as soon as the clock \
          has caught up.",
     )
 }
 
 fn before_epoch(name: &str, first: UnixMicros) -> Report {
-    Report::wrong_state(format!("the clock is before the first {name} ID's time"))
+    Report::wrong_state(format!("the clock is before the epoch of {name}"))
         .detail(format!("The first {name} has the time {}.", moment(first)))
         .hint(match name {
             flake::NAME => "Check the server's clock and \"flakeid.epoch\".",
@@ -208,12 +208,10 @@ fn before_epoch(name: &str, first: UnixMicros) -> Report {
 fn ended(name: &str, last: UnixMicros) -> Report {
     Report::new(
         Code::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-        format!("there are no {name} IDs after {}", moment(last)),
+        format!("no {name} ID can be generated after {}", moment(last)),
     )
     .hint(match name {
-        flake::NAME => {
-            "Check the server's clock. \"flakeid.epoch\" says from when on flake counts."
-        }
+        flake::NAME => "Check the server's clock and \"flakeid.epoch\".",
         _ => "Check the server's clock.",
     })
 }
@@ -221,7 +219,7 @@ fn ended(name: &str, last: UnixMicros) -> Report {
 fn stopping(name: &str) -> Report {
     Report::new(
         Code::ERRCODE_ADMIN_SHUTDOWN,
-        format!("there are no more {name} IDs, as the server is going down"),
+        format!("cannot generate {name} IDs while the server is shutting down"),
     )
 }
 

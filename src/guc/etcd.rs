@@ -93,9 +93,11 @@ fn url(endpoint: &str) -> Result<String, String> {
         return Err("An endpoint is missing.".into());
     }
     if place.contains('@') {
-        return Err("An endpoint has no user and no password: \"flakeid.etcd_user\" and \
-                    \"flakeid.etcd_password_file\" are for them."
-            .into());
+        return Err(
+            "An endpoint cannot contain a user or password. Use \"flakeid.etcd_user\" and \
+                    \"flakeid.etcd_password_file\"."
+                .into(),
+        );
     }
     let (host, port) = match place.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -131,7 +133,7 @@ impl TextSetting for NamespaceSetting {
     fn read(value: &str) -> Result<(), String> {
         match value.len() {
             1..=LONGEST_NAMESPACE => Ok(()),
-            _ => Err(format!("A namespace has from 1 to {LONGEST_NAMESPACE} bytes.")),
+            _ => Err(format!("A namespace must have from 1 to {LONGEST_NAMESPACE} bytes.")),
         }
     }
     fn take((): ()) {}

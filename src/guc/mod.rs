@@ -266,8 +266,8 @@ fn parse_epoch(value: &str) -> Result<Epoch, String> {
         midnight.as_millisecond()
     } else {
         return Err(format!(
-            "\"{value}\" is neither \"unix\", nor milliseconds since 1970, nor a date such as \
-             2020-01-01, nor a moment such as 2020-01-01T00:00:00Z."
+            "\"{value}\" is not \"unix\", milliseconds since 1970, a date such as 2020-01-01, or a time such as \
+             2020-01-01T00:00:00Z."
         ));
     };
     Epoch::from_millis(millis).ok_or_else(|| {
@@ -365,7 +365,7 @@ pub fn define() {
             WARNING,
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             message,
-            format!("{reason} No IDs are made until it is mended.")
+            format!("{reason} No IDs are generated until it is corrected.")
         );
     }
 }

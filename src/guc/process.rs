@@ -22,14 +22,14 @@ impl From<Refusal> for Report {
         let report = match hidden {
             true => Self::new(
                 Code::ERRCODE_CONFIG_FILE_ERROR,
-                format!("no IDs are made while \"{setting}\" is invalid"),
+                format!("parameter \"{setting}\" is invalid"),
             ),
             false => Self::new(
                 Code::ERRCODE_CONFIG_FILE_ERROR,
-                format!("no IDs are made while \"{setting}\" is invalid: \"{value}\""),
+                format!("parameter \"{setting}\" is invalid: \"{value}\""),
             ),
         };
-        report.confidential(reason).hint("Mend it in the server's configuration and reload.")
+        report.confidential(reason).hint("Correct the setting and reload the configuration.")
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn refuse_number(name: &'static CStr, value: &CStr) {
     PROCESS.0.refused.borrow_mut().push(Refusal {
         setting: name.to_str().unwrap_or_default(),
         value: value.to_string_lossy().into_owned(),
-        reason: "It is not a number within the setting's bounds.".into(),
+        reason: "It is not a number within the bounds of the setting.".into(),
         hidden: false,
     });
 }

@@ -235,15 +235,15 @@ impl State {
         let Some((document, checksum)) =
             bytes.len().checked_sub(line).map(|middle| bytes.split_at(middle))
         else {
-            return Err(StateFileError::Damaged("It is too short."));
+            return Err(StateFileError::Damaged("The file is too short."));
         };
         // Compared as text: a digit in upper case is not what was written.
         let expected = format!("{CHECKSUM}{:08x}\n", crc32fast::hash(document));
         if checksum != expected.as_bytes() {
-            return Err(StateFileError::Damaged("Its checksum is not that of its contents."));
+            return Err(StateFileError::Damaged("The checksum does not match."));
         }
         // What follows was written so by someone: this version of this library, or another.
-        let unknown = || StateFileError::Damaged("Its contents are not those of a state file.");
+        let unknown = || StateFileError::Damaged("The contents are not those of a state file.");
         let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
         match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
             NAMELESS | VERSION => {}
@@ -270,7 +270,7 @@ pub fn read() -> Result<Option<State>, StateFileError> {
             }
         }
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            Err(StateFileError::Damaged("It is too long."))
+            Err(StateFileError::Damaged("The file is too long."))
         }
         Err(error) => Err(denied("read")(error)),
     }
@@ -313,23 +313,23 @@ fn sync(directory: &Path) -> Result<(), StateFileError> {
 }
 
 /// What an operator can do who knows better.
-pub const ACCEPT: &str = "Check the server's clock. If it is right, and past all IDs that were made here, \
-                          a superuser's flakeid_accept_clock() lets IDs begin after what it shows.";
+pub const ACCEPT: &str = "Check the server's clock. If it is right and past all IDs generated here, call \
+                          flakeid_accept_clock() as a superuser: new IDs then begin at the current time.";
 
 impl From<StateFileError> for Report {
     fn from(error: StateFileError) -> Self {
         match error {
             StateFileError::Missing => {
                 Self::new(Code::ERRCODE_UNDEFINED_FILE, format!("state file \"{NAME}\" is missing"))
-                    .detail("Without it IDs could be made that were given out before.")
-                    .hint(format!("Bring it back. {ACCEPT}"))
+                    .detail("Without the state file, new IDs could be the same as earlier ones.")
+                    .hint(format!("Restore the file. {ACCEPT}"))
             }
             StateFileError::Damaged(why) => {
                 Self::new(Code::ERRCODE_DATA_CORRUPTED, format!("state file \"{NAME}\" is damaged"))
                     .detail(format!(
-                        "{why} Without it IDs could be made that were given out before."
+                        "{why} Without the state file, new IDs could be the same as earlier ones."
                     ))
-                    .hint(format!("Bring back one that is whole. {ACCEPT}"))
+                    .hint(format!("Restore an intact copy. {ACCEPT}"))
             }
             StateFileError::Newer { version } => Self::wrong_state(format!(
                 "state file \"{NAME}\" has version {version}, which this flakeid cannot read"
@@ -338,7 +338,7 @@ impl From<StateFileError> for Report {
             StateFileError::Foreign { theirs, ours } => {
                 Self::wrong_state(format!("state file \"{NAME}\" is from a different cluster"))
                     .detail(format!(
-                        "It has the system identifier {theirs}, where this server's is {ours}."
+                        "The file has the system identifier {theirs}, and this server has {ours}."
                     ))
                     .hint(ACCEPT)
             }

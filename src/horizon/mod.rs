@@ -337,9 +337,9 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
 
 fn epoch_later(name: &str, earliest: UnixNanos, epoch: UnixNanos) -> Report {
     Report::wrong_state(format!(
-        "{name} IDs that count from {} would repeat earlier ones",
+        "{name} IDs with the epoch {} could repeat earlier ones",
         instant(epoch)
     ))
-    .detail(format!("IDs were made that count from {}.", instant(earliest)))
-    .hint("Set \"flakeid.epoch\" back. It is chosen once, before the first ID.")
+    .detail(format!("IDs were generated with the epoch {}.", instant(earliest)))
+    .hint("Set \"flakeid.epoch\" to that time.")
 }

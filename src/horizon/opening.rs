@@ -154,12 +154,15 @@ pub(super) fn save(
 }
 
 fn downtime(down: Duration, allowed: Duration) -> Report {
-    Report::wrong_state(format!("no IDs are made, as the server was down for {}", span(down)))
-        .detail(format!(
-            "flakeid.allowable_downtime is {}, and the state file \"{}\" was written last so long before \
-             this start by the server's clock.",
-            span(allowed),
-            file::NAME
-        ))
-        .hint(file::ACCEPT)
+    Report::wrong_state(format!(
+        "the server was down for {}, longer than \"flakeid.allowable_downtime\"",
+        span(down)
+    ))
+    .detail(format!(
+        "The limit is {}. By the server's clock, the state file \"{}\" was last written that long \
+         before this start.",
+        span(allowed),
+        file::NAME
+    ))
+    .hint(file::ACCEPT)
 }

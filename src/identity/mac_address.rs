@@ -34,14 +34,14 @@ pub fn parse(setting: &str) -> Result<Option<u64>, String> {
     if let Some(address) = address(setting) {
         return match address & GROUP == 0 && address != 0 {
             true => Ok(Some(address)),
-            false => Err(format!("\"{setting}\" is not the address of a single interface.")),
+            false => Err(format!("\"{setting}\" is not the MAC address of a single interface.")),
         };
     }
     let directory = Path::new(INTERFACES).join(setting);
     if setting.contains('/') || setting.starts_with('.') || !directory.exists() {
         return Err(format!("There is no network interface \"{setting}\"."));
     }
-    let none = || format!("The network interface \"{setting}\" has no hardware address.");
+    let none = || format!("The network interface \"{setting}\" has no MAC address.");
     of_interface(&directory).map(Some).ok_or_else(none)
 }
 

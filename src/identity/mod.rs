@@ -74,20 +74,24 @@ pub fn reason(refused: Refused<'_>) -> String {
         Refused::NotANumber(text) => format!("\"{text}\" is not a number."),
         Refused::NotARange(text) => format!("\"{text}\" is not a range such as 0-32767."),
         Refused::TooFew(least) => format!("The range must hold at least {least} numbers."),
-        Refused::TooLarge(text) => format!("\"{text}\" is above {MAX_ID}, the largest."),
-        Refused::Reversed(text) => format!("In \"{text}\" the first is above the last."),
-        Refused::Doubled(id) => format!("{id} is named twice."),
-        Refused::TooMany => format!("A server may own at most {MAX_OWNED} generator IDs."),
+        Refused::TooLarge(text) => {
+            format!("\"{text}\" is greater than {MAX_ID}, the largest possible number.")
+        }
+        Refused::Reversed(text) => {
+            format!("In \"{text}\" the first number is greater than the last.")
+        }
+        Refused::Doubled(id) => format!("{id} is listed twice."),
+        Refused::TooMany => format!("A server can have at most {MAX_OWNED} generator IDs."),
         Refused::HostWithoutNumber => match host_name() {
-            Some(name) => format!("The host's name, \"{name}\", does not end in a number."),
-            None => "The host's name could not be read.".into(),
+            Some(name) => format!("The host name \"{name}\" does not end in a number."),
+            None => "The host name could not be read.".into(),
         },
         Refused::HostNumberTooLarge => format!(
-            "The number at the end of the host's name, \"{}\", leads beyond {MAX_ID}, the largest.",
+            "The number at the end of the host name \"{}\" gives generator IDs above {MAX_ID}, the largest.",
             host_name().unwrap_or_default()
         ),
         Refused::UnknownSource(source) => {
-            format!("\"{source}\" is not a source of generator IDs; \"hostname\" and \"etcd\" are.")
+            format!("\"{source}\" is not a source of generator IDs; use \"hostname\" or \"etcd\".")
         }
     }
 }

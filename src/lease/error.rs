@@ -32,8 +32,8 @@ impl From<LeaseError> for Report {
 }
 
 /// What to look at, where etcd is not what it should be.
-const LOOK: &str = "Check that the etcd of \"flakeid.etcd_endpoints\" answers, and see \
-                    pg_stat_flakeid_lease. IDs are made again as soon as generator IDs are leased.";
+const LOOK: &str = "Check that etcd answers at \"flakeid.etcd_endpoints\", and see pg_stat_flakeid_lease. IDs \
+                    are generated as soon as generator IDs are leased.";
 
 /// Says why no generator IDs are held.
 pub fn not_leased(kept: &Kept) -> LeaseError {
@@ -43,15 +43,14 @@ pub fn not_leased(kept: &Kept) -> LeaseError {
             LOOK,
         ),
         State::Waiting => (
-            "all generator IDs of etcd's pool are leased by others".into(),
-            "IDs are made as soon as one comes free. \"flakeid.etcd_pool\" says which may be leased, \
-             \"flakeid.generator_ids\" how many each server wants.",
+            "all generator IDs of the pool in etcd are leased by other servers".into(),
+            "IDs are generated as soon as a generator ID becomes free. Enlarge \"flakeid.etcd_pool\", or lease \
+             fewer with \"flakeid.generator_ids\".",
         ),
         State::Held => (
-            "the clock is ahead of what etcd has the lease of this server's generator IDs for"
-                .into(),
-            "Check the server's clock, and that etcd answers: IDs are made again as soon as the lease is \
-             renewed by this clock.",
+            "the clock is past the high-water mark of the generator ID lease".into(),
+            "Check the server's clock, and check that etcd answers. IDs are generated again as soon as the lease \
+             is renewed.",
         ),
         // A statement goes by the settings that it began with.
         State::Off => return LeaseError::StillLeased,
@@ -60,7 +59,7 @@ pub fn not_leased(kept: &Kept) -> LeaseError {
     let report = Report::wrong_state(message).hint(hint);
     let lease = kept.lease_text().map(|lease| format!("The last lease was {lease}."));
     let last = kept.trouble.get();
-    let trouble = (!last.is_empty()).then(|| format!("The last trouble was: {last}."));
+    let trouble = (!last.is_empty()).then(|| format!("The last error was: {last}."));
     LeaseError::NotLeased(
         match [lease, trouble].into_iter().flatten().collect::<Vec<_>>().join(" ") {
             detail if detail.is_empty() => report,
@@ -78,8 +77,8 @@ fn lost(kept: &Kept) -> Duration {
 }
 
 fn still_leased() -> Report {
-    Report::wrong_state("this server's generator IDs are changing with \"flakeid.generator_ids\"")
-        .detail("Those that were leased from etcd are being given up, or others are being leased.")
+    Report::wrong_state("this server's generator IDs are being replaced after a change of \"flakeid.generator_ids\"")
+        .detail("Generator IDs are being released or leased.")
         .hint("Try again.")
 }
 
@@ -91,11 +90,10 @@ pub fn no_worker() -> Report {
 
 /// The error of a server that counts from another epoch than the servers that share its namespace.
 pub fn other_epoch(epoch: UnixNanos, theirs: UnixNanos) -> Report {
-    Report::wrong_state(format!("flake IDs cannot count from {} here", instant(epoch)))
+    Report::wrong_state(format!("cannot generate flake IDs with the epoch {}", instant(epoch)))
         .detail(format!(
-            "The servers that lease generator IDs from one namespace of etcd hand them on to each other, and \
-             count from {}.",
+            "All servers that lease from this namespace of etcd use the epoch {}.",
             instant(theirs)
         ))
-        .hint("Set \"flakeid.epoch\" to that, or \"flakeid.etcd_namespace\" to another.")
+        .hint("Set \"flakeid.epoch\" to that time, or choose another \"flakeid.etcd_namespace\".")
 }

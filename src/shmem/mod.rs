@@ -368,7 +368,7 @@ impl Cells {
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 fn not_preloaded() -> Report {
-    Report::wrong_state("flakeid must be loaded via \"shared_preload_libraries\" to make IDs").hint(
+    Report::wrong_state("flakeid must be loaded via \"shared_preload_libraries\" to generate IDs").hint(
         "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the server. Reading IDs \
          works without it.",
     )
@@ -376,19 +376,20 @@ fn not_preloaded() -> Report {
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 fn other_segment(theirs: Build) -> Report {
-    Report::wrong_state("this server makes IDs by another build of the flakeid library")
+    Report::wrong_state("a different build of flakeid is active on this server")
         .detail(format!(
-            "Its memory was set up by {}; this session has loaded {}.",
+            "The active build is {}; this session has loaded {}.",
             theirs.name(),
             Build::this().name()
         ))
-        .hint("Restart the server, so that all sessions load the library that is installed now.")
+        .hint("Restart the server so that all sessions load the installed library.")
 }
 
 fn no_place_left() -> Report {
     Report::new(
         Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        format!("this server has owned {PLACES} generator IDs since it started, the most it can"),
+        "too many generator IDs since the server started",
     )
+    .detail(format!("The limit is {PLACES} for each ID type."))
     .hint("Restart the server.")
 }

@@ -99,12 +99,12 @@ impl From<ValueError> for Report {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 "partitions cannot begin or end at infinity",
             )
-            .hint("For what is left over attach a partition FROM (MINVALUE), TO (MAXVALUE), or DEFAULT."),
+            .hint("For all other rows, attach a partition FROM (MINVALUE), TO (MAXVALUE), or DEFAULT."),
             ValueError::Step { from, to } => Self::new(
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                "step of partitions does not lead to a later time",
+                "partition step does not lead to a later time",
             )
-            .detail(format!("It leads from {} to {}.", moment(from), moment(to))),
+            .detail(format!("The step leads from {} to {}.", moment(from), moment(to))),
             ValueError::EmptyPartition { system, scale, from, to } => Self::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 format!(
@@ -114,7 +114,7 @@ impl From<ValueError> for Report {
                 ),
             )
             .detail(format!(
-                "A {system} has times from {} to {}, one every {} ms.",
+                "A {system} has times from {} to {} in ticks of {} ms.",
                 moment(scale.start(Tick(0))),
                 moment(scale.start(scale.last())),
                 scale.unit() as f64 / 1e6

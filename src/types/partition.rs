@@ -60,7 +60,7 @@ fn flakeid_partition_times_system(
         guid::NAME => (guid::NAME, guid::SCALE),
         guid::LOCAL_NAME => (guid::LOCAL_NAME, guid::SCALE),
         uniqueid::NAME => (uniqueid::NAME, uniqueid::SCALE),
-        _ => error!("flakeid's library knows no system \"{system}\""),
+        _ => error!("flakeid's library does not know the ID type \"{system}\""),
     };
     let partitions = partitions(from, to, Step::of(&step));
     TableIterator::new(partitions.map(move |partition| partition.within(system, scale).row()))

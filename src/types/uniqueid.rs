@@ -62,7 +62,7 @@ fn mode_of(value: pg_sys::Oid) -> Mode {
     let (label, ..) = lookup_enum_by_oid(value);
     match Mode::ALL.into_iter().find(|mode| mode.name() == label) {
         Some(mode) => mode,
-        None => pgrx::error!("flakeid's library knows no mode \"{label}\""),
+        None => pgrx::error!("flakeid's library does not know the mode \"{label}\""),
     }
 }
 

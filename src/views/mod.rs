@@ -151,6 +151,6 @@ fn flakeid_accept_clock() {
         .and_then(crate::horizon::accept);
     match accepted.or_raise() {
         true => server_log::accepted(),
-        false => notice!("there is nothing to accept: IDs are not held back"),
+        false => notice!("there is nothing to accept: the server can generate IDs"),
     }
 }

@@ -29,20 +29,20 @@ my %bad = (
 		[ 'seven'        => '"seven" is not a number.' ],
 		[ '1.5'          => '"1.5" is not a number.' ],
 		[ '1-2-3'        => '"2-3" is not a number.' ],
-		[ '7-3'          => 'In "7-3" the first is above the last.' ],
-		[ '1,2,1'        => '1 is named twice.' ],
-		[ '0-7,7'        => '7 is named twice.' ],
-		[ '65536'        => '"65536" is above 65535, the largest.' ],
-		[ '0-64'         => 'A server may own at most 64 generator IDs.' ],
+		[ '7-3'          => 'In "7-3" the first number is greater than the last.' ],
+		[ '1,2,1'        => '1 is listed twice.' ],
+		[ '0-7,7'        => '7 is listed twice.' ],
+		[ '65536'        => '"65536" is greater than 65535, the largest possible number.' ],
+		[ '0-64'         => 'A server can have at most 64 generator IDs.' ],
 		[ 'hostname:0'   => 'A number is missing.' ],
-		[ 'hostname:65'  => 'A server may own at most 64 generator IDs.' ],
-		[ 'zookeeper:8'  => '"zookeeper" is not a source of generator IDs; "hostname" and "etcd" are.' ],
+		[ 'hostname:65'  => 'A server can have at most 64 generator IDs.' ],
+		[ 'zookeeper:8'  => '"zookeeper" is not a source of generator IDs; use "hostname" or "etcd".' ],
 	],
 	epoch => [
-		[ ''             => '"" is neither "unix", nor milliseconds since 1970' ],
-		[ 'yesterday'    => '"yesterday" is neither "unix"' ],
-		[ '2020-13-01'   => '"2020-13-01" is neither "unix"' ],
-		[ '2020-01-01T00:00:00' => '"2020-01-01T00:00:00" is neither "unix"' ],
+		[ ''             => '"" is not "unix", milliseconds since 1970' ],
+		[ 'yesterday'    => '"yesterday" is not "unix"' ],
+		[ '2020-13-01'   => '"2020-13-01" is not "unix"' ],
+		[ '2020-01-01T00:00:00' => '"2020-01-01T00:00:00" is not "unix"' ],
 		[ '1969-12-31'   => 'The epoch must lie between 1970-01-01 00:00:00+00 and 2109-05-15 07:35:11.103+00.' ],
 		[ '2110-01-01'   => 'The epoch must lie between' ],
 		[ '4398046511104' => 'The epoch must lie between' ],
@@ -51,8 +51,8 @@ my %bad = (
 	sno_sequence => [
 		[ ''        => '"" is not a range such as 0-32767.' ],
 		[ '7'       => '"7" is not a range such as 0-32767.' ],
-		[ '0-65536' => '"65536" is above 65535, the largest.' ],
-		[ '9-3'     => 'In "9-3" the first is above the last.' ],
+		[ '0-65536' => '"65536" is greater than 65535, the largest possible number.' ],
+		[ '9-3'     => 'In "9-3" the first number is greater than the last.' ],
 		[ '0-2'     => 'The range must hold at least 4 numbers.' ],
 		[ 'a-7'     => '"a" is not a number.' ],
 	],
@@ -64,9 +64,9 @@ my %bad = (
 	],
 	interface => [
 		[ 'nonesuch0'            => 'There is no network interface "nonesuch0".' ],
-		[ 'lo'                   => 'The network interface "lo" has no hardware address.' ],
-		[ '00:00:00:00:00:00'    => '"00:00:00:00:00:00" is not the address of a single interface.' ],
-		[ 'ff:ff:ff:ff:ff:ff'    => '"ff:ff:ff:ff:ff:ff" is not the address of a single interface.' ],
+		[ 'lo'                   => 'The network interface "lo" has no MAC address.' ],
+		[ '00:00:00:00:00:00'    => '"00:00:00:00:00:00" is not the MAC address of a single interface.' ],
+		[ 'ff:ff:ff:ff:ff:ff'    => '"ff:ff:ff:ff:ff:ff" is not the MAC address of a single interface.' ],
 		[ '02:00:00:00:00'       => 'There is no network interface "02:00:00:00:00".' ],
 		[ '02:00:00:00:00:00:01' => 'There is no network interface "02:00:00:00:00:00:01".' ],
 		[ '02:00:00:00:00:0g'    => 'There is no network interface "02:00:00:00:00:0g".' ],
@@ -116,7 +116,7 @@ $session->query_safe($insert);
 $node->append_conf('postgresql.conf', "flakeid.generator_ids = '7-3'\n");
 my $end_of_log = -s $node->logfile;
 $node->reload;
-$node->wait_for_log(qr/In "7-3" the first is above the last/, $end_of_log);
+$node->wait_for_log(qr/In "7-3" the first number is greater than the last/, $end_of_log);
 like(
 	slurp_file($node->logfile, $end_of_log), qr/invalid value for parameter "flakeid\.generator_ids": "7-3"/,
 	'a reload refuses a bad value in the log');
@@ -132,9 +132,9 @@ for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_loca
 {
 	my $error = error_of($node, "SELECT $ask");
 	like(
-		$error, qr/ERROR:  F0000: no IDs are made while "flakeid\.generator_ids" is invalid: "7-3"/,
+		$error, qr/ERROR:  F0000: parameter "flakeid\.generator_ids" is invalid: "7-3"/,
 		"a bad value at start stands in the way of $ask");
-	like($error, qr/DETAIL:  In "7-3" the first is above the last\./, '... and the error gives the reason');
+	like($error, qr/DETAIL:  In "7-3" the first number is greater than the last\./, '... and the error gives the reason');
 }
 is($node->safe_psql('postgres', "SELECT sno_timestamp('2222222222222222'), flake_timestamp(0)"),
 	'2010-01-01 00:00:00+00|1970-01-01 00:00:00+00', '... while IDs are decoded');
@@ -169,7 +169,7 @@ for my $bad ([ 'guid_node', '4294967296', 'A number must be' ], [ 'interface', '
 	{
 		my $error = error_of($node, "SELECT $system->{next}");
 		like(
-			$error, qr/ERROR:  F0000: no IDs are made while "flakeid\.$name" is invalid: "$value"/,
+			$error, qr/ERROR:  F0000: parameter "flakeid\.$name" is invalid: "$value"/,
 			"$name = '$value' at start stands in the way of $system->{name} IDs");
 		like($error, qr/DETAIL:  $reason/, '... and the error gives the reason');
 	}
@@ -364,7 +364,7 @@ for my $first (map { 2000 + 64 * $_ } 0 .. 14)
 reload_with($node, generator_ids => '10000-10063') unless $error;
 $error ||= error_of($node, 'SELECT sno_next()');
 like(
-	$error, qr/ERROR:  54000: this server has owned 1024 generator IDs since it started, the most it can/,
+	$error, qr/ERROR:  54000: too many generator IDs since the server started/,
 	'more than 1,024 generator IDs in one life of the server are an error');
 reload_with($node, generator_ids => '0-7');
 is($node->safe_psql('postgres', $workers) =~ /^[0-7,]+$/, 1, '... and those from before are still good');
@@ -381,11 +381,11 @@ if ($label =~ /(\d+)$/ && $1 * 8 + 7 <= 65535)
 }
 else
 {
-	my $reason = $label =~ /\d$/ ? 'leads beyond 65535, the largest.' : 'does not end in a number.';
+	my $reason = $label =~ /\d$/ ? 'gives generator IDs above 65535, the largest.' : 'does not end in a number.';
 	my $name = hostname();
 	like(
 		error_of($node, "ALTER SYSTEM SET flakeid.generator_ids = 'hostname:8'"),
-		qr/ERROR:  22023.*\n.*The.*host's name, "\Q$name\E",.* \Q$reason\E/,
+		qr/ERROR:  22023.*\n.*The.*host name "\Q$name\E" \Q$reason\E/,
 		'a host name without a number, or with a large one, is no source of generator IDs');
 }
 
@@ -401,17 +401,17 @@ for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '
 		$node->safe_psql('postgres', 'SELECT flake_timestamp(0), flake_min(\'2020-01-01 00:00:00.001+00\')'),
 		'2020-01-01 00:00:00+00|4194304', "the epoch '$epoch'");
 }
-my $later = qr/ERROR:  55000: flake IDs that count from 2020-01-01 00:00:00\+00 would repeat earlier ones/;
+my $later = qr/ERROR:  55000: flake IDs with the epoch 2020-01-01 00:00:00\+00 could repeat earlier ones/;
 $error = error_of($node, 'SELECT flake_next()');
 like($error, $later, 'an epoch that has moved later makes no flakes, as they would come again');
-like($error, qr/DETAIL:  IDs were made that count from 1970-01-01 00:00:00\+00\./, '... and the error says what it was');
-like($error, qr/HINT:  Set "flakeid\.epoch" back\./, '... and what to do');
+like($error, qr/DETAIL:  IDs were generated with the epoch 1970-01-01 00:00:00\+00\./, '... and the error says what it was');
+like($error, qr/HINT:  Set "flakeid\.epoch" to that time\./, '... and what to do');
 like(error_in($sessions[0], $insert), $later, '... in a session that goes on, too');
 is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... while snos are made');
 reload_with($node, epoch => '2100-01-01');
 $error = error_of($node, 'SELECT flake_next()');
 like(
-	$error, qr/ERROR:  55000: the clock is before the first flake ID's time/,
+	$error, qr/ERROR:  55000: the clock is before the epoch of flake/,
 	'before the epoch there are no flakes');
 like(
 	$error, qr/DETAIL:  The first flake has the time 2100-01-01 00:00:00\+00\./,
@@ -450,7 +450,7 @@ is(
 reload_with($node, epoch => '2020-01-01');
 like(
 	error_in($session, 'SELECT flake_next()'),
-	qr/ERROR:  55000: flake IDs that count from 2020.*\nDETAIL:  IDs were made that count from 2019-01-01/,
+	qr/ERROR:  55000: flake IDs with the epoch 2020.*\nDETAIL:  IDs were generated with the epoch 2019-01-01/,
 	'... and then the one from before is a later one');
 $session->quit;
 $node->restart;

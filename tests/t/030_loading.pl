@@ -111,7 +111,7 @@ if ($version < 17)
 	{
 		my $error = error_of($node, "SELECT $ask");
 		like(
-			$error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/,
+			$error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs/,
 			"without preload $ask is an error");
 		like(
 			$error, qr/HINT:  .*"shared_preload_libraries" in postgresql\.conf and restart/,

@@ -88,7 +88,7 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 		$error, qr/ERROR:  58000: the clock is (?:9\.9|10\.0) s behind the last $name ID/,
 		'after a step back by 10 s there are none');
 	like(
-		$error, qr/DETAIL: .* flakeid\.max_clock_wait allows to wait 1\.0 s\./,
+		$error, qr/DETAIL: .* The wait limit \("flakeid\.max_clock_wait"\) is 1\.0 s\./,
 		'... and the error says what would have been waited');
 	is(
 		$node->safe_psql('postgres', "SELECT ${name}_timestamp('$last'::$type) > clock_timestamp()"), 't',
@@ -116,7 +116,7 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	like(
 		$error, qr/ERROR:  58000: the clock is (?:6\.9|7\.0) s behind the last $name ID/,
 		'with max_clock_wait 0 nothing is waited for a clock');
-	like($error, qr/DETAIL: .* flakeid\.max_clock_wait allows to wait 0\.000 ms\./, '... which the error says');
+	like($error, qr/DETAIL: .* The wait limit \("flakeid\.max_clock_wait"\) is 0\.000 ms\./, '... which the error says');
 	$clock->step(30.2);
 	is(error_in($session, $insert), '', '... but for the next millisecond is');
 
@@ -300,7 +300,7 @@ $clock->set($snos_begin - 1000);
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 $error = error_of($node, 'SELECT sno_next()');
-like($error, qr/ERROR:  55000: the clock is before the first sno ID's time/, 'before 2010 there are no snos');
+like($error, qr/ERROR:  55000: the clock is before the epoch of sno/, 'before 2010 there are no snos');
 like(
 	$error, qr/DETAIL:  The first sno has the time 2010-01-01 00:00:00\+00\./,
 	'... and the error says from when on');
@@ -321,7 +321,7 @@ is(
 $clock->set($flakes_end - 0.5);
 $error = error_of($node, 'SELECT count(flake_next()) FROM (SELECT generate_series(1, 100000000)) AS many');
 like(
-	$error, qr/ERROR:  2200H: there are no flake IDs after 2039-09-07 15:47:35\.551\+00/,
+	$error, qr/ERROR:  2200H: no flake ID can be generated after 2039-09-07 15:47:35\.551\+00/,
 	'then there is an error');
 like($error, qr/HINT:  .*"flakeid\.epoch"/, '... that names flakeid.epoch');
 is(
@@ -331,7 +331,7 @@ is(
 $clock->set($snos_end - 0.5);
 $error = error_of($node, 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 100000000)) AS many');
 like(
-	$error, qr/ERROR:  2200H: there are no sno IDs after 2079-09-07 15:47:35\.548\+00/,
+	$error, qr/ERROR:  2200H: no sno ID can be generated after 2079-09-07 15:47:35\.548\+00/,
 	'after 2079 there are no snos');
 for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'guid', 9_223_372_036.854, '2262-04-11 23:47:16.854644' ])
 {
@@ -344,20 +344,20 @@ for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'gu
 	$clock->set($moment - 0.5);
 	like(
 		error_of($node, "SELECT count($system->{next}) FROM (SELECT generate_series(1, 100000000)) AS many"),
-		qr/ERROR:  2200H: there are no $name IDs after \Q$last\E\+00/, '... then there is an error');
+		qr/ERROR:  2200H: no $name ID can be generated after \Q$last\E\+00/, '... then there is an error');
 	is(
 		$node->safe_psql('postgres', "SELECT ${name}_timestamp(${name}_max('2100-01-01')) > '2099-12-31',"
 			  . ' (' . is_of_now('flake128', 'flake128_next()') . ')'),
 		't|t', '... while they are decoded, and there are flake128 IDs');
 }
 like(
-	error_of($node, 'SELECT guid_local_next()'), qr/ERROR:  2200H: there are no guid IDs after 2262-04-11/,
+	error_of($node, 'SELECT guid_local_next()'), qr/ERROR:  2200H: no guid ID can be generated after 2262-04-11/,
 	'... nor are there local guids');
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2030-01-01'\n");
 $node->stop;
 $clock->start;
 like(
-	error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: .* would repeat earlier ones/,
+	error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: .* could repeat earlier ones/,
 	'where there were flakes a later epoch brings none back');
 $node->stop;
 

@@ -155,11 +155,11 @@ my @texts = (
 	[ ''                      => 'A sno has 16 characters, this text has 0 bytes.' ],
 	[ '9q74gok3262so25'       => 'A sno has 16 characters, this text has 15 bytes.' ],
 	[ '9q74gok3262so2577'     => 'A sno has 16 characters, this text has 17 bytes.' ],
-	[ '9Q74GOK3262SO257'      => 'The character at position 2 is none of its digits.' ],
-	[ '9q74gok3262so25y'      => 'The character at position 16 is none of its digits.' ],
-	[ 'ääääääää'              => 'The character at position 1 is none of its digits.' ],
-	[ '9q74gok3262soé7'       => 'The character at position 14 is none of its digits.' ],
-	[ '🦀🦀🦀🦀'              => 'The character at position 1 is none of its digits.' ],
+	[ '9Q74GOK3262SO257'      => 'The character at position 2 is not a digit of this text format.' ],
+	[ '9q74gok3262so25y'      => 'The character at position 16 is not a digit of this text format.' ],
+	[ 'ääääääää'              => 'The character at position 1 is not a digit of this text format.' ],
+	[ '9q74gok3262soé7'       => 'The character at position 14 is not a digit of this text format.' ],
+	[ '🦀🦀🦀🦀'              => 'The character at position 1 is not a digit of this text format.' ],
 );
 my $hint = 'A sno is written as 16 characters of 2 to 9 and a to x, in lower case.';
 for (@texts)
@@ -214,7 +214,7 @@ sub texts_of
 	my ($name) = @_;
 	my $type = $type{$name};
 	my ($text, $characters) = @$type{ 'text', 'characters' };
-	my $position = sub { "The character at position $_[0] is none of its digits." };
+	my $position = sub { "The character at position $_[0] is not a digit of this text format." };
 	my @texts = map { [ $_ => undef ] } $text, @{ $type->{ends} };
 	# A character that is no digit, at each end and within, but a text's length counts first.
 	for my $strange (@{ $type->{strange} })

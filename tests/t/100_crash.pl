@@ -103,7 +103,7 @@ SQL
 }
 is($ledger->twice, '', 'no ID came twice when backends were killed');
 unlike(
-	slurp_file($node->logfile), qr/ERROR: |flakeid makes no IDs|clock stepped back/,
+	slurp_file($node->logfile), qr/ERROR: |flakeid cannot generate IDs|clock stepped back/,
 	'... and nothing of it looked like a fault of the clock');
 $node->stop;
 

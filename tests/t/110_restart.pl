@@ -361,9 +361,9 @@ for my $system (@SYSTEMS)
 		{
 			my $error = error_in($sessions[$number], "SELECT $ask");
 			like(
-				$error, qr/ERROR:  55000: no IDs are made, as the server was down for 205\.[01] s/,
+				$error, qr/ERROR:  55000: the server was down for 205\.[01] s, longer than "flakeid\.allowable_downtime"/,
 				"after a longer downtime $ask is refused in session $number");
-			like($error, qr/DETAIL:  flakeid\.allowable_downtime is 60\.0 s/, '... with the setting');
+			like($error, qr/DETAIL:  The limit is 60\.0 s/, '... with the setting');
 			like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and what to do');
 		}
 	}
@@ -372,7 +372,7 @@ for my $system (@SYSTEMS)
 			  . " ${name}_decode(${name}_min('2026-01-01')) IS NOT NULL"),
 		't|t', "... while those of $name are decoded");
 }
-$node->wait_for_log(qr/LOG:  flakeid makes no IDs: no IDs are made, as the server was down for/, $end_of_log);
+$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: the server was down for/, $end_of_log);
 pass('... and the log says so at start');
 
 my $ordinary = "SET SESSION AUTHORIZATION ordinary; ";
@@ -440,8 +440,8 @@ sub refused_for_epoch
 {
 	my ($epoch, $earliest, $test) = @_;
 	my ($error) = $ledger->ask($node, $flake, 10);
-	like($error, qr/ERROR:  55000: flake IDs that count from \Q$epoch\E would repeat earlier ones/, $test);
-	like($error, qr/DETAIL:  IDs were made that count from \Q$earliest\E\./, '... and the error says from when they did');
+	like($error, qr/ERROR:  55000: flake IDs with the epoch \Q$epoch\E could repeat earlier ones/, $test);
+	like($error, qr/DETAIL:  IDs were generated with the epoch \Q$earliest\E\./, '... and the error says from when they did');
 	is(($ledger->ask($node, $_, 10))[0], '', "... while $_->{name} goes on") for @others;
 	return;
 }

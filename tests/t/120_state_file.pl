@@ -221,7 +221,7 @@ for my $what (sort keys %damaged)
 put_state($node, $damaged{'no horizon'});
 like(
 	error_in($session, 'SELECT flake_next()'),
-	qr/DETAIL:  Its contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
+	qr/DETAIL:  The contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
 	'... with what is wrong, and what to do');
 
 my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
@@ -270,7 +270,7 @@ for my $what (sort keys %other)
 put_state($node, $foreign);
 like(
 	error_in($session, 'SELECT sno_next()'),
-	qr/DETAIL:  It has the system identifier 4711, where this server's is $state->{system_identifier}\./,
+	qr/DETAIL:  The file has the system identifier 4711, and this server has $state->{system_identifier}\./,
 	'another cluster\'s is named');
 is(
 	$session->query_safe("SELECT flake_timestamp(flake_min('2026-01-01')) = '2026-01-01',"
@@ -303,7 +303,7 @@ for my $what ('of a later version', 'missing', 'a directory', 'unreadable', 'of 
 	my $end_of_log = -s $node->logfile;
 	$node->start;
 	ok(
-		$node->wait_for_log(qr/LOG:  flakeid makes no IDs: $message/, $end_of_log),
+		$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: $message/, $end_of_log),
 		"$what at start: it is in the log");
 	$undo->() if $undo;
 	put_state($node, $good);

@@ -38,7 +38,7 @@ my %instead = (
 	'a link to an endless file' => [ sub { symlink '/dev/zero', $path }, $link ],
 	'a very long file'          => [
 		sub { append_to_file($path, $good); truncate $path, 1 << 40 or die "could not truncate: $!" },
-		qr/ERROR:  XX001: $name is damaged\nDETAIL:  It is too long\./
+		qr/ERROR:  XX001: $name is damaged\nDETAIL:  The file is too long\./
 	]);
 for my $what (sort keys %instead)
 {
@@ -47,7 +47,7 @@ for my $what (sort keys %instead)
 	$make->();
 	my $end_of_log = -s $node->logfile;
 	$node->start;
-	$node->wait_for_log(qr/LOG:  flakeid makes no IDs: [^\n]*$name/, $end_of_log);
+	$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: [^\n]*$name/, $end_of_log);
 	like(error_of($node, 'SELECT flake_next()'), $error, "$what instead of the state: a session that asks for an ID gets an error");
 	like(error_of($node, 'SELECT sno_next()'), $error, '... and so does the next one, as no lock is held');
 	unlike(error_of($node, 'SELECT flake_next()'), qr/\Q$data\E/, '... which does not name the data directory');

@@ -40,7 +40,7 @@ $node->poll_query_until('postgres', 'SELECT last_error IS NOT NULL FROM pg_stat_
 
 # What nobody else is to read.
 my $secrets = qr{\Q$dir\E|127\.0\.0\.7|keeper|nonesuch};
-my $told    = qr{\nDETAIL:  The last trouble was: http://127\.0\.0\.7:1: could not read "\Q$dir\E/nonesuch": No such file};
+my $told    = qr{\nDETAIL:  The last error was: http://127\.0\.0\.7:1: could not read "\Q$dir\E/nonesuch": No such file};
 my $message = 'no generator IDs are leased from etcd yet';
 my $as      = sub { "SET SESSION AUTHORIZATION $_[0]; " };
 
@@ -56,7 +56,7 @@ sub is_not_told
 	my ($sql, $test) = @_;
 	my $error = error_of($node, $sql);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	like($error, qr/ERROR:  55000: \Q$message\E\n\Q$withheld\E\nHINT:  Check that the etcd/, $test);
+	like($error, qr/ERROR:  55000: \Q$message\E\n\Q$withheld\E\nHINT:  Check that etcd answers/, $test);
 	return unlike($error, $secrets, '... and no more');
 }
 
@@ -66,7 +66,7 @@ is_told('SELECT flake_next()', 'a superuser is told what is wrong');
 is_told($as->('watcher') . 'SELECT flake_next()', 'so is a member of pg_monitor');
 my $end_of_log = -s $node->logfile;
 is_not_told($as->('ordinary') . 'SELECT flake_next()', 'an ordinary user is told where the reason is');
-$node->wait_for_log(qr/LOG:  flakeid makes no IDs: \Q$message\E\n[^\n]*DETAIL:  The last trouble was: [^\n]*nonesuch/, $end_of_log);
+$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: \Q$message\E\n[^\n]*DETAIL:  The last error was: [^\n]*nonesuch/, $end_of_log);
 pass('... and the log has it');
 is_not_told($as->('ordinary') . "INSERT INTO rows (note) VALUES ('a')", 'so it is where a default makes the ID');
 is_not_told($as->('ordinary') . 'SET client_min_messages = log; SELECT flake_next()', '... and where a session wants to see the log\'s lines');
@@ -101,8 +101,8 @@ $node->stop;
 $node->append_conf('postgresql.conf', "flakeid.etcd_endpoints = 'http://keeper:topsecret\@127.0.0.7:1'\n");
 $end_of_log = -s $node->logfile;
 $node->start;
-my $invalid = qr/ERROR:  F0000: no IDs are made while "flakeid.etcd_endpoints" is invalid\n/;
-like(error_of($node, 'SELECT flake_next()'), qr/${invalid}DETAIL:  An endpoint has no user/, 'a superuser is told why a setting is invalid');
+my $invalid = qr/ERROR:  F0000: parameter "flakeid.etcd_endpoints" is invalid\n/;
+like(error_of($node, 'SELECT flake_next()'), qr/${invalid}DETAIL:  An endpoint cannot contain a user/, 'a superuser is told why a setting is invalid');
 like(error_of($node, $as->('ordinary') . 'SELECT flake_next()'), qr/$invalid\Q$withheld\E\n/, '... and an ordinary user is not');
 unlike(error_of($node, $_ . 'SELECT flake_next()'), qr/topsecret/, 'the value is in no error') for '', $as->('ordinary');
 my $log = slurp_file($node->logfile, $end_of_log);
@@ -113,8 +113,8 @@ $node->stop;
 # A setting that everyone may read.
 $node->append_conf('postgresql.conf', "flakeid.etcd_endpoints = 'http://127.0.0.7:1'\nflakeid.generator_ids = '7-3'\n");
 $node->start;
-$invalid = qr/ERROR:  F0000: no IDs are made while "flakeid.generator_ids" is invalid: "7-3"\n/;
-like(error_of($node, 'SELECT flake_next()'), qr/${invalid}DETAIL:  In "7-3" the first is above the last\./, 'so it is with a setting that everyone may read');
+$invalid = qr/ERROR:  F0000: parameter "flakeid.generator_ids" is invalid: "7-3"\n/;
+like(error_of($node, 'SELECT flake_next()'), qr/${invalid}DETAIL:  In "7-3" the first number is greater than the last\./, 'so it is with a setting that everyone may read');
 like(error_of($node, $as->('ordinary') . 'SELECT flake_next()'), qr/$invalid\Q$withheld\E\n/, '... whose value an ordinary user is told, too');
 $node->stop;
 

@@ -82,7 +82,7 @@ for my $system (@systems)
 	like($error, qr/ERROR:  55000: state file ".*" is from a different cluster/, "with the old one's state file there are no $system IDs");
 	like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and the error says what to do');
 }
-$new->wait_for_log(qr/LOG:  flakeid makes no IDs: state file ".*" is from a different cluster/, $log);
+$new->wait_for_log(qr/LOG:  flakeid cannot generate IDs: state file ".*" is from a different cluster/, $log);
 pass('... so does the log, from the start');
 is($new->safe_psql('postgres', "SELECT count(${_}_timestamp(id)) FROM ${_}s"), '2000', "... while $_ IDs are read")
   for @systems;

@@ -47,7 +47,7 @@ sub told
 {
 	my (@lines) = @_;
 	my $told = 0;
-	$told += 1 + (/ There is one such line in 10 s at most; left out since the last: (\d+)\.\z/ ? $1 : 0) for @lines;
+	$told += 1 + (/ Logged at most once per 10 s; (\d+) suppressed\.\z/ ? $1 : 0) for @lines;
 	return $told;
 }
 
@@ -130,10 +130,10 @@ my @ahead = grep { /stepped forward/ } @lines;
 # Where it took no longer than the pause it is one line of each.
 ok(as_rare($begin, @back), '... of three steps back one is told in 10 s') or diag(join "\n", @lines);
 like($back[0], qr/\ALOG:  the clock stepped back: it is (?:4[5-9]|50) min behind the last flake ID\n/, '... the first, by how much it is');
-like($back[0], qr/\nDETAIL:  IDs go on with what their last tick has left, and then wait for the clock\.\z/, '... and what follows for a flake');
+like($back[0], qr/\nDETAIL:  Sessions use the rest of the last tick, and then wait for the clock\.\z/, '... and what follows for a flake');
 ok(as_rare($begin, @ahead), '... of three forward one is told in 10 s') or diag(join "\n", @lines);
 like($ahead[0], qr/\ALOG:  the clock stepped forward by 16[67] min\n/, '... the first, by how much it was');
-like($ahead[0], qr/\nDETAIL:  IDs go with it\. If it is wrong and is set back, those made since then lie ahead of it\.\z/, '... and what follows');
+like($ahead[0], qr/\nDETAIL:  IDs follow the clock\. If it is wrong and steps back later, IDs generated until then are ahead of it\.\z/, '... and what follows');
 is(scalar(@lines), @back + @ahead, '... and nothing else');
 my ($back, $ahead) = (told(@back), told(@ahead));
 my $pause = time();
@@ -155,7 +155,7 @@ like(error_of($node, 'SELECT count(*) FROM flake_next_batch(5000)'), qr/58000/, 
 my @used_up = lines();
 is(scalar(@used_up), 1, '... which is told once') or diag(join "\n", @used_up);
 like(
-	$used_up[0], qr/\ALOG:  flake IDs of this tick are used up, generator IDs in use: 1\nDETAIL:  A session waits for the next tick\. More generator IDs in "flakeid\.generator_ids" hold more\.\z/,
+	$used_up[0], qr/\ALOG:  flake IDs of this tick are exhausted, generator IDs in use: 1\nDETAIL:  A session waits for the next tick\. More generator IDs in "flakeid\.generator_ids" allow more IDs per tick\.\z/,
 	'... with what follows and what helps');
 like(error_of($node, 'SELECT flake_next(), sno_next()'), qr/58000/, 'it overflows again');
 push @used_up, lines();
@@ -164,7 +164,7 @@ like(error_of($node, 'SELECT count(*) FROM uniqueid_next_batch(65)'), qr/58000/,
 @lines = lines();
 is(scalar(@lines), 1, '... which is told, too') or diag(join "\n", @lines);
 like(
-	$lines[0], qr/\ALOG:  uniqueid IDs of this tick are used up, generator IDs in use: 1\nDETAIL:  A session waits for the next tick\. More generator IDs in "flakeid\.generator_ids" hold more\.\z/,
+	$lines[0], qr/\ALOG:  uniqueid IDs of this tick are exhausted, generator IDs in use: 1\nDETAIL:  A session waits for the next tick\. More generator IDs in "flakeid\.generator_ids" allow more IDs per tick\.\z/,
 	'... and says the same');
 my $paused = time();
 
@@ -196,7 +196,7 @@ while (@slow < 2)
 	push @slow, lines_of(qr/writing/);
 }
 ok(as_rare($begin, @slow), 'slow writes of the horizon are told once in 10 s') or diag(join "\n", @slow);
-like($slow[0], qr/\ALOG:  writing flakeid's horizon took [\d.]+ m?s\nDETAIL:  Sessions that ask for IDs wait for it, once in "flakeid\.horizon_lead"\.\z/, '... with how long it took, and what follows');
+like($slow[0], qr/\ALOG:  writing flakeid's horizon took [\d.]+ m?s\nDETAIL:  Sessions that generate IDs may wait for this write, once per "flakeid\.horizon_lead"\.\z/, '... with how long it took, and what follows');
 cmp_ok(told(@slow), '>', 2, '... and how many were left out') or diag(join "\n", @slow);
 $node->stop('immediate');
 $session->{run}->kill_kill;
@@ -221,7 +221,7 @@ $node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
 is(scalar(@back), 2, 'after the pause a step back is told again, of each system');
 like($back[0], qr/stepped back: it is 30\.0 s behind the last flake ID\n/, '... of flake');
 is($back + told($back[0]), 4, '... and how many were left out');
-like($back[1], qr/stepped back: it is 30\.0 s behind the last sno ID\nDETAIL:  IDs go on in the other of its two timelines where that is free, else they wait\.\z/, '... and what follows for a sno');
+like($back[1], qr/stepped back: it is 30\.0 s behind the last sno ID\nDETAIL:  IDs continue in the other timeline if it is free; otherwise sessions wait\.\z/, '... and what follows for a sno');
 is(scalar(@ahead), 1, '... and a step forward');
 is($ahead + told(@ahead), 4, '... with how many were left out');
 $node->stop;
@@ -250,7 +250,7 @@ $clock->start;
 ok(comes(qr/behind the horizon/), 'a start with the clock three hours behind the horizon is told');
 like(error_of($node, 'SELECT flake_next()'), qr/58000/, '... and flakes are refused');
 @lines = lines();
-like($lines[0], qr/\ALOG:  the clock is 1(?:7\d|80) min behind the horizon in flakeid's state\nDETAIL:  sno IDs go on in the other of their two timelines where that is free; all others wait\.\z/, '... by how much, and what follows');
+like($lines[0], qr/\ALOG:  the clock is 1(?:7\d|80) min behind the horizon in flakeid's state\nDETAIL:  sno continues in its other timeline if it is free; all other ID types wait\.\z/, '... by how much, and what follows');
 is(scalar(@lines), 1, '... in one line') or diag(join "\n", @lines);
 $node->stop;
 
@@ -258,7 +258,7 @@ my $text = state_text($node);
 put_state($node, "$text damaged\n");
 lines();
 $clock->start;
-ok(comes(qr/flakeid makes no IDs/), 'a start with a damaged state file is told, before anyone asks');
+ok(comes(qr/flakeid cannot generate IDs/), 'a start with a damaged state file is told, before anyone asks');
 $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 while (worker_of($node))
 {
@@ -267,20 +267,20 @@ while (worker_of($node))
 }
 @lines = lines();
 is(scalar(@lines), 1, '... once') or diag(join "\n", @lines);
-like($lines[0], qr/\ALOG:  flakeid makes no IDs: state file ".*flakeid\/state" is damaged\nDETAIL:  .*flakeid_accept_clock\(\)/, '... with what to do');
+like($lines[0], qr/\ALOG:  flakeid cannot generate IDs: state file ".*flakeid\/state" is damaged\nDETAIL:  .*flakeid_accept_clock\(\)/, '... with what to do');
 like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  XX001: state file/, '... and who asks is told, too');
 is(error_of($node, 'SET ROLE "the boss"; SELECT flakeid_accept_clock()'), '', 'the clock is accepted');
 @lines = lines();
-is(join("\n", @lines), "LOG:  the clock was accepted by \"the boss\"\nDETAIL:  flakeid makes IDs again, after what its state and the clock say.", '... which is told, with who did it');
+is(join("\n", @lines), "LOG:  the clock was accepted by \"the boss\"\nDETAIL:  flakeid generates IDs again, above its state and the current time.", '... which is told, with who did it');
 is(error_of($node, 'SELECT flake_next()'), '', '... and there are IDs');
-like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  00000: there is nothing to accept: IDs are not held back/, 'once more is nothing');
+like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  00000: there is nothing to accept: the server can generate IDs/, 'once more is nothing');
 is(join("\n", lines()), '', '... and says nothing');
 $node->stop;
 
 unlink state_path($node);
 lines();
 $clock->start;
-ok(comes(qr/LOG:  flakeid makes no IDs: state file ".*flakeid\/state" is missing/), 'so is one without the file');
+ok(comes(qr/LOG:  flakeid cannot generate IDs: state file ".*flakeid\/state" is missing/), 'so is one without the file');
 $node->stop;
 
 # What cannot be written.

@@ -38,7 +38,7 @@ if ($version < 17)
 	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 10) } @SYSTEMS), 'guid_local_next()', "uniqueid_next('spread')")
 	{
 		my $error = error_of($node, "SELECT $ask");
-		like($error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/, "$ask is an error");
+		like($error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs/, "$ask is an error");
 		like(
 			$error, qr/HINT:  Add flakeid to "shared_preload_libraries" in postgresql\.conf and restart the server\. Reading IDs works without it\./,
 			'... that says what to do');

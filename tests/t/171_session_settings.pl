@@ -194,12 +194,12 @@ $_->quit for $session, $good;
 $node->stop;
 $node->append_conf('postgresql.conf', "flakeid.cluster_id = 99\n");
 $node->start;
-like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: no IDs are made while "flakeid\.cluster_id" is invalid: "99"/,
+like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cluster_id" is invalid: "99"/,
 	'a number in the file that is out of bounds keeps sessions from making IDs by the default');
 like(error_of($node, "${parallel}SELECT late()"), qr/F0000: .*flakeid\.cluster_id/, '... and parallel workers');
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', q{'flakeid'});
 $node->restart;
-like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: no IDs are made while "flakeid\.cluster_id" is invalid: "99"/, '... also with preloading');
+like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cluster_id" is invalid: "99"/, '... also with preloading');
 $session = session($node);
 like(error_in($session, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays');
 reload_with($node, cluster_id => 6);

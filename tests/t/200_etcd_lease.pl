@@ -269,13 +269,13 @@ $node  = begin('holds', etcd_pool => '600-607');
 wait_for_lease($node, 8);
 gives($node, $node, 'a server keeps to its pool', 600 .. 607);
 $other = begin('waits', etcd_pool => '600-607', max_clock_wait => '100ms');
-$other->wait_for_log(qr/LOG:  flakeid waits for generator IDs: those of etcd's pool are all leased/);
+$other->wait_for_log(qr/LOG:  flakeid waits for generator IDs: all in the pool are leased/);
 pass('where a pool is used up the log says that a server waits');
 is(lease_of($other)->{state}, 'waiting', '... and the view');
 $session = session($other);
 for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session, "SELECT $_->{next}") } @LEASED)
 {
-	like($error, qr/ERROR:  55000: all generator IDs of etcd's pool are leased by others/, '... and an error');
+	like($error, qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers/, '... and an error');
 	like($error, qr/HINT:  .*"flakeid\.etcd_pool"/, '... with what to do');
 }
 is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;

@@ -102,7 +102,7 @@ for my $system (@LEASED)
 # The first comes back, and finds its generator IDs leased by the other.
 $postmaster = Postmaster->start($node);
 $node->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
-like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: all generator IDs of etcd's pool are leased by others/, 'the first server, started again, has to wait');
+like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers/, 'the first server, started again, has to wait');
 my %greater = map { $_->{name} => ($ledger->ask($behind, $_, 100))[-1] } @LEASED;
 $behind->stop;
 is(join(' ', wait_for_lease($node, 2)), '3 4', '... until it has them again');

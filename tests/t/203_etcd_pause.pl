@@ -105,7 +105,7 @@ my @sessions = $ledger->dispersed;
 for my $session (@sessions)
 {
 	like(
-		$session->{error}, qr/ERROR:  55000: (?:the lease of this server's generator IDs was lost|all generator IDs of etcd's pool are leased)/,
+		$session->{error}, qr/ERROR:  55000: (?:the lease of this server's generator IDs was lost|all generator IDs of the pool in etcd are leased)/,
 		"when it goes on its sessions are refused $session->{system}{name} IDs ($session->{way})");
 }
 for my $system (@LEASED)

@@ -123,7 +123,7 @@ wait_for_connections($unread, 12);
 my $after = descriptors_of($node);
 cmp_ok($after, '<=', $before + 2, 'with a peer that sends PINGs and never reads the worker closes its connections')
   or diag("$before descriptors, and $after after 12 connections more");
-like(lease_of($node)->{last_error}, qr/it did not answer in time/, '... and says that it does not answer');
+like(lease_of($node)->{last_error}, qr/etcd did not answer in time/, '... and says that it does not answer');
 $node->stop('fast');
 pass('... and the server stops');
 

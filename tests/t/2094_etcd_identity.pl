@@ -87,7 +87,7 @@ sub is_refused
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is($before, 3 * @LEASED, 'a statement makes IDs under numbers of the server\'s own') if $before;
 	is("@$given", '', "... and none $test");
-	is((grep { /: this server's generator IDs are changing with "flakeid.generator_ids"$/ } @$refused), 3 * @LEASED, '... it is refused each')
+	is((grep { /: this server's generator IDs are being replaced after a change of "flakeid.generator_ids"$/ } @$refused), 3 * @LEASED, '... it is refused each')
 	  or diag(join "\n", @$refused);
 	return;
 }

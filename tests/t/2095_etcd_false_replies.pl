@@ -29,11 +29,11 @@ my $is_page    = sub { my ($question) = @_; return $question =~ /\A\x0a.flakeid\
 my %false = (
 	'marks that are left out' => {
 		answer => sub { my ($question) = @_; return $is_listing->($question) ? listing(until => [ map { "until/$_" } 0 .. 3 ]) : '' },
-		error  => qr/etcd left out a part of its answer/,
+		error  => qr/etcd sent an incomplete reply/,
 	},
 	'a listing of which a part is left out' => {
 		answer => sub { return number(2, 1) },
-		error  => qr/etcd left out a part of its answer/,
+		error  => qr/etcd sent an incomplete reply/,
 	},
 	'a listing that begins again' => {
 		answer => sub {
@@ -41,7 +41,7 @@ my %false = (
 			return listing(pool => [ 'pool/0:2', 'more' ]) if $is_listing->($question);
 			return $is_page->($question) ? FakeEtcd::page('pool/0:1', 'more') : '';
 		},
-		error => qr/etcd listed keys that it was not asked for/,
+		error => qr/etcd sent keys outside the requested range/,
 	},
 	'a lease of no time' => {
 		answer => sub { my ($question) = @_; return $is_listing->($question) ? listing() : '' },

@@ -140,7 +140,7 @@ my $first = proxies($etcd, 1, sub {
 $b->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '$first," . $copy->endpoints . "'\n");
 my $end_of_log = -s $b->logfile;
 $b->start;
-$b->wait_for_log(qr/another etcd answered than the one that was asked before|etcd's key "flakeid\/address" is/, $end_of_log);
+$b->wait_for_log(qr/a different etcd cluster answered than before|etcd's key "flakeid\/address" is/, $end_of_log);
 is(generator_ids($b), '', 'what is listed in one etcd is not leased from a copy of it');
 $b->stop;
 $copy->stop;

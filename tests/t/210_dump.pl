@@ -149,7 +149,7 @@ if ($version < 17)
 	for my $kind (@KINDS)
 	{
 		my $refused = error_of($bare, "INSERT INTO life.$kind->{name}_rows (nr) VALUES (1)", 'life');
-		like($refused, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs/, "... $kind->{name} makes no IDs");
+		like($refused, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs/, "... $kind->{name} makes no IDs");
 		like($refused, qr/HINT:  Add flakeid to "shared_preload_libraries"/, '... and says what to do');
 	}
 	$bare->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");

@@ -105,7 +105,7 @@ is($node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'version'"), $ver
 $node->restart;
 is($node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'version'"), $older, '... until it is started again');
 is(insert($node, 100), '', '... and goes on making IDs where the library becomes older');
-my $needs = qr/ERROR:  55000: the flakeid library that is loaded has version \Q$older\E, this SQL needs \Q$version\E\n.*HINT:  Install the library of that version, and restart the server/s;
+my $needs = qr/ERROR:  55000: the loaded flakeid library has version \Q$older\E, but this SQL needs \Q$version\E\n.*HINT:  Install the library of that version and restart the server/s;
 $node->safe_psql('postgres', 'CREATE DATABASE new');
 like(error_of($node, 'CREATE EXTENSION flakeid', 'new'), $needs, 'an older library refuses a newer extension');
 is($node->safe_psql('new', "SELECT count(*) FROM pg_extension WHERE extname = 'flakeid'"), '0', '... of which nothing is left');
@@ -122,7 +122,7 @@ is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'
 is(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), '', '... and its update');
 is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'), '', '... which makes IDs');
 is($node->safe_psql('new', 'SELECT count(DISTINCT id) FROM made'), '400', '... of which none came twice');
-like(error_of($node, "SELECT flakeid_require_library('9.0.0')"), qr/has version \Q$version\E, this SQL needs 9\.0\.0/,
+like(error_of($node, "SELECT flakeid_require_library('9.0.0')"), qr/has version \Q$version\E, but this SQL needs 9\.0\.0/,
 	'a script of a later version is told');
 is(error_of($node, "SELECT flakeid_require_library('0.5.10')"), '', '... one of an earlier is not');
 
@@ -141,7 +141,7 @@ rename $place->{library}, $second or die "could not rename $place->{library}: $!
 $place->put_library;
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'$second'");
 $node->restart;
-my $another = qr/ERROR:  55000: another flakeid library is loaded already\n.*DETAIL:  It is \Q$older\E\+[0-9a-f]{16}, and was loaded from another file; this one is \Q$version\E\+[0-9a-f]{16}\.\n.*HINT:  .*must name the same file/s;
+my $another = qr/ERROR:  55000: another flakeid library is already loaded\n.*DETAIL:  The loaded library is \Q$older\E\+[0-9a-f]{16} from another file; this one is \Q$version\E\+[0-9a-f]{16}\.\n.*HINT:  .*must name the same file/s;
 like(error_of($node, "INSERT INTO ${_}s DEFAULT VALUES"), $another, "a preloaded library that is not the one of the SQL makes no $_ IDs")
   for @systems;
 my $session = session($node);
@@ -171,7 +171,7 @@ if ($has_segment)
 		{
 			like(
 				error_in($after, "INSERT INTO ${system}s DEFAULT VALUES"),
-				qr/ERROR:  55000: this server makes IDs by another build of the flakeid library\n.*DETAIL:  Its memory was set up by \Q$version\E\+(?!0123456789abcdef)[0-9a-f]{16}; this session has loaded $loaded\.\n.*HINT:  Restart the server/s,
+				qr/ERROR:  55000: a different build of flakeid is active on this server\n.*DETAIL:  The active build is \Q$version\E\+(?!0123456789abcdef)[0-9a-f]{16}; this session has loaded $loaded\.\n.*HINT:  Restart the server/s,
 				"... one that has loaded $what since makes no $system IDs");
 		}
 		is($after->query_safe('SELECT count(sno_timestamp(id)) FROM snos'), '301', '... and reads them');
@@ -187,7 +187,7 @@ else
 {
 	# preloading taken away --------------------------------------------------------------------------------
 	my $error = insert($node, 1);
-	my $count = () = $error =~ /ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to make IDs\n/g;
+	my $count = () = $error =~ /ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs\n/g;
 	is($count, scalar @systems, 'without preloading there are no IDs');
 	is(error_of($node, 'INSERT INTO snos (id) SELECT sno_at(now(), 1, nr) FROM generate_series(1, 100) AS nr'), '',
 		'... but those that one makes oneself');

@@ -264,7 +264,7 @@ impl Etcd {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(Problem::Setup(problem))) => problem,
             Ok(Err(Problem::Call(error))) => say(&error),
-            Err(Stopped::Late) => "it did not answer in time".into(),
+            Err(Stopped::Late) => "etcd did not answer in time".into(),
             Err(Stopped::Interrupted) => return Err(Trouble::Interrupted),
         };
         let trouble = format!("{endpoint}: {trouble}");

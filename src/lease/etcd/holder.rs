@@ -244,10 +244,10 @@ impl Holder {
                 held.iter().filter(|held| !is_ours(held)).map(|held| held.id).collect();
             if !lost.is_empty() {
                 let why = match (forgotten, is_gone) {
-                    (true, _) => "etcd has forgotten it.",
-                    (false, true) => "It has expired or was revoked.",
-                    (false, false) if ours.is_empty() => "All claims were taken away in etcd.",
-                    (false, false) => "Claims were taken away in etcd.",
+                    (true, _) => "etcd has forgotten the lease.",
+                    (false, true) => "The lease has expired or was revoked.",
+                    (false, false) if ours.is_empty() => "All claims were deleted in etcd.",
+                    (false, false) => "Claims were deleted in etcd.",
                 };
                 self.lose(kept, Some(&lost), why, forgotten);
                 self.more_at = Duration::ZERO;

@@ -62,7 +62,7 @@ impl Repeated {
 fn others(left_out: u64) -> String {
     match left_out {
         0 => String::new(),
-        n => format!("Such lines that were left out since the last: {n}."),
+        n => format!("Similar lines suppressed: {n}."),
     }
 }
 
@@ -81,8 +81,8 @@ pub fn leased(new: &[Marked]) {
     let detail = match ahead.is_zero() {
         true => String::new(),
         false => format!(
-            "Whoever had one of them last may have made IDs up to {} ahead of this server's clock; it \
-             makes none with it until then.",
+            "A previous holder may have generated IDs up to {} ahead of this server's clock. The server uses \
+             that generator ID after that time.",
             span(ahead)
         ),
     };
@@ -114,16 +114,16 @@ pub fn forgotten(why: &str) {
 pub fn not_released(gone: &[Marked]) {
     log(
         format!("flakeid could not release generator IDs {}", ids(gone)),
-        "Others can have them when their lease has run out.".into(),
+        "Other servers can lease them when the lease has ended.".into(),
     );
 }
 
 /// There is no free one.
 pub fn waits(pool: &RangeInclusive<u16>) {
     log(
-        "flakeid waits for generator IDs: those of etcd's pool are all leased".into(),
+        "flakeid waits for generator IDs: all in the pool are leased".into(),
         format!(
-            "The pool is from {} to {}. No IDs are made until one comes free.",
+            "The pool is {} to {}. No IDs are generated until one becomes free.",
             pool.start(),
             pool.end()
         ),
@@ -134,7 +134,7 @@ pub fn not_renewed(since: Duration, left: &str, trouble: &str) {
     let trouble = if trouble.is_empty() { "none" } else { trouble };
     warn(
         format!("flakeid has not renewed its lease of generator IDs for {}", span(since)),
-        format!("IDs are made for another {left}. The last trouble with etcd: {trouble}."),
+        format!("IDs are generated for another {left}. The last error from etcd: {trouble}."),
     );
 }
 
@@ -150,10 +150,9 @@ pub fn lost(kept: &Kept, why: &str) {
 }
 
 pub fn left_alone(reason: &str, id: u16, left_out: u64) {
-    let detail =
-        "What was made with it last is not known. Put a moment there that is past all of that.";
+    let detail = "The time of its last ID is unknown. Put a time there that is past all IDs generated with it.";
     let detail = format!("{detail} {}", others(left_out));
-    log(format!("flakeid leaves generator ID {id} alone: {reason}"), detail.trim_end().into());
+    log(format!("flakeid does not lease generator ID {id}: {reason}"), detail.trim_end().into());
 }
 
 pub fn cannot(reason: &str, left_out: u64) {

@@ -141,7 +141,7 @@ fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
 }
 
 fn another() -> Error {
-    Error::Internal("another etcd answered than the one that was asked before".into())
+    Error::Internal("a different etcd cluster answered than before".into())
 }
 
 fn is_absent(key: &str) -> Compare {
@@ -205,7 +205,7 @@ impl Registry {
         let cluster = cluster.ok_or_else(|| {
             let key = self.key("cluster-id");
             let value = quoted(value.as_bytes());
-            format!("etcd's key \"{key}\" is \"{value}\", not a number from 0 to {last}")
+            format!("etcd key \"{key}\" has \"{value}\", which is not a number from 0 to {last}")
         })?;
         let theirs = listing.epoch.value.as_deref().unwrap_or_default();
         let ours = Flake::scale();

@@ -492,11 +492,11 @@ fn new_identity(followed: Option<u64>) -> Result<Identity, Halt> {
 }
 
 fn unrandom() -> Halt {
-    Halt::Because("no random numbers are to be had".into())
+    Halt::Because("no random numbers are available".into())
 }
 
 fn unkept() -> Halt {
-    Halt::Because("etcd does not keep what is written".into())
+    Halt::Because("etcd lost a key that was just written".into())
 }
 
 /// What flake counts from, as the registry has it.

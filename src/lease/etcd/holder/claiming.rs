@@ -52,8 +52,8 @@ impl Holder {
             if !lost.is_empty() {
                 let forgotten = self.has_forgotten(kept.authority, kept.held())?;
                 let why = match forgotten {
-                    true => "etcd has forgotten it.",
-                    false => "Claims were taken away in etcd.",
+                    true => "etcd has forgotten the lease.",
+                    false => "Claims were deleted in etcd.",
                 };
                 self.lose(kept, Some(&lost), why, forgotten);
                 self.more_at = Duration::ZERO;
@@ -149,7 +149,7 @@ impl Holder {
             self.marks.range(pool).find_map(|(id, mark)| Some((id, mark.moment.as_ref().err()?)));
         let Some((id, value)) = unreadable else { return };
         let key = format!("{}until/{id}", self.registry.namespace);
-        let reason = format!("etcd's key \"{key}\" is \"{value}\", not a moment");
+        let reason = format!("etcd key \"{key}\" has \"{value}\", which is not a time");
         transitions::trouble(self.shared, &reason);
         if let Some(left_out) = self.told_unreadable.due(&reason) {
             note::left_alone(&reason, *id, left_out);
@@ -224,7 +224,7 @@ impl Holder {
 
     fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {
         let lease =
-            new_lease().ok_or_else(|| Halt::Because("no random numbers are to be had".into()))?;
+            new_lease().ok_or_else(|| Halt::Because("no random numbers are available".into()))?;
         let (registry, ttl) = (&self.registry, self.ttl);
         let sent = Sent { now: now(), boot: boot() };
         let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await);

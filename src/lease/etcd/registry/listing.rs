@@ -94,7 +94,7 @@ fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
 }
 
 fn incomplete() -> Error {
-    Error::Internal("etcd left out a part of its answer".into())
+    Error::Internal("etcd sent an incomplete reply".into())
 }
 
 /// Where the page after this one begins.
@@ -202,7 +202,7 @@ impl Registry {
                     let leads = get.kvs().last().is_none_or(|last| last.key() >= &from[..]);
                     if !begins || !leads {
                         return Err(Error::Internal(
-                            "etcd listed keys that it was not asked for".into(),
+                            "etcd sent keys outside the requested range".into(),
                         ));
                     }
                     list.extend(listed(get.kvs(), prefix));
