@@ -106,14 +106,14 @@ CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, st
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, text)
-    IS 'times of partitions for IDs of a system, each of which can hold some';
+    IS 'times of partitions for an ID type; an error for a partition that can hold no ID';
 
 CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, epoch timestamptz)
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_epoch_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, timestamptz)
-    IS 'times of partitions for flake IDs that count from an epoch, each of which can hold some';
+    IS 'times of partitions for flake IDs with an epoch; an error for a partition that can hold no ID';
 
 CREATE OR REPLACE FUNCTION flake_partition_bounds(
     "from" timestamptz, "to" timestamptz, step interval
@@ -209,7 +209,7 @@ CREATE FUNCTION pg_stat_get_flakeid_horizon(
     AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_horizon_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
 COMMENT ON FUNCTION pg_stat_get_flakeid_horizon()
-    IS 'statistics: what the view pg_stat_flakeid_horizon is made of';
+    IS 'statistics: source of the view pg_stat_flakeid_horizon';
 
 CREATE VIEW pg_stat_flakeid_horizon AS
     SELECT
@@ -222,7 +222,7 @@ CREATE VIEW pg_stat_flakeid_horizon AS
         stats_reset
     FROM pg_stat_get_flakeid_horizon();
 COMMENT ON VIEW pg_stat_flakeid_horizon
-    IS 'statistics: writes of the state file, and those that failed; one row, also where no IDs were made';
+    IS 'statistics: writes of the state file, and those that failed; one row, also if no IDs were generated';
 
 REVOKE ALL ON FUNCTION pg_stat_get_flakeid_horizon() FROM PUBLIC;
 REVOKE ALL ON pg_stat_flakeid_horizon FROM PUBLIC;
@@ -244,3 +244,24 @@ COMMENT ON FUNCTION time_gt_sno(timestamptz, sno) IS 'implementation of > operat
 COMMENT ON FUNCTION time_ne_sno(timestamptz, sno) IS 'implementation of <> operator';
 COMMENT ON FUNCTION sno_in_times(sno, tstzrange) IS 'implementation of <@ operator';
 COMMENT ON FUNCTION times_of_sno(tstzrange, sno) IS 'implementation of @> operator';
+
+-- Comments in the words of the glossary.
+
+COMMENT ON FUNCTION flakeid_require_library(text)
+    IS 'an error if the loaded library is older than this version; called first by install and update scripts';
+COMMENT ON FUNCTION flakeid_recheck(boolean)
+    IS 'the condition itself, with a high estimated selectivity';
+COMMENT ON FUNCTION flakeid_identity()
+    IS 'the identity of this server: its generator IDs, worker, node and cluster ID, and where they come from';
+COMMENT ON FUNCTION pg_stat_get_flakeid()
+    IS 'statistics: source of the view pg_stat_flakeid';
+COMMENT ON VIEW pg_stat_flakeid
+    IS 'statistics: one row for each ID type and generator ID with which this server has generated IDs since it started';
+COMMENT ON FUNCTION pg_stat_get_flakeid_lease()
+    IS 'statistics: source of the view pg_stat_flakeid_lease';
+COMMENT ON VIEW pg_stat_flakeid_lease
+    IS 'statistics: this server''s lease of generator IDs from etcd; no row if it leases none';
+COMMENT ON FUNCTION flakeid_snapshot()
+    IS 'state of each sno generator ID, as the snapshot of the sno library: times in units of 4 ms since 2010';
+COMMENT ON FUNCTION flakeid_accept_clock()
+    IS 'allow new IDs after you have checked that the server''s clock is right and past all IDs generated here';

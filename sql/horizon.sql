@@ -1,4 +1,4 @@
--- What the server has done, for those who watch it, and the clock's acceptance.
+-- Statistics of what the server has done, and the function that accepts the clock.
 
 CREATE FUNCTION pg_stat_get_flakeid(
     OUT system text,
@@ -25,7 +25,7 @@ CREATE FUNCTION pg_stat_get_flakeid(
     AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 16;
 COMMENT ON FUNCTION pg_stat_get_flakeid()
-    IS 'statistics: what the view pg_stat_flakeid is made of';
+    IS 'statistics: source of the view pg_stat_flakeid';
 
 CREATE VIEW pg_stat_flakeid AS
     SELECT
@@ -51,7 +51,7 @@ CREATE VIEW pg_stat_flakeid AS
         stats_reset
     FROM pg_stat_get_flakeid();
 COMMENT ON VIEW pg_stat_flakeid
-    IS 'statistics: one row for each system and generator ID that this server has made IDs of since it started';
+    IS 'statistics: one row for each ID type and generator ID with which this server has generated IDs since it started';
 
 CREATE FUNCTION pg_stat_get_flakeid_horizon(
     OUT writes bigint,
@@ -65,7 +65,7 @@ CREATE FUNCTION pg_stat_get_flakeid_horizon(
     AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_horizon_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
 COMMENT ON FUNCTION pg_stat_get_flakeid_horizon()
-    IS 'statistics: what the view pg_stat_flakeid_horizon is made of';
+    IS 'statistics: source of the view pg_stat_flakeid_horizon';
 
 CREATE VIEW pg_stat_flakeid_horizon AS
     SELECT
@@ -78,7 +78,7 @@ CREATE VIEW pg_stat_flakeid_horizon AS
         stats_reset
     FROM pg_stat_get_flakeid_horizon();
 COMMENT ON VIEW pg_stat_flakeid_horizon
-    IS 'statistics: writes of the state file, and those that failed; one row, also where no IDs were made';
+    IS 'statistics: writes of the state file, and those that failed; one row, also if no IDs were generated';
 
 CREATE FUNCTION flakeid_snapshot(
     OUT partition integer,
@@ -94,7 +94,7 @@ CREATE FUNCTION flakeid_snapshot(
     AS 'MODULE_PATHNAME', 'flakeid_snapshot_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 8;
 COMMENT ON FUNCTION flakeid_snapshot()
-    IS 'sno''s bookkeeping for each partition, as the sno library''s snapshot has it: times in units of 4 ms since 2010';
+    IS 'state of each sno generator ID, as the snapshot of the sno library: times in units of 4 ms since 2010';
 
 CREATE FUNCTION pg_stat_reset_flakeid() RETURNS void
     AS 'MODULE_PATHNAME', 'pg_stat_reset_flakeid_wrapper'
@@ -106,7 +106,7 @@ CREATE FUNCTION flakeid_accept_clock() RETURNS void
     AS 'MODULE_PATHNAME', 'flakeid_accept_clock_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION flakeid_accept_clock()
-    IS 'lets IDs be made again on your word that the server''s clock is right and past all IDs made here';
+    IS 'allow new IDs after you have checked that the server''s clock is right and past all IDs generated here';
 
 REVOKE ALL ON FUNCTION pg_stat_get_flakeid(), flakeid_snapshot(), pg_stat_reset_flakeid(), flakeid_accept_clock() FROM PUBLIC;
 REVOKE ALL ON pg_stat_flakeid FROM PUBLIC;

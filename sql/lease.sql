@@ -20,7 +20,7 @@ CREATE FUNCTION pg_stat_get_flakeid_lease(
     AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_lease_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 1;
 COMMENT ON FUNCTION pg_stat_get_flakeid_lease()
-    IS 'statistics: what the view pg_stat_flakeid_lease is made of';
+    IS 'statistics: source of the view pg_stat_flakeid_lease';
 
 CREATE VIEW pg_stat_flakeid_lease AS
     SELECT
@@ -41,7 +41,7 @@ CREATE VIEW pg_stat_flakeid_lease AS
         worker_pid
     FROM pg_stat_get_flakeid_lease();
 COMMENT ON VIEW pg_stat_flakeid_lease
-    IS 'statistics: this server''s lease of generator IDs from etcd; no row where it leases none';
+    IS 'statistics: this server''s lease of generator IDs from etcd; no row if it leases none';
 
 REVOKE ALL ON FUNCTION pg_stat_get_flakeid_lease() FROM PUBLIC;
 REVOKE ALL ON pg_stat_flakeid_lease FROM PUBLIC;

@@ -19,6 +19,6 @@ CREATE FUNCTION flakeid_require_library(version text) RETURNS void
     AS 'MODULE_PATHNAME', 'flakeid_require_library_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flakeid_require_library(text)
-    IS 'an error where the library that is loaded is older than this version: what an update script asks first';
+    IS 'an error if the loaded library is older than this version; called first by install and update scripts';
 
 SELECT flakeid_require_library('0.6.1'::pg_catalog.text);

@@ -12,11 +12,11 @@ CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, st
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, text)
-    IS 'times of partitions for IDs of a system, each of which can hold some';
+    IS 'times of partitions for an ID type; an error for a partition that can hold no ID';
 
 CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, epoch timestamptz)
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_epoch_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval, timestamptz)
-    IS 'times of partitions for flake IDs that count from an epoch, each of which can hold some';
+    IS 'times of partitions for flake IDs with an epoch; an error for a partition that can hold no ID';

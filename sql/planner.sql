@@ -55,4 +55,4 @@ CREATE FUNCTION flakeid_recheck(condition boolean) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flakeid_recheck_wrapper'
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_recheck_support;
 COMMENT ON FUNCTION flakeid_recheck(boolean)
-    IS 'the condition itself, of which the planner is told that it is nearly always true where it is asked';
+    IS 'the condition itself, with a high estimated selectivity';

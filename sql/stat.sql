@@ -1,7 +1,7 @@
--- What an operator can ask.
+-- The identity of the server.
 
 CREATE FUNCTION flakeid_identity() RETURNS jsonb
     AS 'MODULE_PATHNAME', 'flakeid_identity_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION flakeid_identity()
-    IS 'the generator IDs this server owns and where this session begins, with what they come from';
+    IS 'the identity of this server: its generator IDs, worker, node and cluster ID, and where they come from';

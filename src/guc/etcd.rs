@@ -178,50 +178,50 @@ numbers! {
 
 pub fn define() {
     define_text::<EndpointsSetting>(
-        c"Members of the etcd that generator IDs are leased from.",
-        c"URLs, separated by commas. Only used where \"flakeid.generator_ids\" is etcd:N.",
+        c"Endpoints of the etcd cluster from which generator IDs are leased.",
+        c"URLs separated by commas. Used only if \"flakeid.generator_ids\" is etcd:N.",
         &ENDPOINTS,
     );
     define_text::<NamespaceSetting>(
-        c"What all keys in etcd begin with.",
-        c"All servers that make IDs for one set of data have the same.",
+        c"Prefix of all keys in etcd.",
+        c"It must be the same on all servers that generate IDs for one set of data.",
         &NAMESPACE,
     );
     define_text::<PoolSetting>(
         c"Generator IDs that this server may lease.",
-        c"First and last, as in 0-1023. Keep those out of it that other servers own without a lease.",
+        c"A range such as 0-1023. Leave out generator IDs that other servers have by setting.",
         &POOL,
     );
     define_number::<LeaseTtlSetting>(
-        c"How long generator IDs are leased for at a time.",
-        c"The lease is renewed three times as often. A server that cannot renew it stops making IDs before it ends; a server that crashed leaves its generator IDs for others after this time.",
+        c"Duration of the lease of generator IDs.",
+        c"The server renews it every third of this time. If it cannot, it stops generating IDs before the lease ends. The generator IDs of a crashed server become free after this time.",
         &LEASE_TTL,
         (3, 3600),
         GucFlags::UNIT_S,
     );
     define_text::<UserSetting>(
-        c"User for etcd.",
-        c"Empty for none. The password is in \"flakeid.etcd_password_file\".",
+        c"User name for etcd.",
+        c"Empty for no authentication. The password is in \"flakeid.etcd_password_file\".",
         &USER,
     );
     define_text::<PasswordFileSetting>(
         c"File with the password for etcd.",
-        c"Its first line. Nobody but the server's user may read it.",
+        c"The first line is the password. Only the server's user may be able to read it.",
         &PASSWORD_FILE,
     );
     define_text::<CaFileSetting>(
-        c"File with the certificates that etcd's is checked by.",
+        c"File with the certificates of the authorities that etcd's certificate is verified against.",
         c"In PEM. Needed for https.",
         &CA_FILE,
     );
     define_text::<CertFileSetting>(
         c"File with this server's certificate for etcd.",
-        c"In PEM. Empty where etcd asks for none.",
+        c"In PEM. Empty if etcd requires no client certificate.",
         &CERT_FILE,
     );
     define_text::<KeyFileSetting>(
         c"File with the key of this server's certificate for etcd.",
-        c"In PEM. Nobody but the server's user may read it.",
+        c"In PEM. Only the server's user may be able to read it.",
         &KEY_FILE,
     );
 }

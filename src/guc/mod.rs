@@ -291,54 +291,54 @@ pub fn define() {
     PROCESS.0.preloaded.set(unsafe { pg_sys::process_shared_preload_libraries_in_progress });
     PROCESS.0.defining.set(true);
     define_text::<GeneratorIdsSetting>(
-        c"Generator IDs that this server owns.",
-        c"Ranges and lists (0-7, or 16-31,40), hostname:N for N of them from N times the number that the host's name ends in, or etcd:N to lease N. No two servers that make IDs for one set of data may share one.",
+        c"Generator IDs of this server.",
+        c"Ranges and lists such as 0-7 or 16-31,40; hostname:N for N generator IDs from N times the number at the end of the host name; or etcd:N to lease N. Two servers that generate IDs for one set of data must not share a generator ID.",
         &GENERATOR_IDS,
     );
     define_text::<EpochSetting>(
-        c"Moment from which flake's milliseconds count.",
-        c"unix, a date, a moment with its offset, or milliseconds since 1970. Never change it once IDs exist.",
+        c"Time from which flake counts milliseconds.",
+        c"unix, a date, a time with its offset, or milliseconds since 1970. Do not change it once IDs exist.",
         &EPOCH,
     );
     define_text::<SnoSequenceSetting>(
-        c"Part of sno's sequence that this server may use.",
-        c"First and last number, as in 0-32767. Servers may share a generator ID when their parts do not overlap.",
+        c"Range of sno sequence numbers that this server may use.",
+        c"A range such as 0-32767. Servers may share a generator ID if their ranges do not overlap.",
         &SNO_SEQUENCE,
     );
     define_text::<GuidNodeSetting>(
-        c"Node of this server's guids.",
-        c"A number of 32 bits, or a name, which is hashed. Empty for a random one that is kept with the server's state.",
+        c"Node in the guids of this server.",
+        c"A number of 32 bits, or a name, which is hashed. Empty for a random number kept in the state file.",
         &GUID_NODE,
     );
     define_text::<InterfaceSetting>(
-        c"Network interface whose hardware address is the worker of this server's flake128s.",
-        c"Its name, or an address itself. Empty for the first real interface; where there is none a random address is kept with the server's state.",
+        c"Network interface whose MAC address is the worker in the flake128s of this server.",
+        c"A name or a MAC address. Empty for the first physical interface, or a random address kept in the state file if there is no such interface.",
         &INTERFACE,
     );
     define_number::<ClusterIdSetting>(
-        c"Cluster of this server's uniqueids.",
-        c"Servers of different clusters may own the same generator IDs.",
+        c"Cluster ID in the uniqueids of this server.",
+        c"Servers with different cluster IDs can use the same generator IDs for uniqueids.",
         &CLUSTER_ID,
         (0, uniqueid::CLUSTER.max() as i32),
         GucFlags::empty(),
     );
     define_number::<MaxClockWaitSetting>(
-        c"Longest time to wait for a clock that is behind the last ID.",
-        c"A clock further behind than this is an error at once.",
+        c"Maximum time to wait for a clock that is behind the last ID.",
+        c"If the clock is further behind, the error comes at once.",
         &MAX_CLOCK_WAIT,
         (0, i32::MAX),
         GucFlags::UNIT_MS,
     );
     define_number::<HorizonLeadSetting>(
-        c"How far ahead IDs are cleared on disk.",
-        c"While IDs are made the state file is written once in this time; after a crash the server may have to wait as long for its first ID.",
+        c"How far ahead of the clock the horizon is written.",
+        c"While IDs are generated, the state file is written at least once in this time. After a crash the server may wait this long for its first ID.",
         &HORIZON_LEAD,
         (1, 3_600_000),
         GucFlags::UNIT_MS,
     );
     define_number::<AllowableDowntimeSetting>(
-        c"After being down for longer than this the server makes no IDs until flakeid_accept_clock() is called.",
-        c"0 is any time. Whoever sets it wants to look at the clock first.",
+        c"Downtime after which the server generates no IDs until flakeid_accept_clock() is called.",
+        c"0 disables this check.",
         &ALLOWABLE_DOWNTIME,
         (0, i32::MAX),
         GucFlags::UNIT_S,
