@@ -10,10 +10,10 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Identity {
     version: &'static str,
-    setting: String,
+    generator_ids_setting: String,
     generator_ids: Vec<u16>,
     /// The generator ID at which this session begins its ticks when it is not in need of room.
-    home: Option<u16>,
+    home_generator_id: Option<u16>,
     shared_memory: Option<shmem::Kind>,
     flake: FlakeIdentity,
     sno: SnoIdentity,
@@ -25,14 +25,14 @@ struct Identity {
 #[derive(Serialize)]
 struct FlakeIdentity {
     epoch: jiff::Timestamp,
-    /// The last moment for which `flake_next()` has IDs.
-    until: jiff::Timestamp,
+    /// The last time for which `flake_next()` has IDs.
+    last_time: jiff::Timestamp,
 }
 
 #[derive(Serialize)]
 struct SnoIdentity {
-    first_sequence: u32,
-    last_sequence: u32,
+    sequence_min: u32,
+    sequence_max: u32,
 }
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ struct GuidIdentity {
 
 #[derive(Serialize)]
 struct UniqueIdIdentity {
-    cluster: u64,
+    cluster_id: u64,
 }
 
 /// A hardware address with its colons.
@@ -73,7 +73,7 @@ fn generator_ids() -> Vec<u16> {
     }
 }
 
-fn cluster() -> u64 {
+fn cluster_id() -> u64 {
     match guc::leased() {
         Some(_) => leased().map_or(0, |kept| kept.cluster.into()),
         None => guc::cluster_id(),
@@ -83,22 +83,22 @@ fn cluster() -> u64 {
 #[pg_extern(sql = false)]
 fn flakeid_identity() -> pgrx::JsonB {
     let epoch = guc::epoch();
-    let (first_sequence, last_sequence) = guc::sno_sequence();
+    let (sequence_min, sequence_max) = guc::sno_sequence();
     let generator_ids = generator_ids();
     let identity = Identity {
         version: library::version(),
-        setting: guc::generator_ids_setting(),
-        home: generator::home(&generator_ids),
+        generator_ids_setting: guc::generator_ids_setting(),
+        home_generator_id: generator::home(&generator_ids),
         generator_ids,
         shared_memory: shmem::kind(),
         flake: FlakeIdentity {
             epoch: error::timestamp(epoch.micros()),
-            until: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
+            last_time: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
         },
-        sno: SnoIdentity { first_sequence, last_sequence },
+        sno: SnoIdentity { sequence_min, sequence_max },
         flake128: Flake128Identity { worker: generator::known_flake128_worker().map(colons) },
         guid: GuidIdentity { node: generator::known_guid_node() },
-        uniqueid: UniqueIdIdentity { cluster: cluster() },
+        uniqueid: UniqueIdIdentity { cluster_id: cluster_id() },
     };
     match serde_json::to_value(&identity) {
         Ok(value) => pgrx::JsonB(value),

@@ -351,7 +351,7 @@ for my $cluster (15, 7, 0)
 {
 	reload_with($node, cluster_id => $cluster);
 	is(clusters_in($_), $cluster, "cluster_id = $cluster holds in a session that goes on") for @sessions;
-	is($sessions[0]->query_safe(sprintf $identity, 'uniqueid,cluster'), $cluster, '... which flakeid_identity() says');
+	is($sessions[0]->query_safe(sprintf $identity, 'uniqueid,cluster_id'), $cluster, '... which flakeid_identity() says');
 }
 
 # Every generator ID keeps its place in shared memory until the server ends: there are 1,024.

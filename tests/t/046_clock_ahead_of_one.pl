@@ -31,7 +31,7 @@ sub give
 
 my @all = map { session($node) } 1 .. 16;
 my %home;
-push @{ $home{ $_->query_safe("SELECT flakeid_identity() ->> 'home'") } }, $_ for @all;
+push @{ $home{ $_->query_safe("SELECT flakeid_identity() ->> 'home_generator_id'") } }, $_ for @all;
 for my $ahead (0, 1)
 {
 	cmp_ok(scalar(@{ $home{$ahead} }), '>=', 4, "sessions begin at generator ID $ahead");

@@ -80,7 +80,7 @@ is(
 	$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype NOT IN ('virtualxid')"),
 	'0', '... holds no lock');
 is(
-	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'setting'"), '3',
+	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting'"), '3',
 	'... nor what others need to look');
 is(error_of($node, 'SELECT sno_next()'), '', '... nor what they need for the other system, which goes on');
 reload_with($node, generator_ids => '4');

@@ -61,7 +61,7 @@ is(
 	$session->query_safe('SELECT count(DISTINCT id::guid_local), bool_and((guid_local_decode(id::guid_local)).created_at = guid_timestamp(id)) FROM guids'),
 	'10000|t', '... also as local guids');
 is(
-	$session->query_safe("SELECT flake_min('epoch'), flake_at('2026-01-01') > 0, flakeid_identity() ->> 'setting'"),
+	$session->query_safe("SELECT flake_min('epoch'), flake_at('2026-01-01') > 0, flakeid_identity() ->> 'generator_ids_setting'"),
 	'0|t|0-7', '... and the rest');
 
 $primary->stop;

@@ -160,7 +160,7 @@ reload_with($node, generator_ids => '3,4');
 do
 {
 	push @sessions, session($node);
-  } until $sessions[-1]->query_safe("SELECT flakeid_identity() ->> 'home'") eq '3' || @sessions == 20;
+  } until $sessions[-1]->query_safe("SELECT flakeid_identity() ->> 'home_generator_id'") eq '3' || @sessions == 20;
 my $low = $sessions[-1];
 $moment = int(time()) + 20.0005;
 $clock->stand_still($moment);

@@ -146,7 +146,7 @@ like(slurp_file($node->logfile), qr/LOG:  flakeid leased generator IDs 0-7 from 
 # IDs ----------------------------------------------------------------------------------------------------------
 
 gives($node, $node, 'IDs have a generator ID that is leased', 0 .. 7);
-my $identity = $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'setting', flakeid_identity() ->> 'generator_ids'");
+my $identity = $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting', flakeid_identity() ->> 'generator_ids'");
 is($identity, 'etcd:8|[0, 1, 2, 3, 4, 5, 6, 7]', 'flakeid_identity() has those on lease');
 is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster'), '0', 'uniqueid has etcd\'s cluster');
 is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{one_cell} } @SYSTEMS;

@@ -45,7 +45,7 @@ sub all_have_ids
 	my (%homes, %used);
 	for my $session (@sessions)
 	{
-		$homes{ $session->query_safe("SELECT flakeid_identity() ->> 'home'") } = 1;
+		$homes{ $session->query_safe("SELECT flakeid_identity() ->> 'home_generator_id'") } = 1;
 		for my $system (@LEASED)
 		{
 			my $list = $session->query_safe("SELECT '$system->{name}', id FROM " . sprintf($system->{batch}, 200) . ' AS id');
