@@ -265,3 +265,68 @@ COMMENT ON FUNCTION flakeid_snapshot()
     IS 'state of each sno generator ID, as the snapshot of the sno library: times in units of 4 ms since 2010';
 COMMENT ON FUNCTION flakeid_accept_clock()
     IS 'allow new IDs after you have checked that the server''s clock is right and past all IDs generated here';
+
+-- Columns of the views in the words of the glossary. A view of a user knows a column, and an argument that a
+-- function returns, by its number: renamed in place they stay what they are to it. Nothing is dropped. There is no
+-- command that renames arguments; CREATE OR REPLACE refuses to.
+
+ALTER VIEW pg_stat_flakeid RENAME COLUMN system TO id_type;
+ALTER VIEW pg_stat_flakeid RENAME COLUMN first_of_sequence TO sequence_min;
+ALTER VIEW pg_stat_flakeid RENAME COLUMN last_of_sequence TO sequence_max;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(pg_catalog.array_replace(pg_catalog.array_replace(proargnames,
+        'system'::pg_catalog.text, 'id_type'::pg_catalog.text),
+        'first_of_sequence'::pg_catalog.text, 'sequence_min'::pg_catalog.text),
+        'last_of_sequence'::pg_catalog.text, 'sequence_max'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'pg_stat_get_flakeid()'::pg_catalog.regprocedure::pg_catalog.oid;
+CREATE OR REPLACE VIEW pg_stat_flakeid AS
+    SELECT
+        id_type,
+        generator_id,
+        ids,
+        ticks_exhausted,
+        spills,
+        waits,
+        pg_catalog.make_interval(secs => wait_seconds) AS wait_time,
+        clock_steps_back,
+        pg_catalog.make_interval(secs => largest_step_back_seconds) AS largest_step_back,
+        tick_tocks,
+        last_tick,
+        last_tick_at,
+        last_sequence,
+        sequence_min,
+        sequence_max,
+        gate,
+        pg_catalog.make_interval(secs => gate_lead_seconds) AS gate_lead,
+        horizon_written_at,
+        pg_catalog.make_interval(secs => horizon_write_seconds) AS horizon_write_time,
+        stats_reset
+    FROM pg_stat_get_flakeid();
+
+ALTER VIEW pg_stat_flakeid_lease RENAME COLUMN wanted TO generator_ids_wanted;
+ALTER VIEW pg_stat_flakeid_lease RENAME COLUMN lease TO lease_id;
+ALTER VIEW pg_stat_flakeid_lease RENAME COLUMN since TO leased_at;
+ALTER VIEW pg_stat_flakeid_lease RENAME COLUMN ceiling TO high_water_mark;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(pg_catalog.array_replace(pg_catalog.array_replace(pg_catalog.array_replace(proargnames,
+        'wanted'::pg_catalog.text, 'generator_ids_wanted'::pg_catalog.text),
+        'lease'::pg_catalog.text, 'lease_id'::pg_catalog.text),
+        'since'::pg_catalog.text, 'leased_at'::pg_catalog.text),
+        'ceiling'::pg_catalog.text, 'high_water_mark'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'pg_stat_get_flakeid_lease()'::pg_catalog.regprocedure::pg_catalog.oid;
+CREATE OR REPLACE VIEW pg_stat_flakeid_lease AS
+    SELECT
+        state,
+        generator_ids_wanted,
+        generator_ids,
+        cluster_id,
+        lease_id,
+        leased_at,
+        renewed_at,
+        high_water_mark,
+        pg_catalog.make_interval(secs => remaining_seconds) AS remaining,
+        losses,
+        lost_at,
+        endpoint,
+        last_error,
+        last_error_at,
+        worker_pid
+    FROM pg_stat_get_flakeid_lease();

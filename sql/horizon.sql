@@ -1,7 +1,7 @@
 -- Statistics of what the server has done, and the function that accepts the clock.
 
 CREATE FUNCTION pg_stat_get_flakeid(
-    OUT system text,
+    OUT id_type text,
     OUT generator_id integer,
     OUT ids bigint,
     OUT ticks_exhausted bigint,
@@ -14,8 +14,8 @@ CREATE FUNCTION pg_stat_get_flakeid(
     OUT last_tick bigint,
     OUT last_tick_at timestamptz,
     OUT last_sequence integer,
-    OUT first_of_sequence integer,
-    OUT last_of_sequence integer,
+    OUT sequence_min integer,
+    OUT sequence_max integer,
     OUT gate timestamptz,
     OUT gate_lead_seconds double precision,
     OUT horizon_written_at timestamptz,
@@ -29,7 +29,7 @@ COMMENT ON FUNCTION pg_stat_get_flakeid()
 
 CREATE VIEW pg_stat_flakeid AS
     SELECT
-        system,
+        id_type,
         generator_id,
         ids,
         ticks_exhausted,
@@ -42,8 +42,8 @@ CREATE VIEW pg_stat_flakeid AS
         last_tick,
         last_tick_at,
         last_sequence,
-        first_of_sequence,
-        last_of_sequence,
+        sequence_min,
+        sequence_max,
         gate,
         pg_catalog.make_interval(secs => gate_lead_seconds) AS gate_lead,
         horizon_written_at,

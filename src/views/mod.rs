@@ -31,7 +31,7 @@ fn count(number: u64) -> i64 {
 fn pg_stat_get_flakeid() -> TableIterator<
     'static,
     (
-        name!(system, &'static str),
+        name!(id_type, &'static str),
         name!(generator_id, Option<i32>),
         name!(ids, i64),
         name!(ticks_exhausted, i64),
@@ -44,8 +44,8 @@ fn pg_stat_get_flakeid() -> TableIterator<
         name!(last_tick, i64),
         name!(last_tick_at, Option<TimestampWithTimeZone>),
         name!(last_sequence, i32),
-        name!(first_of_sequence, i32),
-        name!(last_of_sequence, i32),
+        name!(sequence_min, i32),
+        name!(sequence_max, i32),
         name!(gate, Option<TimestampWithTimeZone>),
         name!(gate_lead_seconds, Option<f64>),
         name!(horizon_written_at, Option<TimestampWithTimeZone>),

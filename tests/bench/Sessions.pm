@@ -121,7 +121,7 @@ BEGIN
     FOR i IN 0 .. calls LOOP
         PERFORM pg_sleep(0.002);
         IF past_gate THEN
-            PERFORM pg_sleep(extract(epoch FROM max(gate_lead))) FROM pg_stat_flakeid WHERE system = 'flake';
+            PERFORM pg_sleep(extract(epoch FROM max(gate_lead))) FROM pg_stat_flakeid WHERE id_type = 'flake';
         END IF;
         began := clock_timestamp();
         PERFORM flake_next();

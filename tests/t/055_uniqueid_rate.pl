@@ -70,7 +70,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (sessi
 sub stat_of
 {
 	my ($what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM pg_stat_flakeid WHERE system = 'uniqueid'");
+	return $node->safe_psql('postgres', "SELECT $what FROM pg_stat_flakeid WHERE id_type = 'uniqueid'");
 }
 
 # What is in the table, by its milliseconds: the IDs, how many are distinct, the span from the first to the

@@ -211,7 +211,7 @@ for my $system (map { $_->{name} } @SYSTEMS)
 {
 	my @columns = ('ids', 'ticks_exhausted', 'spills', 'waits', 'clock_steps_back', 'tick_tocks');
 	my $view = $node->safe_psql('postgres',
-		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE system = '$system'");
+		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE id_type = '$system'");
 	is(
 		join('|', (map { $value->{"flakeid_${_}{id_type=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
 			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{id_type=\"$system\"}"}),
@@ -238,7 +238,7 @@ for my $n (40, 3, 1)
 	push @counts, (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 }
 $session->quit;
-$node->poll_query_until('postgres', "SELECT sum(ids) = $counts[0] + 44 FROM pg_stat_flakeid WHERE system = 'sno'")
+$node->poll_query_until('postgres', "SELECT sum(ids) = $counts[0] + 44 FROM pg_stat_flakeid WHERE id_type = 'sno'")
   or die 'not all are counted';
 push @counts, (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 is("@counts", join(' ', sort { $a <=> $b } @counts), 'the count of IDs never falls, also when a session ends');

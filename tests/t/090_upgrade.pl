@@ -48,6 +48,14 @@ WHERE target = '$version' AND path IS NOT NULL ORDER BY source
 SQL
 is($released[0], '0.6.0', 'from the oldest version on there is a way');
 
+# What users made with the names of 0.6.0.
+my $views = <<'SQL';
+CREATE VIEW of_stat AS SELECT system, first_of_sequence, last_of_sequence FROM pg_stat_flakeid ORDER BY system, generator_id;
+CREATE VIEW of_stat_function AS SELECT system, sum(ids) AS ids FROM pg_stat_get_flakeid() GROUP BY system;
+CREATE VIEW of_lease AS SELECT wanted, lease, since, ceiling FROM pg_stat_flakeid_lease;
+CREATE MATERIALIZED VIEW of_lease_function AS SELECT wanted, lease, since, ceiling FROM pg_stat_get_flakeid_lease();
+SQL
+
 for my $from (@released)
 {
 	my $database = "from_$from" =~ tr/./_/r;
@@ -56,11 +64,28 @@ for my $from (@released)
 CREATE EXTENSION flakeid VERSION '$from';
 CREATE TABLE made (id bigint DEFAULT flake_next() PRIMARY KEY, event sno DEFAULT sno_next(1) UNIQUE);
 INSERT INTO made SELECT FROM generate_series(1, 1000);
+$views
 ALTER EXTENSION flakeid UPDATE;
 INSERT INTO made SELECT FROM generate_series(1, 1000);
 SQL
 	is($node->safe_psql($database, $objects), $expected, "$from becomes what a fresh $version is");
 	is($node->safe_psql($database, 'SELECT count(*) FROM made'), '2000', '... with the tables it serves');
+
+	is($node->safe_psql($database, 'SELECT DISTINCT system, first_of_sequence, last_of_sequence FROM of_stat'),
+		"flake|0|4095\nsno|0|65535", '... a view of a user still has the columns that it names');
+	is($node->safe_psql($database, 'SELECT ids >= 2000 FROM of_stat_function ORDER BY 1'), "t\nt", '... and so has one of a function');
+	is($node->safe_psql($database, 'REFRESH MATERIALIZED VIEW of_lease_function; SELECT wanted, lease, since, ceiling FROM of_lease UNION ALL SELECT wanted, lease, since, ceiling FROM of_lease_function'),
+		'', '... and that of the lease');
+
+	# As pg_dump and pg_upgrade make them: from their definition, by the new names.
+	$node->safe_psql($database, <<'SQL');
+SELECT format('CREATE VIEW %I AS %s', 'again_' || relname, pg_get_viewdef(oid)) FROM pg_class
+WHERE relname ~ '^of_' AND relkind IN ('v', 'm') ORDER BY relname
+\gexec
+SQL
+	is($node->safe_psql($database, "SELECT count(*) FROM pg_class WHERE relname ~ '^again_of_'"),
+		$node->safe_psql($database, "SELECT count(*) FROM pg_class WHERE relname ~ '^of_' AND relkind IN ('v', 'm')"),
+		'... and each can be dumped and restored');
 }
 
 $node->stop;

@@ -30,7 +30,7 @@ my %one_cell = map { $_->{name} => $_->{one_cell} } @SYSTEMS;
 sub stat_of
 {
 	my ($columns, $system, $generator) = @_;
-	return $node->safe_psql('postgres', "SELECT $columns FROM pg_stat_flakeid WHERE system = '$system'"
+	return $node->safe_psql('postgres', "SELECT $columns FROM pg_stat_flakeid WHERE id_type = '$system'"
 		  . ' AND generator_id ' . ($one_cell{$system} ? 'IS NULL' : '= ' . ($generator // 3)));
 }
 
@@ -54,11 +54,11 @@ for my $system (@SYSTEMS)
 	  if $system->{name} eq 'sno';
 	$session->query_safe("SELECT $system->{next}");
 	is(
-		$node->safe_psql('postgres', "SELECT system, generator_id FROM pg_stat_flakeid WHERE system = '$system->{name}'"),
+		$node->safe_psql('postgres', "SELECT id_type, generator_id FROM pg_stat_flakeid WHERE id_type = '$system->{name}'"),
 		"$system->{name}|" . ($system->{one_cell} ? '' : 3), "$system->{name} comes with its first ID");
 }
 is(
-	$node->safe_psql('postgres', "SELECT string_agg(system, ' ') FROM pg_stat_flakeid"),
+	$node->safe_psql('postgres', "SELECT string_agg(id_type, ' ') FROM pg_stat_flakeid"),
 	join(' ', map { $_->{name} } @SYSTEMS), '... then all are there');
 for my $system (map { $_->{name} } @SYSTEMS)
 {
@@ -108,7 +108,7 @@ for my $system (map { $_->{name} } @SYSTEMS)
 	$_->query_safe("SELECT count(${system}_next()) FROM generate_series(1, " . $count++ . ')') for @sessions;
 	asks_twice($system, @sessions);
 	is(
-		$node->safe_psql('postgres', "SELECT sum(ids), count(*) FROM pg_stat_flakeid WHERE system = '$system'"),
+		$node->safe_psql('postgres', "SELECT sum(ids), count(*) FROM pg_stat_flakeid WHERE id_type = '$system'"),
 		'3009|' . ($one_cell{$system} ? 1 : 8),
 		"$system IDs of three sessions add up, over " . ($one_cell{$system} ? 'one cell' : 'eight generator IDs'));
 }
@@ -144,7 +144,7 @@ for my $tick (1, 2)
 {
 	$clock->stand_still($moment + $tick / 1000);
 	my $ids = $tick == 1 ? 4095 + 4096 : 10_000;
-	ok($node->poll_query_until('postgres', "SELECT ids = $ids FROM pg_stat_flakeid WHERE system = 'flake' AND generator_id = 3"), '... and go on in the next');
+	ok($node->poll_query_until('postgres', "SELECT ids = $ids FROM pg_stat_flakeid WHERE id_type = 'flake' AND generator_id = 3"), '... and go on in the next');
 }
 is(join('', $clock->ended($waits)), '10000', '... until they are all there');
 my $took = time() - $begin;
@@ -198,7 +198,7 @@ $session->query_safe('SELECT flake_next()');
 $clock->stand_still($moment + 0.98);
 $session->query_safe('SELECT flake_next()');
 is(stat_of('clock_steps_back, largest_step_back', 'flake'), '2|01:00:00', '... and the next is another');
-is($node->safe_psql('postgres', "SELECT sum(clock_steps_back) FROM pg_stat_flakeid WHERE system = 'sno'"), '0',
+is($node->safe_psql('postgres', "SELECT sum(clock_steps_back) FROM pg_stat_flakeid WHERE id_type = 'sno'"), '0',
 	'... sno has met none');
 
 # sno's own ------------------------------------------------------------------------------------------------
@@ -220,11 +220,11 @@ is(
 is(stat_of('clock_steps_back, largest_step_back, tick_tocks, last_tick', 'sno'), '1|00:00:04|1|' . ($tick - 1000),
 	'... of which the view says the same');
 reload_with($node, sno_sequence => '100-199');
-is(stat_of('first_of_sequence, last_of_sequence', 'sno'), '100|199', 'the bounds of the sequence follow flakeid.sno_sequence');
+is(stat_of('sequence_min, sequence_max', 'sno'), '100|199', 'the bounds of the sequence follow flakeid.sno_sequence');
 is(
 	$node->safe_psql('postgres', 'SELECT sequence_min, sequence_max FROM flakeid_snapshot() WHERE partition = 3'),
 	'100|199', '... in the snapshot, too');
-is(stat_of('first_of_sequence, last_of_sequence', 'flake'), '0|4095', '... and flake\'s are its own');
+is(stat_of('sequence_min, sequence_max', 'flake'), '0|4095', '... and flake\'s are its own');
 reload_with($node, sno_sequence => '0-65535');
 $clock->step(50);
 

@@ -35,7 +35,7 @@ sub begin
 sub stat_of
 {
 	my ($system, $what) = @_;
-	return $node->safe_psql('postgres', "SELECT $what FROM pg_stat_flakeid WHERE system = '$system'");
+	return $node->safe_psql('postgres', "SELECT $what FROM pg_stat_flakeid WHERE id_type = '$system'");
 }
 
 # Moments that a binary fraction holds exactly, each later than all before.
@@ -135,13 +135,13 @@ for my $system (map { $_->{name} } @SYSTEMS)
 	$clock->stand_still($moment + 19);
 	is(stat_of($system, "gate_lead = '-9 s'"), 't', '... and behind when nobody asks');
 }
-is(stat_of('flake', 'first_of_sequence, last_of_sequence'), '0|4095', 'a flake tick has 4,096 numbers');
-is(stat_of($_, 'first_of_sequence, last_of_sequence'), '0|' . ($numbers{$_} - 1), "... that of $_ $numbers{$_}")
+is(stat_of('flake', 'sequence_min, sequence_max'), '0|4095', 'a flake tick has 4,096 numbers');
+is(stat_of($_, 'sequence_min, sequence_max'), '0|' . ($numbers{$_} - 1), "... that of $_ $numbers{$_}")
   for 'flake128', 'guid', 'uniqueid';
-is(stat_of('sno', 'first_of_sequence, last_of_sequence'), '0|4095', 'a sno tick has those of flakeid.sno_sequence');
+is(stat_of('sno', 'sequence_min, sequence_max'), '0|4095', 'a sno tick has those of flakeid.sno_sequence');
 reload_with($node, sno_sequence => '500-999');
-is(stat_of('sno', 'first_of_sequence, last_of_sequence'), '500|999', '... after a reload too');
-is(stat_of('flake', 'first_of_sequence, last_of_sequence'), '0|4095', '... which is sno\'s alone');
+is(stat_of('sno', 'sequence_min, sequence_max'), '500|999', '... after a reload too');
+is(stat_of('flake', 'sequence_min, sequence_max'), '0|4095', '... which is sno\'s alone');
 
 # ticks used up ------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ for my $system (map { $_->{name} } @SYSTEMS)
 	my $more  = $numbers + 1;
 	my $waits = $clock->waits("SELECT count(*) FROM ${system}_next_batch($more)", $length < 0.0005);
 	ok(
-		$node->poll_query_until('postgres', "SELECT ($counts) = (2 * $numbers, 2, 0, 1) FROM pg_stat_flakeid WHERE system = '$system'"),
+		$node->poll_query_until('postgres', "SELECT ($counts) = (2 * $numbers, 2, 0, 1) FROM pg_stat_flakeid WHERE id_type = '$system'"),
 		'... and more IDs than a tick holds use it up');
 	$clock->stand_still($moment + 3.5 * $length);
 	is(join('', $clock->ended($waits)), $more, '... and wait for the next');
@@ -195,7 +195,7 @@ for my $system ('flake', 'sno')
 	$session->query_safe("SELECT count(${system}_next()) FROM generate_series(1, 8191)");
 	is(
 		$node->safe_psql('postgres', "SELECT generator_id, ids BETWEEN 4080 AND 4096, ticks_exhausted, spills, waits"
-			  . " FROM pg_stat_flakeid WHERE system = '$system'"),
+			  . " FROM pg_stat_flakeid WHERE id_type = '$system'"),
 		"3|t|1|1|0\n4|t|1|0|0", "$system: a session that goes on to the next generator ID has spilled from the first");
 }
 $_->quit for @sessions;
@@ -204,7 +204,7 @@ $_->quit for @sessions;
 
 $clock->stand_still(next_moment());
 my $before = $node->safe_psql('postgres',
-	$one_of_each . '; SELECT string_agg((system, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid');
+	$one_of_each . '; SELECT string_agg((id_type, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid');
 ($before) = $before =~ /(.*)\z/;
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 is(
@@ -215,7 +215,7 @@ SQL
 	'a reset is counted from, in all systems');
 is(
 	$node->safe_psql('postgres',
-		'SELECT string_agg((system, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid'),
+		'SELECT string_agg((id_type, generator_id, last_tick, last_sequence, gate)::text, $$ $$) FROM pg_stat_flakeid'),
 	$before, '... and changes nothing of where they stand');
 $node->stop;
 
@@ -395,7 +395,7 @@ $node->restart;
 is($node->safe_psql('postgres', $nothing), '0|0', 'a server that was asked nothing has no rows');
 is(error_of($node, 'SELECT pg_stat_reset_flakeid()'), '', '... and nothing to reset');
 $node->safe_psql('postgres', 'SELECT flake_next()');
-is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT system, ' ') FROM pg_stat_flakeid"), 'flake', '... then it has those of the system that was asked');
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT id_type, ' ') FROM pg_stat_flakeid"), 'flake', '... then it has those of the system that was asked');
 
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');

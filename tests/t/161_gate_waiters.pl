@@ -57,7 +57,7 @@ for my $preloaded (1, 0)
 	$stays->query_safe('SELECT flake_next()') for 1 .. 2;
 
 	$disk->becomes('slow');
-	$node->poll_query_until('postgres', q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE system = 'flake'))
+	$node->poll_query_until('postgres', q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE id_type = 'flake'))
 	  or die 'the clock does not pass the gate';
 	my $writer = begin('writer');
 	ok(waits_for('writer', $writes), "$where: a session is stuck in writing the horizon");

@@ -108,11 +108,11 @@ for my $id (0, 7)
 	is($claim->{port}, $node->port, '... by the port');
 	like($node->data_dir, qr{/\Q$claim->{data}\E\z}, '... by the data directory\'s name');
 	is($claim->{version}, $version, '... by flakeid\'s version');
-	is($claim->{lease}, $lease->{lease}, '... the lease');
+	is($claim->{lease}, $lease->{lease_id}, '... the lease');
 	like($claim->{$_}, $instant, "... and \"$_\" as an instant") for 'since', 'until';
 	like($claim->{until}, qr/\.\d{9}Z\z/, '... to the nanosecond');
 }
-my $kept = $etcd->ctl('lease', 'timetolive', $lease->{lease}, '--keys');
+my $kept = $etcd->ctl('lease', 'timetolive', $lease->{lease_id}, '--keys');
 like($kept, qr/granted with TTL\(${ttl}s\)/, 'the lease is as long as the setting says');
 is(join(' ', sort $kept =~ m{flakeid/(\S+?)[\]\s]}g), join(' ', map { "pool/0:$_" } 0 .. 7), '... and has the claims, not the marks');
 
@@ -124,21 +124,21 @@ is(scalar(grep { $_ > $before * $second && $_ < (time() + $usable) * $second } v
 # the view ---------------------------------------------------------------------------------------------------
 
 is($lease->{state}, 'held', 'the view says that the lease is held');
-is("$lease->{wanted} @{ $lease->{generator_ids} }", '8 0 1 2 3 4 5 6 7', '... how many are wanted, and which there are');
+is("$lease->{generator_ids_wanted} @{ $lease->{generator_ids} }", '8 0 1 2 3 4 5 6 7', '... how many are wanted, and which there are');
 is($lease->{cluster_id}, 0, '... the cluster');
 is($lease->{endpoint}, $etcd->endpoints, '... where etcd is');
 is($lease->{losses}, 0, '... no loss');
 is(join(' ', grep { defined $lease->{$_} } 'lost_at', 'last_error', 'last_error_at'), '', '... and no error');
 is($node->safe_psql('postgres', <<"SQL"), 't|t|t|t', '... and since when, until when, by the clock and by the lease');
-SELECT since <= renewed_at AND renewed_at <= clock_timestamp(), ceiling > renewed_at, ceiling <= renewed_at + interval '$usable s',
+SELECT leased_at <= renewed_at AND renewed_at <= clock_timestamp(), high_water_mark > renewed_at, high_water_mark <= renewed_at + interval '$usable s',
 	remaining > '0' AND remaining <= '$usable s'
 FROM pg_stat_flakeid_lease
 SQL
 is($node->safe_psql('postgres', "SELECT pid $worker"), $lease->{worker_pid}, '... and the worker, which is in pg_stat_activity');
 ok(
-	lease_becomes($node, "renewed_at > '$then->{renewed_at}' AND ceiling > '$then->{ceiling}' AND since = '$lease->{since}'"),
-	'the lease is renewed, and the ceiling rises');
-is(lease_of($node)->{lease}, $lease->{lease}, '... of the same lease');
+	lease_becomes($node, "renewed_at > '$then->{renewed_at}' AND high_water_mark > '$then->{high_water_mark}' AND leased_at = '$lease->{leased_at}'"),
+	'the lease is renewed, and the high-water mark rises');
+is(lease_of($node)->{lease_id}, $lease->{lease_id}, '... of the same lease');
 my %renewed = $etcd->marks;
 is((grep { $renewed{$_} <= $marks{$_} } keys %marks), 0, '... and so do the marks');
 like(slurp_file($node->logfile), qr/LOG:  flakeid leased generator IDs 0-7 from etcd/, 'the log has what was leased');
@@ -159,7 +159,7 @@ gives($other, $other, '... which its IDs have', 8 .. 15);
 # stop ---------------------------------------------------------------------------------------------------------
 
 my %last = give($node);
-my $hex  = lease_of($node)->{lease};
+my $hex  = lease_of($node)->{lease_id};
 $node->stop;
 my $stopped = time() * $second;
 %claims = $etcd->claims;

@@ -144,7 +144,7 @@ for my $round (1 .. 2)
 	wait_for_flow($node);
 	my @after = wait_for_lease($node, 2);
 	my %claims = $etcd->claims;
-	is((grep { $claims{$_}{lease} eq lease_of($node)->{lease} } @after), 2, "round $round: when the worker is killed the server begins anew, with a new lease");
+	is((grep { $claims{$_}{lease} eq lease_of($node)->{lease_id} } @after), 2, "round $round: when the worker is killed the server begins anew, with a new lease");
 	isnt($node->safe_psql('postgres', "SELECT pid $worker"), $pid, '... and a new worker');
 	is(($ledger->ask($node, $_, 100))[0], '', "... and goes on with $_->{name}") for @LEASED;
 	is($ledger->twice, '', '... and no ID came twice');
@@ -171,7 +171,7 @@ $session->quit;
 
 # The worker outlives its postmaster for as long as it takes to give back what nobody will use.
 my $end_of_log = -s $node->logfile;
-my @held = wait_for_lease($node, lease_of($node)->{wanted});
+my @held = wait_for_lease($node, lease_of($node)->{generator_ids_wanted});
 my %claims = $etcd->claims;
 is(scalar(grep { $claims{$_} } @held), scalar @held, 'a server whose postmaster is killed has claims');
 $node->kill9;

@@ -183,7 +183,7 @@ pause(lease_of($one)->{worker_pid});
 my %marks = $etcd->marks;
 $mark = latest(@marks{ @{ lease_of($one)->{generator_ids} } });
 # What the server goes by: etcd may have had a renewal whose answer the worker has not seen.
-my $ceiling = $second * $one->safe_psql('postgres', 'SELECT extract(epoch FROM ceiling) FROM pg_stat_flakeid_lease');
+my $ceiling = $second * $one->safe_psql('postgres', 'SELECT extract(epoch FROM high_water_mark) FROM pg_stat_flakeid_lease');
 @sessions = $ledger->dispersed;
 for my $session (@sessions)
 {

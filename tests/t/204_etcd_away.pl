@@ -97,7 +97,7 @@ sub outage
 	}
 	pass("$what: at half of the lease's time the log has a warning");
 	# It does not move any more.
-	my $ceiling = $node->safe_psql('postgres', 'SELECT extract(epoch FROM ceiling) FROM pg_stat_flakeid_lease');
+	my $ceiling = $node->safe_psql('postgres', 'SELECT extract(epoch FROM high_water_mark) FROM pg_stat_flakeid_lease');
 	my @sessions = $ledger->dispersed;
 	like(
 		$_->{error}, qr/ERROR:  55000: the lease of this server's generator IDs was lost .* ago/,

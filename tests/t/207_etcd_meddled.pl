@@ -79,7 +79,7 @@ for my $losses (1, 2)
 {
 	$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
 	$ledger->wait_until_given(0.3);
-	my $hex = lease_of($node)->{lease};
+	my $hex = lease_of($node)->{lease_id};
 	my $end_of_log = -s $node->logfile;
 	$etcd->ctl('lease', 'revoke', $hex);
 	lease_becomes($node, "losses = $losses AND state = 'held'") or die 'the loss is not told';
@@ -87,8 +87,8 @@ for my $losses (1, 2)
 	wait_for_flow($session);
 	my $lease  = lease_of($node);
 	my %claims = $etcd->claims;
-	isnt($lease->{lease}, $hex, 'when its lease is revoked a server counts the loss and leases anew');
-	is(join(' ', map { $claims{$_}{lease} } @ids), join(' ', ($lease->{lease}) x 4), '... which etcd has');
+	isnt($lease->{lease_id}, $hex, 'when its lease is revoked a server counts the loss and leases anew');
+	is(join(' ', map { $claims{$_}{lease} } @ids), join(' ', ($lease->{lease_id}) x 4), '... which etcd has');
 	like(slurp_file($node->logfile, $end_of_log), qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, '... and the log');
 	my @these = end_crowd($node);
 	is(join('', errors(@these) =~ /^(?!ERROR:  55000: (?:the lease|no generator IDs|all generator IDs)).+$/mg), '', '... the loss is all that sessions saw, if anything');
@@ -104,7 +104,7 @@ my $heir = begin('heir', generator_ids => 'etcd:1', etcd_pool => "$gone-$gone");
 $heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
 $ledger->crowd($node, systems => \@LEASED, ways => ['single']);
 $ledger->wait_until_given(0.3);
-my $hex = lease_of($node)->{lease};
+my $hex = lease_of($node)->{lease_id};
 $etcd->ctl('del', "flakeid/pool/0:$gone");
 is(join(' ', wait_for_lease($heir, 1)), $gone, 'a claim that is deleted is another\'s at once');
 wait_for_flow($heir);
@@ -112,7 +112,7 @@ $ledger->ask($heir, $_, 1000) for @LEASED;
 ok(
 	lease_becomes($node, "cardinality(generator_ids) = 4 AND NOT $gone = ANY (generator_ids)"),
 	'... and the server that had it gives it up and takes another');
-is(lease_of($node)->{lease}, $hex, '... while the lease goes on');
+is(lease_of($node)->{lease_id}, $hex, '... while the lease goes on');
 my %claims = $etcd->claims;
 is((grep { $claims{$_}{port} != $node->port } wait_for_lease($node, 4)), 0, '... all that it holds is its own');
 my @these = end_crowd($node);

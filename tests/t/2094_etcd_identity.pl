@@ -173,7 +173,7 @@ my $ask  = 'SELECT (uniqueid_decode(uniqueid_next())).cluster';
 wait_for_flow($idle);
 is($idle->query_safe($ask), '0', 'a session makes uniqueids of the cluster that its lease is for');
 $etcd->ctl('put', 'flakeid/cluster-id', '5');
-$etcd->ctl('lease', 'revoke', lease_of($one)->{lease});
+$etcd->ctl('lease', 'revoke', lease_of($one)->{lease_id});
 # Nothing tells the session but what the server does with its cells: no reload, no seal that it meets.
 $one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 50-51/);
 wait_for_flow($one);
@@ -197,7 +197,7 @@ $one->reload;
 $one->wait_for_log(qr/LOG:  flakeid leased generator IDs 61 from etcd/, $end_of_log);
 is(join(' ', @{ lease_of($one)->{generator_ids} }), '60 61 62', '... when a claim is deleted it is claimed again, and held once');
 lease_becomes($one, "renewed_at > '$lease->{renewed_at}'") or die 'the lease is not renewed';
-is(lease_of($one)->{lease}, $lease->{lease}, '... and the lease is renewed');
+is(lease_of($one)->{lease_id}, $lease->{lease_id}, '... and the lease is renewed');
 is(lease_of($one)->{last_error}, undef, '... without an error');
 wait_for_flow($session);
 pass('... and there are IDs');

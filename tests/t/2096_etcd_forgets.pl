@@ -65,7 +65,7 @@ sub generator_ids { my ($node) = @_; return join ' ', @{ lease_of($node)->{gener
 sub wait_for_another_lease
 {
 	my ($node, $before, @ids) = @_;
-	lease_becomes($node, "state = 'held' AND lease <> '$before'") or die 'there is no other lease';
+	lease_becomes($node, "state = 'held' AND lease_id <> '$before'") or die 'there is no other lease';
 	return is(generator_ids($node), "@ids", $node->name . ' goes on with the generator IDs that it had');
 }
 
@@ -94,8 +94,8 @@ is(join(' ', wait_for_lease($a, 2)), '0 1', 'two servers lease');
 my $b = begin($etcd, 'b');
 is(join(' ', wait_for_lease($b, 2)), '2 3', '... what there is');
 crowd($a, $b);
-my $lease_of_a = lease_of($a)->{lease};
-my $lease_of_b = lease_of($b)->{lease};
+my $lease_of_a = lease_of($a)->{lease_id};
+my $lease_of_b = lease_of($b)->{lease_id};
 $etcd->lose_data;
 my $c = begin($etcd, 'c');
 wait_for_error($c, $forgotten);
@@ -128,15 +128,15 @@ look($a);
 is(join(' ', wait_for_lease($a, 3)), '0 1 4', '... and another one, after that');
 my $end_of_log = -s $a->logfile;
 crowd($a, $b);
-$lease_of_a = lease_of($a)->{lease};
-$lease_of_b = lease_of($b)->{lease};
+$lease_of_a = lease_of($a)->{lease_id};
+$lease_of_b = lease_of($b)->{lease_id};
 $etcd->lose_data($copy);
 look($a);
 $a->wait_for_log(qr/WARNING:  flakeid found that etcd has forgotten leases of generator IDs\n/, $end_of_log);
 $c->start;
 wait_for_error($c, $forgotten);
 is(generator_ids($c), '', 'when etcd is set back, nobody leases what it has forgotten');
-is(lease_of($a)->{lease}, $lease_of_a, '... who has a lease that it has not forgotten keeps it');
+is(lease_of($a)->{lease_id}, $lease_of_a, '... who has a lease that it has not forgotten keeps it');
 look($b);
 wait_for_another_lease($b, $lease_of_b, 2, 3);
 is(generator_ids($c), '', '... as does who has one that it has forgotten');

@@ -30,7 +30,7 @@ my $expected = "held|{4,5}|t|t\n[4, 5]\n0";
 is($node->safe_psql('postgres', $views), $expected, 'the views show the lease');
 
 $disk->becomes('slow');
-$node->poll_query_until('postgres', q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE system = 'flake'))
+$node->poll_query_until('postgres', q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE id_type = 'flake'))
   or die 'the clock does not pass the gate';
 my $writer = $node->background_psql('postgres');
 $writer->query_until(qr/begun/, "\\echo begun\nSELECT flake_next() > 0;\n");

@@ -164,7 +164,7 @@ $c->reload;
 # Or the other one is first, whose renewal is due.
 my $longest = time() + $PostgreSQL::Test::Utils::timeout_default;
 sleep 0.1 until defined(eval { $etcd->get('grace') }) || time() > $longest;
-lease_becomes($c, 'wanted = 4') or die 'it does not want more';
+lease_becomes($c, 'generator_ids_wanted = 4') or die 'it does not want more';
 is(generator_ids($c), '0 1', 'who wants more, and has renewed in a revision that etcd has lost, leases nothing that was forgotten');
 lease_becomes($d, "losses = 1 AND state = 'held'") or die 'nothing is leased again';
 is(generator_ids($d), '2 3', '... and who has it keeps it');

@@ -7,42 +7,42 @@ SELECT count(flake_next()) AS flakes, count(sno_next()) AS snos, count(flake128_
        count(guid_next()) AS guids, count(guid_local_next()) AS guid_locals, count(uniqueid_next()) AS uniqueids
 FROM generate_series(1, 1000);
 
-SELECT system,
+SELECT id_type,
        bool_and(generator_id BETWEEN 0 AND 65535) AS generator_ids, count(*) FILTER (WHERE generator_id IS NULL) AS of_the_node,
        sum(ids) >= 1000 AS ids,
        bool_and(least(ticks_exhausted, spills, waits, clock_steps_back, tick_tocks) >= 0) AS counts,
        bool_and(least(wait_time, largest_step_back) >= '0') AS times,
        max(last_tick_at) BETWEEN now() - interval '1 min' AND clock_timestamp() AS last_tick_at,
-       bool_and(last_sequence BETWEEN 0 AND last_of_sequence AND first_of_sequence <= last_of_sequence) AS sequence,
+       bool_and(last_sequence BETWEEN 0 AND sequence_max AND sequence_min <= sequence_max) AS sequence,
        bool_and(gate > last_tick_at) AS gate,
        bool_and(horizon_written_at <= clock_timestamp() AND horizon_write_time > '0') AS horizon,
        bool_and(stats_reset <= now()) AS stats_reset
-FROM pg_stat_flakeid GROUP BY system ORDER BY system;
+FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;
 
--- One row for a system and generator ID, in that order.
-SELECT count(*) = count(DISTINCT (system, generator_id)) AS once FROM pg_stat_flakeid;
-SELECT count(*) FILTER (WHERE system = previous_system AND (generator_id > previous_id) IS NOT TRUE) AS not_rising,
-       count(*) FILTER (WHERE system IS DISTINCT FROM previous_system) AS systems
-FROM (SELECT system, generator_id, lag(system) OVER w AS previous_system, lag(generator_id) OVER w AS previous_id
+-- One row for an ID type and generator ID, in that order.
+SELECT count(*) = count(DISTINCT (id_type, generator_id)) AS once FROM pg_stat_flakeid;
+SELECT count(*) FILTER (WHERE id_type = previous_id_type AND (generator_id > previous_id) IS NOT TRUE) AS not_rising,
+       count(*) FILTER (WHERE id_type IS DISTINCT FROM previous_id_type) AS id_types
+FROM (SELECT id_type, generator_id, lag(id_type) OVER w AS previous_id_type, lag(generator_id) OVER w AS previous_id
       FROM (SELECT *, row_number() OVER () AS nr FROM pg_stat_flakeid) AS stat WINDOW w AS (ORDER BY nr)) AS stat;
 -- A tick is what its time says.
-SELECT system, bool_and(CASE system
+SELECT id_type, bool_and(CASE id_type
            WHEN 'sno' THEN last_tick = (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
            WHEN 'guid' THEN floor(last_tick * 131.072) = extract(epoch FROM last_tick_at) * 1000000
            ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
-FROM pg_stat_flakeid GROUP BY system ORDER BY system;
+FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;
 -- Nothing to accept, nothing done.
 SELECT flakeid_accept_clock();
 
 -- sno's own bookkeeping has the same, of an ID of this moment, too.
 SELECT sno_next() IS NOT NULL AS made;
 SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = tick_tocks
-           AND (sequence_min, sequence_max) = (first_of_sequence, last_of_sequence)) AS same,
+           AND (snapshot.sequence_min, snapshot.sequence_max) = (stat.sequence_min, stat.sequence_max)) AS same,
        bool_and(tick IN (0, 1) AND wall_safe > 0) AS timelines,
        bool_and(now >= wall_hi) AND max(now) <= max(wall_hi) + 250 * 60 AS now,
-       count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE system = 'sno') AS all_of_them
-FROM flakeid_snapshot() JOIN pg_stat_flakeid ON system = 'sno' AND generator_id = partition;
+       count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'sno') AS all_of_them
+FROM flakeid_snapshot() AS snapshot JOIN pg_stat_flakeid AS stat ON id_type = 'sno' AND generator_id = partition;
 
 SELECT pg_stat_reset_flakeid();
 SELECT sum(ids) AS ids, sum(spills) AS spills, max(largest_step_back) AS largest_step_back,
