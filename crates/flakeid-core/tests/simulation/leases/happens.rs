@@ -186,7 +186,8 @@ impl Fleet {
         self.depth.set(self.depth.get() + 1);
         let (random, time) = (&self.world.random, self.world.time.get());
         let ttl = self.term.0.as_nanos() as u64;
-        let long = match random.below(40) {
+        // Much must come together in the middle of a statement whose server leases by then.
+        let long = match random.below(if self.is_switching { 20 } else { 40 }) {
             0 => random.below(4 * ttl),
             1..=4 => random.below(SECOND),
             _ => random.below(2 * MILLISECOND),
