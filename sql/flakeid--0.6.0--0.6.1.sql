@@ -96,12 +96,12 @@ CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz, epoch tim
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time", epoch);
 
--- Partitions that no ID of a system can be in are an error; the guids' could have taken foreign functions, too.
+-- Partitions that no ID of an ID type can be in are an error; the guids' could have taken foreign functions, too.
 
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval)
     IS 'when partitions of this step begin and end, and a suffix for their names: UTC and a z for a step below a day';
 
-CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, system text)
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, id_type text)
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;
@@ -330,3 +330,25 @@ CREATE OR REPLACE VIEW pg_stat_flakeid_lease AS
         last_error_at,
         worker_pid
     FROM pg_stat_get_flakeid_lease();
+
+-- So are the arguments of functions for the fields of an ID. A view or an index of a user that uses such a function
+-- keeps working.
+
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(pg_catalog.array_replace(proargnames,
+        'generator'::pg_catalog.text, 'generator_id'::pg_catalog.text),
+        'cluster'::pg_catalog.text, 'cluster_id'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'uniqueid_decode(uniqueid)'::pg_catalog.regprocedure::pg_catalog.oid;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(pg_catalog.array_replace(proargnames,
+        'generator'::pg_catalog.text, 'generator_id'::pg_catalog.text),
+        'cluster'::pg_catalog.text, 'cluster_id'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'uniqueid_encode(timestamptz, integer, integer, integer, uniqueid_mode)'::pg_catalog.regprocedure::pg_catalog.oid;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(proargnames,
+        'tick'::pg_catalog.text, 'tick_tock'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'sno_decode(sno)'::pg_catalog.regprocedure::pg_catalog.oid;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(proargnames,
+        'tick'::pg_catalog.text, 'tick_tock'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'sno_encode(timestamptz, integer, integer, integer, integer)'::pg_catalog.regprocedure::pg_catalog.oid;
+UPDATE pg_catalog.pg_proc SET proargnames = pg_catalog.array_replace(proargnames,
+        'tick'::pg_catalog.text, 'tick_tock'::pg_catalog.text)
+    WHERE oid OPERATOR(pg_catalog.=) 'flakeid_snapshot()'::pg_catalog.regprocedure::pg_catalog.oid;
+COMMENT ON FUNCTION sno_decode(sno) IS 'the fields of a sno; tick_tock is the bit of its timeline';

@@ -89,7 +89,7 @@ CREATE FUNCTION flakeid_snapshot(
     OUT wall_hi bigint,
     OUT wall_safe bigint,
     OUT drifts bigint,
-    OUT tick smallint
+    OUT tick_tock smallint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'flakeid_snapshot_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 8;

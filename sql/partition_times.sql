@@ -7,7 +7,7 @@ CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, st
 COMMENT ON FUNCTION flakeid_partition_times(timestamptz, timestamptz, interval)
     IS 'when partitions of this step begin and end, and a suffix for their names: UTC and a z for a step below a day';
 
-CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, system text)
+CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval, id_type text)
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz)
     AS 'MODULE_PATHNAME', 'flakeid_partition_times_system_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 12;

@@ -112,7 +112,7 @@ fn flakeid_snapshot() -> TableIterator<
         name!(wall_hi, i64),
         name!(wall_safe, i64),
         name!(drifts, i64),
-        name!(tick, i16),
+        name!(tick_tock, i16),
     ),
 > {
     const PLACE: usize = sno::TickTock::PLACE;

@@ -70,7 +70,7 @@ sub timelines_of
 	my ($node, $system, @ids) = @_;
 	my $list = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
 	return $node->safe_psql('postgres',
-		"SELECT string_agg(DISTINCT ($system->{name}_decode(id)).tick::text, '') FROM $list AS id");
+		"SELECT string_agg(DISTINCT ($system->{name}_decode(id)).tick_tock::text, '') FROM $list AS id");
 }
 
 # The moment before which a system may have made IDs, in the timeline with this bit.

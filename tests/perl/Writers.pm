@@ -22,7 +22,7 @@ our $table = 'made (origin, member, flake, uniqueid, sno)';
 # The type of each column, and an expression for what IDs of one generator ID and one tick have in common.
 my %column = (
 	flake    => { type => 'bigint',   tick => 'flake >> 12' },
-	uniqueid => { type => 'uniqueid', tick => '(SELECT (created_at, generator) FROM uniqueid_decode(uniqueid))' },
+	uniqueid => { type => 'uniqueid', tick => '(SELECT (created_at, generator_id) FROM uniqueid_decode(uniqueid))' },
 	sno      => { type => 'sno',      tick => '(SELECT (created_at, "partition") FROM sno_decode(sno))' },
 );
 our @columns = sort keys %column;

@@ -211,10 +211,10 @@ like(
 	error_of($node, "SELECT flake_at('2026-01-01')"),
 	qr/ERROR:  22023: generator ID 1024 is too large for flake/, '... and for flake_at');
 is($node->safe_psql('postgres', 'SELECT (sno_decode(sno_next())).partition'), '1024', '... and good for sno');
-is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).generator'), '1024', '... and uniqueid');
+is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).generator_id'), '1024', '... and uniqueid');
 reload_with($node, generator_ids => '2047');
 is(
-	$sessions[0]->query_safe("SELECT (uniqueid_decode(uniqueid_next())).generator, (uniqueid_decode(uniqueid_next('spread'))).generator"),
+	$sessions[0]->query_safe("SELECT (uniqueid_decode(uniqueid_next())).generator_id, (uniqueid_decode(uniqueid_next('spread'))).generator_id"),
 	'2047|2047', 'uniqueid has generator IDs up to 2047');
 for my $ids ('2048', '2040-2050', '0-6,65535')
 {

@@ -212,7 +212,7 @@ my $waits = $clock->waits('INSERT INTO made (id) SELECT sno_next() FROM generate
 $clock->set($latest + 0.1);
 is(($clock->ended($waits))[1], '', 'where max_clock_wait allows it they are waited for');
 is(
-	$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick::text, ''), min(sno_timestamp(id)) >= to_timestamp($latest)"
+	$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick_tock::text, ''), min(sno_timestamp(id)) >= to_timestamp($latest)"
 		  . ' FROM (SELECT id FROM made ORDER BY nr DESC LIMIT 5000) AS latest'),
 	'1|t', '... in the same timeline');
 reload_with($node, max_clock_wait => '1s');

@@ -142,7 +142,7 @@ SQL
 		# A step back can lead to another generator ID's last tick, and then to the other timeline.
 		cmp_ok($falls, '<=', 2 * $back, '... rising in every session, but for the steps back');
 		is(
-			$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick::text, '') FROM sno_made"),
+			$node->safe_psql('postgres', "SELECT string_agg(DISTINCT (sno_decode(id)).tick_tock::text, '') FROM sno_made"),
 			'01', '... which lead into the other timeline');
 	}
 	else

@@ -45,7 +45,7 @@ for my $mode ('time_sequential', 'spread')
 				2 * $numbers . "|$numbers|$numbers|2", "$test ... and no fewer, and so does the next");
 			is(
 				$node->safe_psql('postgres', 'SELECT bool_and(n = 64 AND first = 0 AND last = 63), count(*) FROM (SELECT count(DISTINCT sequence) AS n,'
-					  . ' min(sequence) AS first, max(sequence) AS last FROM made, uniqueid_decode(id) GROUP BY created_at, generator) AS of_one'),
+					  . ' min(sequence) AS first, max(sequence) AS last FROM made, uniqueid_decode(id) GROUP BY created_at, generator_id) AS of_one'),
 				't|' . $numbers / 32, "$test ... of each generator ID every number");
 			$_->quit for @sessions;
 		}
@@ -105,7 +105,7 @@ for my $mode ('time_sequential', 'spread')
 			  . ' FROM made, uniqueid_decode(id) GROUP BY created_at) AS by_time'),
 		't', '... with every number in its turn');
 	is(
-		$node->safe_psql('postgres', 'SELECT min(generator), max(generator), min(mode), max(mode) FROM made, uniqueid_decode(id)'),
+		$node->safe_psql('postgres', 'SELECT min(generator_id), max(generator_id), min(mode), max(mode) FROM made, uniqueid_decode(id)'),
 		"5|5|$mode|$mode", '... all of that generator ID and mode');
 	is(
 		stat_of("sum(ids), sum(spills), sum(waits) <= sum(ticks_exhausted) + 1, sum(waits) = 0 OR sum(wait_time) > '0'"), '6400|0|t|t',
@@ -147,7 +147,7 @@ SQL
 		cmp_ok($busy, '>=', 10, '... in some of which all were at it');
 		is(
 			$node->safe_psql('postgres', 'SELECT count(DISTINCT generator), max(n) <= 64 FROM (SELECT generator, count(*) AS n'
-				  . ' FROM made, uniqueid_decode(id) GROUP BY created_at, generator) AS of_one'),
+				  . ' FROM made, uniqueid_decode(id) GROUP BY created_at, generator_id) AS of_one'),
 			'8|t', '... of eight generator IDs, of each of which there are at most 64');
 		is(stat_of('sum(spills)'), 0, '... as all generator IDs are taken in turn, nobody goes on from one that is used up');
 		is(stat_of('sum(ids)'), $made, '... and as many are counted');

@@ -54,6 +54,17 @@ CREATE VIEW of_stat AS SELECT system, first_of_sequence, last_of_sequence FROM p
 CREATE VIEW of_stat_function AS SELECT system, sum(ids) AS ids FROM pg_stat_get_flakeid() GROUP BY system;
 CREATE VIEW of_lease AS SELECT wanted, lease, since, ceiling FROM pg_stat_flakeid_lease;
 CREATE MATERIALIZED VIEW of_lease_function AS SELECT wanted, lease, since, ceiling FROM pg_stat_get_flakeid_lease();
+CREATE VIEW of_snapshot AS SELECT tick FROM flakeid_snapshot();
+CREATE TABLE hits (id uniqueid);
+INSERT INTO hits SELECT uniqueid_encode('2026-11-01', 7, 5, 3, 'spread');
+CREATE VIEW of_hits AS SELECT generator, cluster FROM hits, uniqueid_decode(id);
+CREATE VIEW of_hits_too AS SELECT (uniqueid_decode(id)).generator, decoded.cluster FROM hits, uniqueid_decode(id) AS decoded;
+CREATE VIEW of_made AS SELECT (sno_decode(event)).tick FROM made;
+CREATE FUNCTION generator_of(id uniqueid) RETURNS integer LANGUAGE sql IMMUTABLE RETURN (uniqueid_decode(id)).generator;
+CREATE INDEX by_generator ON hits (((uniqueid_decode(id)).generator), generator_of(id));
+CREATE INDEX by_cluster ON hits (uniqueid_encode('2026-11-01', 7, generator => 5, cluster => 3, mode => 'spread')) WHERE (uniqueid_decode(id)).cluster = 3;
+CREATE VIEW named AS SELECT uniqueid_encode('2026-11-01', 7, cluster => 3, generator => 5, mode => 'spread') AS id,
+	sno_encode('2026-11-01', meta => 1, tick => 0, partition => 2, sequence => 3) AS event;
 SQL
 
 for my $from (@released)
@@ -76,6 +87,15 @@ SQL
 	is($node->safe_psql($database, 'SELECT ids >= 2000 FROM of_stat_function ORDER BY 1'), "t\nt", '... and so has one of a function');
 	is($node->safe_psql($database, 'REFRESH MATERIALIZED VIEW of_lease_function; SELECT wanted, lease, since, ceiling FROM of_lease UNION ALL SELECT wanted, lease, since, ceiling FROM of_lease_function'),
 		'', '... and that of the lease');
+	is($node->safe_psql($database, 'SELECT generator, cluster FROM of_hits UNION ALL SELECT generator, cluster FROM of_hits_too; SELECT count(*) FROM of_made WHERE tick IN (0, 1); SELECT count(tick) > 0 FROM of_snapshot'),
+		"5|3\n5|3\n2000\nt", '... and those of the fields of an ID');
+	is($node->safe_psql($database, 'SELECT generator_of(id) FROM hits; SELECT named.id = hits.id, event::text FROM named, hits'),
+		$node->safe_psql($database, "SELECT 5; SELECT 't', sno_encode('2026-11-01', 0, 1, 2, 3)::text"),
+		'... a function of a user, and arguments that a view names, mean what they meant');
+	is($node->safe_psql($database, 'SET enable_seqscan = off; REINDEX TABLE hits; SELECT count(*) FROM hits WHERE (uniqueid_decode(id)).generator_id = 5'),
+		'1', '... and an index is built');
+	like($node->safe_psql($database, 'SET enable_seqscan = off; EXPLAIN SELECT FROM hits WHERE (uniqueid_decode(id)).generator_id = 5'),
+		qr/Scan (?:using|on) by_generator/, '... and found by the new name');
 
 	# As pg_dump and pg_upgrade make them: from their definition, by the new names.
 	$node->safe_psql($database, <<'SQL');

@@ -210,12 +210,12 @@ $clock->stand_still($moment);
 $session->query_safe('SELECT sno_next()');
 reset_stat();
 is(
-	$node->safe_psql('postgres', 'SELECT partition, now, wall_hi, wall_safe < wall_hi, drifts, tick FROM flakeid_snapshot() WHERE partition = 3'),
+	$node->safe_psql('postgres', 'SELECT partition, now, wall_hi, wall_safe < wall_hi, drifts, tick_tock FROM flakeid_snapshot() WHERE partition = 3'),
 	"3|$tick|$tick|t|0|0", 'the snapshot before a step back');
 $clock->stand_still($moment - 4);
 $session->query_safe('SELECT count(*) FROM sno_next_batch(10)');
 is(
-	$node->safe_psql('postgres', 'SELECT now, wall_hi, wall_safe, sequence, drifts, tick FROM flakeid_snapshot() WHERE partition = 3'),
+	$node->safe_psql('postgres', 'SELECT now, wall_hi, wall_safe, sequence, drifts, tick_tock FROM flakeid_snapshot() WHERE partition = 3'),
 	join('|', $tick - 1000, $tick - 1000, $tick, 9, 1, 1), '... and after it: wall_safe is what the timeline had that was left');
 is(stat_of('clock_steps_back, largest_step_back, tick_tocks, last_tick', 'sno'), '1|00:00:04|1|' . ($tick - 1000),
 	'... of which the view says the same');

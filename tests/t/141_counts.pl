@@ -276,25 +276,25 @@ $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
 my $moment = next_moment() + 1000 * ++$place;
 $clock->stand_still($moment);
 my $first  = $node->safe_psql('postgres', 'SELECT sno_next(7)');
-my $was    = $node->safe_psql('postgres', 'SELECT tick FROM flakeid_snapshot()');
+my $was    = $node->safe_psql('postgres', 'SELECT tick_tock FROM flakeid_snapshot()');
 is(
 	$node->safe_psql('postgres', 'SELECT wall_hi, now, sequence_min, sequence_max, partition, drifts FROM flakeid_snapshot()'),
 	join('|', (tick_of($first)) x 2, 0, 65535, 3, 0), 'the snapshot\'s wall_hi is the last sno\'s tick, and now the clock\'s');
 is(
-	$node->safe_psql('postgres', "SELECT last.tick = $was, mine.sequence = last.sequence FROM flakeid_snapshot() AS mine, sno_decode('$first') AS last"),
+	$node->safe_psql('postgres', "SELECT last.tick_tock = $was, mine.sequence = last.sequence FROM flakeid_snapshot() AS mine, sno_decode('$first') AS last"),
 	't|t', '... tick and sequence are that sno\'s');
 $clock->stand_still($moment - 100);
 my $second = $node->safe_psql('postgres', 'SELECT sno_next(7)');
 is(
-	$node->safe_psql('postgres', 'SELECT tick, drifts, wall_hi, wall_safe, now, sequence FROM flakeid_snapshot()'),
+	$node->safe_psql('postgres', 'SELECT tick_tock, drifts, wall_hi, wall_safe, now, sequence FROM flakeid_snapshot()'),
 	join('|', 1 - $was, 1, tick_of($second), tick_of($first), tick_of($second),
 		$node->safe_psql('postgres', "SELECT (sno_decode('$second')).sequence")),
 	'after a turn tick is the other, drifts is one more, and wall_safe what the first timeline had last');
-is($node->safe_psql('postgres', "SELECT (sno_decode('$second')).tick"), 1 - $was, '... as in the sno');
+is($node->safe_psql('postgres', "SELECT (sno_decode('$second')).tick_tock"), 1 - $was, '... as in the sno');
 $clock->stand_still($moment + 50);
 my $third = $node->safe_psql('postgres', 'SELECT sno_next(7)');
 is(
-	$node->safe_psql('postgres', 'SELECT tick, drifts, wall_hi, wall_safe FROM flakeid_snapshot()'),
+	$node->safe_psql('postgres', 'SELECT tick_tock, drifts, wall_hi, wall_safe FROM flakeid_snapshot()'),
 	join('|', 1 - $was, 1, tick_of($third), tick_of($first)), '... and stays when the clock has caught up');
 
 # A turn is for a step back, also into a timeline whose horizon is ahead of the clock already.

@@ -203,9 +203,9 @@ like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cl
 $session = session($node);
 like(error_in($session, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays');
 reload_with($node, cluster_id => 6);
-is($session->query_safe('SELECT (uniqueid_decode(uniqueid_next())).cluster'), '6', '... until a reload sets it right');
+is($session->query_safe('SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... until a reload sets it right');
 $session->quit;
-is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster'), '6', '... for all');
+is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... for all');
 
 # With preloading PostgreSQL knows the settings, and lets nobody set them.
 {

@@ -148,7 +148,7 @@ like(slurp_file($node->logfile), qr/LOG:  flakeid leased generator IDs 0-7 from 
 gives($node, $node, 'IDs have a generator ID that is leased', 0 .. 7);
 my $identity = $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting', flakeid_identity() ->> 'generator_ids'");
 is($identity, 'etcd:8|[0, 1, 2, 3, 4, 5, 6, 7]', 'flakeid_identity() has those on lease');
-is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster'), '0', 'uniqueid has etcd\'s cluster');
+is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '0', 'uniqueid has etcd\'s cluster');
 is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{one_cell} } @SYSTEMS;
 cmp_ok(scalar(connections($node)), '>', 0, 'the worker is connected to etcd');
 
@@ -230,7 +230,7 @@ wait_for_lease($node, 8);
 is(lease_of($node)->{cluster_id}, 7, 'a cluster-id that is there is taken');
 is(join(' ', grep { m{^pool/} } $etcd->keys), join(' ', map { "pool/7:$_" } 0 .. 7), '... into the keys');
 is(
-	$node->safe_psql('postgres', 'SELECT string_agg(DISTINCT cluster::text, chr(32)) FROM uniqueid_next_batch(100) AS made (made), uniqueid_decode(made)'),
+	$node->safe_psql('postgres', 'SELECT string_agg(DISTINCT cluster_id::text, chr(32)) FROM uniqueid_next_batch(100) AS made (made), uniqueid_decode(made)'),
 	'7', '... and into uniqueids');
 is($etcd->get('cluster-id'), '7', '... and left alone');
 $node->stop;
@@ -251,7 +251,7 @@ for my $bad ('x', '16', '')
 	like($error, $told, '... which who asks is told');
 	$etcd->ctl('put', 'flakeid/cluster-id', '5');
 	wait_for_lease($node, 8);
-	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster'), '5', '... until it is mended');
+	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '5', '... until it is mended');
 	$node->stop;
 }
 like(slurp_file($node->logfile), qr/LOG:  flakeid cannot lease generator IDs: .*cluster-id/, '... and the log has it');

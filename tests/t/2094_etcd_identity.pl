@@ -169,7 +169,7 @@ $_->stop for $one, $two;
 $one = begin('cluster', generator_ids => 'etcd:2', etcd_pool => '50-51', etcd_lease_ttl => '10s');
 wait_for_lease($one, 2);
 my $idle = session($one);
-my $ask  = 'SELECT (uniqueid_decode(uniqueid_next())).cluster';
+my $ask  = 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id';
 wait_for_flow($idle);
 is($idle->query_safe($ask), '0', 'a session makes uniqueids of the cluster that its lease is for');
 $etcd->ctl('put', 'flakeid/cluster-id', '5');

@@ -52,7 +52,7 @@ sub all_have_ids
 			$list =~ s/\|/\t/g;
 			$ledger->enter($list);
 		}
-		my $made = $session->query_safe('SELECT DISTINCT (uniqueid_decode(uniqueid_next())).generator FROM generate_series(1, 200)');
+		my $made = $session->query_safe('SELECT DISTINCT (uniqueid_decode(uniqueid_next())).generator_id FROM generate_series(1, 200)');
 		$used{$_} = 1 for split /\n/, $made;
 		$made = $session->query_safe('SELECT DISTINCT (flake_decode(flake_next())).worker FROM generate_series(1, 10)');
 		$used{$_} = 1 for split /\n/, $made;

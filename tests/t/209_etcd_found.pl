@@ -38,7 +38,7 @@ sub put
 sub clusters
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', 'SELECT string_agg(DISTINCT cluster::text, chr(32)) FROM uniqueid_next_batch(100) AS made (made), uniqueid_decode(made)');
+	return $node->safe_psql('postgres', 'SELECT string_agg(DISTINCT cluster_id::text, chr(32)) FROM uniqueid_next_batch(100) AS made (made), uniqueid_decode(made)');
 }
 
 # claims -----------------------------------------------------------------------------------------------------------

@@ -138,9 +138,9 @@ my %owner = (
 	sno      => '(sno_decode(id)).partition / 8',
 	flake128 => '(flake128_decode(id)).worker',
 	guid     => '(guid_decode(id)).node',
-	uniqueid => '(uniqueid_decode(id)).generator / 8',
+	uniqueid => '(uniqueid_decode(id)).generator_id / 8',
 	inverse  => '(guid_decode(id, inverse => true)).node',
-	spread   => '(uniqueid_decode(id)).generator / 8',
+	spread   => '(uniqueid_decode(id)).generator_id / 8',
 );
 my @shared = grep { $owner{ $_->{name} } } @KINDS;
 

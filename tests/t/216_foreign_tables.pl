@@ -63,7 +63,7 @@ my @types = (
 	{ name => 'flake128',   type => 'flake128',   next => 'flake128_next()',   within => 'id <@ %s',             whose => 'trunc(worker)' },
 	{ name => 'guid',       type => 'guid',       next => 'guid_next()',       within => 'guid_within(id, %s)',  whose => 'node' },
 	{ name => 'guid_local', type => 'guid_local', next => 'guid_local_next()', within => 'guid_local_within(id, %s)' },
-	{ name => 'uniqueid',   type => 'uniqueid',   next => 'uniqueid_next()',   within => 'id <@ %s',             whose => 'generator' },
+	{ name => 'uniqueid',   type => 'uniqueid',   next => 'uniqueid_next()',   within => 'id <@ %s',             whose => 'generator_id' },
 );
 my @names = map { $_->{name} } @types;
 

@@ -26,7 +26,7 @@ pub const NAME: &str = "sno";
 pub const SEQUENCE: Field = Field::new("sequence", 0, 16);
 pub const PARTITION: Field = Field::above("partition", SEQUENCE, 16);
 pub const META: Field = Field::above("meta", PARTITION, 8);
-pub const TICK: Field = Field::above("tick", META, 1);
+pub const TICK: Field = Field::above("tick-tock bit", META, 1);
 pub const TIME: Field = Field::above("time", TICK, 39);
 
 /// Bytes of an ID.

@@ -23,15 +23,15 @@ use crate::generator::System;
 
 pub const NAME: &str = "uniqueid";
 
-pub const CLUSTER: Field = Field::new("cluster", 0, 4);
-const GENERATOR_LOW: Field = Field::above("generator", CLUSTER, 8);
+pub const CLUSTER: Field = Field::new("cluster ID", 0, 4);
+const GENERATOR_LOW: Field = Field::above("generator ID", CLUSTER, 8);
 const MODE: Field = Field::above("mode", GENERATOR_LOW, 1);
-const GENERATOR_HIGH: Field = Field::above("generator", MODE, 3);
+const GENERATOR_HIGH: Field = Field::above("generator ID", MODE, 3);
 pub const SEQUENCE: Field = Field::above("sequence", GENERATOR_HIGH, 6);
 pub const TIME: Field = Field::above("time", SEQUENCE, 42);
 /// The generator ID as one number. No ID has it in one piece.
 pub const GENERATOR: Field =
-    Field::new("generator", 0, GENERATOR_LOW.width() + GENERATOR_HIGH.width());
+    Field::new("generator ID", 0, GENERATOR_LOW.width() + GENERATOR_HIGH.width());
 
 /// Digits of a text.
 pub const TEXT_LEN: usize = 16;

@@ -89,7 +89,7 @@ FROM unnest(ARRAY[
     'CREATE INDEX ON other (uniqueid_at(uniqueid_timestamp(d), 0))', 'CREATE INDEX ON other (uniqueid_next())',
     'CREATE INDEX ON other ((a::numeric))', 'CREATE INDEX ON other ((b::guid_local))',
     'CREATE INDEX ON other (flake128_to_text(a, 16))', 'CREATE INDEX ON other (guid_to_text(b, ''base62''))',
-    'CREATE INDEX ON other (((guid_decode(b)).node))', 'CREATE INDEX ON other (((uniqueid_decode(d)).generator))',
+    'CREATE INDEX ON other (((guid_decode(b)).node))', 'CREATE INDEX ON other (((uniqueid_decode(d)).generator_id))',
     'CREATE INDEX ON other (uniqueid_sequential(d), d)',
     'CREATE INDEX ON other (nr) WHERE a > flake128_min(timestamptz ''2026-07-01 00:00:00+00'')',
     'CREATE INDEX ON other (nr) WHERE b >= timestamptz ''2026-07-01 00:00:00+00''',

@@ -103,13 +103,13 @@ CREATE TEMP TABLE made AS
 SELECT nr, sno_next(nr % 256) AS id FROM generate_series(1, 100000) AS nr;
 
 SELECT count(*), count(DISTINCT id) AS distinct_ids, bool_and(meta = nr % 256) AS meta_as_asked,
-       bool_and(tick = 0 AND partition BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 65535) AS within
+       bool_and(tick_tock = 0 AND partition BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 65535) AS within
 FROM made, sno_decode(id);
 
 -- One session's rise in time, partition and sequence; meta stands above the partition.
 SELECT count(*) AS not_rising
 FROM (SELECT this, lag(this) OVER (ORDER BY nr) AS previous
-      FROM (SELECT nr, (created_at, tick, partition, sequence) AS this FROM made,
+      FROM (SELECT nr, (created_at, tick_tock, partition, sequence) AS this FROM made,
           sno_decode(id)) AS made) AS made
 WHERE this <= previous;
 

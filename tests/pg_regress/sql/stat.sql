@@ -39,7 +39,7 @@ SELECT flakeid_accept_clock();
 SELECT sno_next() IS NOT NULL AS made;
 SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = tick_tocks
            AND (snapshot.sequence_min, snapshot.sequence_max) = (stat.sequence_min, stat.sequence_max)) AS same,
-       bool_and(tick IN (0, 1) AND wall_safe > 0) AS timelines,
+       bool_and(tick_tock IN (0, 1) AND wall_safe > 0) AS timelines,
        bool_and(now >= wall_hi) AND max(now) <= max(wall_hi) + 250 * 60 AS now,
        count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'sno') AS all_of_them
 FROM flakeid_snapshot() AS snapshot JOIN pg_stat_flakeid AS stat ON id_type = 'sno' AND generator_id = partition;

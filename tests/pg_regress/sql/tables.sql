@@ -103,7 +103,7 @@ INSERT INTO mixed SELECT true, sno_encode('2026-07-01', 0, n, 0, 0), n, sno_enco
     repeat(md5(n::text), 500)
 FROM generate_series(0, 255) AS n;
 SELECT count(*) FILTER (WHERE (sno_decode(id)).meta = b AND (sno_decode(other)).meta = b
-       AND (sno_decode(other)).tick = 1) AS whole FROM mixed;
+       AND (sno_decode(other)).tick_tock = 1) AS whole FROM mixed;
 ALTER TABLE mixed ADD made sno DEFAULT '9q74gok3262so257';
 SELECT DISTINCT made FROM mixed;
 ALTER TABLE mixed ALTER made TYPE text;
@@ -184,7 +184,7 @@ INSERT INTO mixed SELECT true, flake128_encode('2026-07-01', '08:00:2b:01:02:03'
     guid_local_encode('2026-07-01', n), true, uniqueid_encode('2026-07-01', n % 64, n, 15, 'spread'), repeat(md5(n::text), 500)
 FROM generate_series(0, 255) AS n;
 SELECT count(*) FILTER (WHERE (flake128_decode(f)).sequence = c AND (guid_decode(g)).node = c AND (guid_decode(g)).sequence = c
-       AND (guid_local_decode(l)).sequence = c AND (uniqueid_decode(u)).generator = c) AS whole FROM mixed;
+       AND (guid_local_decode(l)).sequence = c AND (uniqueid_decode(u)).generator_id = c) AS whole FROM mixed;
 ALTER TABLE mixed ADD made flake128 DEFAULT '7n42DGM5Tflk9n8mt7Fhc7', ADD made_too uniqueid DEFAULT 'ffffffffffffffff';
 SELECT DISTINCT made, made_too FROM mixed;
 ALTER TABLE mixed ALTER made DROP DEFAULT, ALTER made TYPE uuid USING made::uuid;

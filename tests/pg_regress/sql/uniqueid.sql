@@ -106,7 +106,7 @@ CREATE TEMP TABLE made AS
 SELECT nr, uniqueid_next() AS id FROM generate_series(1, 20000) AS nr;
 
 SELECT count(*), count(DISTINCT id) AS distinct_ids, bool_and(uniqueid_sequential(id)) AS sequential,
-       bool_and(mode = 'time_sequential' AND generator BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 63 AND "cluster" = 0) AS within
+       bool_and(mode = 'time_sequential' AND generator_id BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 63 AND cluster_id = 0) AS within
 FROM made, uniqueid_decode(id);
 
 -- One session's rise.
@@ -135,17 +135,17 @@ $$;
 CREATE TEMP TABLE spread AS
 SELECT nr, uniqueid_next('spread') AS id FROM generate_series(1, 20000) AS nr;
 SELECT count(*), count(DISTINCT id) AS distinct_ids, bool_or(uniqueid_sequential(id)) AS sequential,
-       bool_and(mode = 'spread' AND generator BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 63 AND "cluster" = 0) AS within,
+       bool_and(mode = 'spread' AND generator_id BETWEEN 0 AND 7 AND sequence BETWEEN 0 AND 63 AND cluster_id = 0) AS within,
        count(DISTINCT get_byte(id::bytea, 0) >> 5) AS eighths
 FROM spread, uniqueid_decode(id);
 SELECT count(*) AS not_rising
 FROM (SELECT this, lag(this) OVER (ORDER BY nr) AS previous
-      FROM (SELECT nr, (created_at, sequence, generator) AS this FROM spread, uniqueid_decode(id)) AS spread) AS spread
+      FROM (SELECT nr, (created_at, sequence, generator_id) AS this FROM spread, uniqueid_decode(id)) AS spread) AS spread
 WHERE this <= previous;
 -- Neither mode has a time, sequence and generator that the other had.
 SELECT count(*) AS both
-FROM (SELECT created_at, sequence, generator FROM spread, uniqueid_decode(id)
-      INTERSECT SELECT created_at, sequence, generator FROM made, uniqueid_decode(id)) AS shared;
+FROM (SELECT created_at, sequence, generator_id FROM spread, uniqueid_decode(id)
+      INTERSECT SELECT created_at, sequence, generator_id FROM made, uniqueid_decode(id)) AS shared;
 
 CREATE TEMP TABLE batched AS
 SELECT nr, id FROM uniqueid_next_batch(10000, 'spread') WITH ORDINALITY AS batch (id, nr);
@@ -172,11 +172,11 @@ SELECT uniqueid_next(0);
 
 -- What was made is put together again of its parts.
 SELECT count(*) AS ids,
-       count(*) FILTER (WHERE uniqueid_encode(created_at, sequence, generator, "cluster", mode) <> id) AS different
+       count(*) FILTER (WHERE uniqueid_encode(created_at, sequence, generator_id, cluster_id, mode) <> id) AS different
 FROM (SELECT id FROM made UNION ALL SELECT id FROM spread) AS made, uniqueid_decode(id);
 -- And so is any number, in the mode that it names.
 SELECT count(*) AS ids,
-       count(*) FILTER (WHERE uniqueid_encode(created_at, sequence, generator, "cluster", mode) <> id) AS different,
+       count(*) FILTER (WHERE uniqueid_encode(created_at, sequence, generator_id, cluster_id, mode) <> id) AS different,
        count(DISTINCT mode) AS modes
 FROM (SELECT left(md5(nr::text), 16)::uniqueid FROM generate_series(1, 5000) AS nr) AS made (id), uniqueid_decode(id);
 -- A time is cut to its millisecond.

@@ -181,9 +181,9 @@ fn assert_fields(row: &InvalidRow, fields: &BTreeMap<&str, i64>) {
     let expected = if !(0..1 << 42).contains(&field("timestamp")) {
         out_of_time(time)
     } else if generator < 0 {
-        Err(Error::FieldOutOfRange { field: "generator", value: generator, max: 2047 })
+        Err(Error::FieldOutOfRange { field: "generator ID", value: generator, max: 2047 })
     } else if !(0..16).contains(&cluster) {
-        Err(Error::FieldOutOfRange { field: "cluster", value: cluster, max: 15 })
+        Err(Error::FieldOutOfRange { field: "cluster ID", value: cluster, max: 15 })
     } else {
         Id::from_text(row.result.as_ref().unwrap().as_bytes())
     };
