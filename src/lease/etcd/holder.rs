@@ -7,9 +7,9 @@ mod memory;
 mod standing;
 
 use super::client::{Etcd, Patience, Trouble};
-use super::note::Repeated;
+use super::note::{self, Repeated};
+use super::process::{ENDED, may_go_on, renewed, whoami};
 use super::registry::{Document, Holding, Mark, Registry, Renewal, written};
-use super::{ENDED, may_go_on, note, renewed, whoami};
 use crate::clock::boot;
 use crate::guc;
 use crate::guc::etcd as settings;

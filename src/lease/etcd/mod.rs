@@ -25,39 +25,29 @@
 mod client;
 mod holder;
 mod note;
+mod process;
 mod registry;
 
 use crate::clock::boot;
-use crate::error::{Report, span};
+use crate::error::Report;
 use crate::lease::error::no_worker;
 use crate::lease::transitions;
-use crate::shmem::State;
-use crate::shmem::{Shared, shared};
-use crate::wait;
-use crate::{guc, identity};
+use crate::shmem::shared;
+use crate::{guc, wait};
 use holder::Holder;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::pg_sys;
-use std::sync::atomic::{AtomicBool, Ordering};
+use process::{ENDED, RELOADED, look_up};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How soon the worker comes back after an error, or when it was told to end and the server was not.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// The longest sleep: so often it looks at the deadline.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
 /// How long it takes to give the lease back when the server ends.
 const AT_THE_END: Duration = Duration::from_millis(800);
-
-/// This process was told to end.
-static ENDED: AtomicBool = AtomicBool::new(false);
-/// The settings may have changed.
-static RELOADED: AtomicBool = AtomicBool::new(false);
-/// The log has been told that the lease was not renewed in half its time.
-static WARNED: AtomicBool = AtomicBool::new(false);
 
 fn builder() -> BackgroundWorkerBuilder {
     BackgroundWorkerBuilder::new("flakeid etcd")
@@ -132,92 +122,4 @@ unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     if let Ok(shared) = shared() {
         transitions::leave(shared);
     }
-}
-
-/// Waits so long at most, for whatever this process has to see to. False where it has to do something else
-/// than what it is at.
-fn look_up(longest: Duration) -> bool {
-    let longest = longest.min(LONGEST_SLEEP);
-    if !ENDED.load(Ordering::Relaxed) && !BackgroundWorker::wait_latch(Some(longest)) {
-        ENDED.store(true, Ordering::Relaxed);
-    }
-    if BackgroundWorker::sighup_received() {
-        RELOADED.store(true, Ordering::Relaxed);
-    }
-    if let Ok(shared) = shared() {
-        watch_deadline(shared);
-    }
-    !ENDED.load(Ordering::Relaxed)
-}
-
-/// Between slices of a call.
-fn may_go_on() -> bool {
-    look_up(Duration::ZERO)
-}
-
-/// Between slices of a call that may take long.
-fn may_wait() -> bool {
-    look_up(Duration::ZERO) && !RELOADED.load(Ordering::Relaxed)
-}
-
-/// Gives up what is over, and warns at half the time.
-fn watch_deadline(shared: &'static Shared) {
-    let kept = shared.look_at_lease();
-    if kept.state != State::Held {
-        return;
-    }
-    let boot = boot();
-    if kept.claim.is_over(boot) {
-        if !transitions::give_up(shared, None, true).is_empty() {
-            note::lost(&kept, "The lease could not be renewed in time.");
-        }
-    } else if boot >= kept.sent + kept.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
-        let left = span(kept.claim.deadline.saturating_sub(boot));
-        note::not_renewed(boot.saturating_sub(kept.sent), &left, kept.trouble.get());
-    }
-}
-
-/// Another lease is held, of which nothing has been said.
-fn began() {
-    WARNED.store(false, Ordering::Relaxed);
-}
-
-/// The lease was renewed.
-fn renewed() {
-    if WARNED.swap(false, Ordering::Relaxed) {
-        note::renewed_again();
-    }
-}
-
-/// How this server shows itself to people who read the claims.
-fn whoami() -> registry::Document {
-    // SAFETY: strings and numbers that are set when the server starts.
-    let (data, port) = unsafe {
-        let data = std::ffi::CStr::from_ptr(pg_sys::DataDir).to_string_lossy().into_owned();
-        (data, pg_sys::PostPortNumber)
-    };
-    let data = data.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
-    registry::Document {
-        server: crate::horizon::system_identifier().to_string(),
-        host: identity::host_name().unwrap_or_default().into(),
-        port: u16::try_from(port).unwrap_or(0),
-        data,
-        since: String::new(),
-        until: String::new(),
-        lease: String::new(),
-        version: crate::library::version(),
-    }
-}
-
-/// A number that no lease has: random, and positive as etcd's are.
-fn new_lease() -> Option<i64> {
-    let mut bytes = [0; 8];
-    identity::random(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
-}
-
-/// Where to begin among the IDs of a pool, other than others do.
-fn anywhere() -> u16 {
-    let mut bytes = [0; 2];
-    identity::random(&mut bytes);
-    u16::from_be_bytes(bytes)
 }
