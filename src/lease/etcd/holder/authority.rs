@@ -66,9 +66,9 @@
 //!   noticed: who claims the ID then begins after its own clock, which must not be behind the other's.
 //! * Anything, by servers of 0.6.0.
 
+use super::base::{Forgotten, Halt, Holder, LATEST, TRIES};
 use super::memory::{self, Memory};
 use super::standing::{self, Standing, This};
-use super::{Halt, Holder, LATEST, TRIES};
 use crate::clock::{boot, now};
 use crate::error::excerpt;
 use crate::id_types::ServerIdType;
@@ -79,18 +79,9 @@ use crate::lease::etcd::registry::{Grace, Identity, Listing, Mark, written};
 use crate::shmem::{Authority, Kept, Marked};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use std::time::Duration;
 
 /// The longest part of a key's value that a message repeats, in bytes: an address and one that it replaces.
 const EXCERPT: usize = 256;
-
-/// Generator IDs that this server held by what etcd has forgotten, with their exact marks.
-#[derive(Debug)]
-pub(super) struct Forgotten {
-    held: Vec<Marked>,
-    /// From then on, by the clock since boot, they may be claimed as any other.
-    deadline: Duration,
-}
 
 /// Whether a renewal that failed shows an etcd that has forgotten: marks of what is held are not as they were written.
 fn has_forgotten(listing: &Listing, held: &[Marked]) -> bool {

@@ -1,13 +1,13 @@
 //! How the worker comes to generator IDs: it lists what is taken, chooses among the rest, and claims them.
 
-use super::{AGAIN, Halt, Holder, LATEST, SOON, TRIES};
+use super::base::{AGAIN, Halt, Holder, LATEST, SOON, TRIES};
 use crate::clock::{boot, now};
 use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
 use crate::lease::etcd::client::Patience;
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::{anywhere, began, may_go_on, may_wait, new_lease};
-use crate::lease::etcd::registry::{Holding, Listing, MOST, Mark, Marks, Registry};
+use crate::lease::etcd::registry::{Holding, Listing, MOST, Mark, Registry};
 use crate::lease::transitions;
 use crate::shmem::{Kept, Marked, State};
 use flakeid_core::clock::UnixNanos;
@@ -191,36 +191,6 @@ impl Holder {
             }
             self.read_marks(listing, &unread)?;
         }
-    }
-
-    /// Reads these marks, fewer at a time where they are too large for one answer. What was read stays read
-    /// where a later part fails.
-    pub(super) fn read_marks(&mut self, listing: &mut Listing, ids: &[u16]) -> Result<(), Halt> {
-        let mut parts = vec![ids];
-        while let Some(part) = parts.pop() {
-            let registry = &self.registry;
-            match self.etcd.call(async |client| registry.marks(client, part).await)? {
-                Marks::TooLarge => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    parts.extend([second, first]);
-                }
-                Marks::Read(read) => {
-                    for (id, mark) in read {
-                        match mark {
-                            Some(mark) => {
-                                listing.marked.insert(id, mark.revision);
-                                self.marks.insert(id, mark);
-                            }
-                            None => {
-                                listing.marked.remove(&id);
-                                self.marks.remove(&id);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {

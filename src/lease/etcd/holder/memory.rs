@@ -4,7 +4,7 @@
 //! is. It is written as that is, too: see [`regular_file::replace`]. An earlier build wrote the registry's address alone,
 //! filled up with empty lines.
 
-use super::Halt;
+use super::base::Halt;
 use crate::horizon;
 use crate::regular_file::{self, Links};
 use serde::{Deserialize, Serialize};
