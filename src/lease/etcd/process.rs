@@ -57,7 +57,7 @@ fn watch_deadline(shared: &'static Shared) {
     let boot = boot();
     if kept.claim.is_over(boot) {
         if !transitions::give_up(shared, None, true).is_empty() {
-            note::lost(&kept, "It could not be renewed in time.");
+            note::lost(&kept, "The lease could not be renewed in time.");
         }
     } else if boot >= kept.sent + kept.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
         let left = span(kept.claim.deadline.saturating_sub(boot));
