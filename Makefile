@@ -25,7 +25,7 @@ VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.contr
 # What the install script is made of, in its order: a .sql.in is a template of scripts/expand-sql.
 SQL_FILES := $(addprefix sql/, library.sql planner.sql partition_times.sql flake.sql \
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in \
-	stat.sql horizon.sql lease.sql)
+	identity.sql statistics.sql lease.sql)
 # Install scripts of earlier versions, and what leads from one version to the next. A step that adds an ID type is a
 # template until its version is released.
 RELEASED := $(wildcard sql/flakeid--*.sql)
