@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
+use File::Find ();
 use File::Spec;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -39,6 +40,15 @@ for my $page (@pages)
 	}
 }
 cmp_ok($links, '>=', 30, 'there are links');
+
+# names ------------------------------------------------------------------------------------------------------
+
+# ARCHITECTURE.md names functions and types: each is in the sources.
+my $sources = '';
+File::Find::find({ no_chdir => 1, wanted => sub { $sources .= slurp_file($_) if -f } }, 'src', 'crates/flakeid-core/src', 'sql');
+my %names = map { $_ => 1 } slurp_file('ARCHITECTURE.md') =~ /`(?:\w+(?:::|\.))*([A-Za-z_]\w*)(?:\([^`]*\))?!?`/g;
+cmp_ok(scalar(keys %names), '>=', 30, 'the page on the architecture has names');
+is(join(' ', grep { $sources !~ /\b\Q$_\E\b/ } sort keys %names), '', '... and all are in the sources');
 
 # blocks -----------------------------------------------------------------------------------------------------
 
