@@ -28,47 +28,29 @@
 //! these conditions have a random number in them: the lease of what is claimed, or the ID of the registry.
 
 mod id;
+mod keys;
 mod listing;
 
 pub use id::Identity;
+pub use keys::{Document, Registry, written};
 pub use listing::{Listing, Mark, Marks};
 
 use crate::clock::{boot, now};
-use crate::error::excerpt;
 use crate::id_types::ServerIdType;
 use crate::shmem::{Marked, Revision};
 use etcd_client::{
-    Client, Compare, CompareOp, Error, EventType, GetOptions, GetResponse, LeaseGrantOptions,
-    PutOptions, ResponseHeader, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType,
-    WatchOptions,
+    Client, Compare, CompareOp, Error, EventType, GetOptions, LeaseGrantOptions, PutOptions,
+    ResponseHeader, Txn, TxnOp, TxnResponse, WatchFilterType, WatchOptions,
 };
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, Sent, Term};
 use flakeid_core::uniqueid;
-use serde::Serialize;
+use keys::{ID, another, gets, quoted, read};
 use std::time::Duration;
 
 /// The most generator IDs that one transaction claims: etcd takes 128 operations.
 pub const MOST: usize = 32;
-
-/// A claim as people read it, with etcdctl.
-#[derive(Clone, Debug, Serialize)]
-pub struct Document {
-    /// The system identifier, in quotes as it is too large for some readers' numbers.
-    pub server: String,
-    pub host: String,
-    pub port: u16,
-    /// The data directory's name.
-    pub data: String,
-    pub since: String,
-    pub until: String,
-    pub lease: String,
-    pub version: &'static str,
-}
-
-/// How much of a value a message repeats, in bytes.
-const EXCERPT: usize = 64;
 
 /// What a renewal came to.
 #[derive(Debug)]
@@ -83,17 +65,6 @@ pub enum Renewal {
     Gone,
     /// It may or may not have been; ask again.
     Unsure,
-}
-
-/// The name of the key that has the ID of a registry.
-const ID: &str = "registry-id";
-
-/// One server's view of a namespace.
-#[derive(Clone, Debug, Default)]
-pub struct Registry {
-    pub namespace: String,
-    /// The value of the key with its ID, as it was last listed; empty where it was not there.
-    pub id: String,
 }
 
 /// What a grace period is made of: a lease of its length, and its end as people read it.
@@ -114,23 +85,6 @@ pub struct Holding<'a> {
     pub document: &'a Document,
 }
 
-/// A moment as it is written: with all nine digits, in UTC.
-pub fn written(moment: UnixNanos) -> String {
-    match jiff::Timestamp::from_nanosecond(moment.0.into()) {
-        Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
-        Err(_) => jiff::Timestamp::MAX.to_string(),
-    }
-}
-
-pub fn read(moment: &str) -> Option<UnixNanos> {
-    let moment: jiff::Timestamp = moment.trim().parse().ok()?;
-    u64::try_from(moment.as_nanosecond()).ok().map(UnixNanos)
-}
-
-fn quoted(value: &[u8]) -> String {
-    excerpt(value, EXCERPT)
-}
-
 /// A copy of a registry meets all conditions that the registry itself meets: an answer of another etcd than the one that
 /// was listed does not count.
 fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
@@ -140,36 +94,11 @@ fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
     }
 }
 
-fn another() -> Error {
-    Error::Internal("a different etcd cluster answered than before".into())
-}
-
 fn is_absent(key: &str) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, 0)
 }
 
-/// The answers to a transaction's questions, in their order.
-fn gets(response: &TxnResponse) -> Vec<GetResponse> {
-    let get = |response| match response {
-        TxnOpResponse::Get(get) => Some(get),
-        _ => None,
-    };
-    response.op_responses().into_iter().filter_map(get).collect()
-}
-
 impl Registry {
-    pub fn key(&self, name: &str) -> String {
-        format!("{}{name}", self.namespace)
-    }
-
-    fn pool(&self, cluster: u16, id: u16) -> String {
-        self.key(&format!("pool/{cluster}:{id}"))
-    }
-
-    fn until(&self, id: u16) -> String {
-        self.key(&format!("until/{id}"))
-    }
-
     /// The condition that this is the registry that was listed.
     fn is_listed(&self) -> Compare {
         let key = self.key(ID);
@@ -217,11 +146,6 @@ impl Registry {
             ));
         }
         Ok(cluster)
-    }
-
-    /// How a registry of this namespace is named that is in the etcd with this cluster ID.
-    pub fn address(&self, etcd: u64) -> String {
-        format!("{etcd:x}/{}", self.namespace)
     }
 
     /// Founds the registry where it has neither address nor epoch: with a grace period, bound to this lease. An ID that

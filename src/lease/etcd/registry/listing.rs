@@ -5,7 +5,8 @@
 //! answered: a broken value stops its own generator ID and no other. Listing and marks need not be of one moment,
 //! as a claim is only made where all that it depends on is still as it was read.
 
-use super::{Registry, Revision, another, gets, quoted, read};
+use super::keys::{ID, Registry, another, gets, quoted, read};
+use crate::shmem::Revision;
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
 use flakeid_core::clock::UnixNanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +119,7 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
 }
 
 /// The keys of single values that a listing has.
-const VALUES: [&str; 5] = ["cluster-id", "epoch", "address", "grace", super::ID];
+const VALUES: [&str; 5] = ["cluster-id", "epoch", "address", "grace", ID];
 
 impl Listing {
     /// Whether there is no registry yet: nothing that one begins with.
@@ -218,7 +219,7 @@ impl Registry {
     /// Reads the marks of these generator IDs, at most [`MOST`](super::MOST), of the registry that was listed.
     pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
         let marks = ids.iter().map(|&id| TxnOp::get(self.until(id), None));
-        let ops = marks.chain([TxnOp::get(self.key(super::ID), None)]);
+        let ops = marks.chain([TxnOp::get(self.key(ID), None)]);
         let response = match client.txn(Txn::new().and_then(ops.collect::<Vec<_>>())).await {
             Err(error) if is_too_large(&error) => match ids {
                 &[id] => return self.too_large(client, id).await,

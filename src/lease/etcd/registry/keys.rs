@@ -1,0 +1,84 @@
+//! What the keys of a registry are called, how their values are written and read, and what an answer of etcd has in it.
+
+use crate::error::excerpt;
+use etcd_client::{Error, GetResponse, TxnOpResponse, TxnResponse};
+use flakeid_core::clock::UnixNanos;
+use serde::Serialize;
+
+/// A claim as people read it, with etcdctl.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// The system identifier, in quotes as it is too large for some readers' numbers.
+    pub server: String,
+    pub host: String,
+    pub port: u16,
+    /// The data directory's name.
+    pub data: String,
+    pub since: String,
+    pub until: String,
+    pub lease: String,
+    pub version: &'static str,
+}
+
+/// How much of a value a message repeats, in bytes.
+const EXCERPT: usize = 64;
+
+/// The name of the key that has the ID of a registry.
+pub(super) const ID: &str = "registry-id";
+
+/// One server's view of a namespace.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    pub namespace: String,
+    /// The value of the key with its ID, as it was last listed; empty where it was not there.
+    pub id: String,
+}
+
+/// A moment as it is written: with all nine digits, in UTC.
+pub fn written(moment: UnixNanos) -> String {
+    match jiff::Timestamp::from_nanosecond(moment.0.into()) {
+        Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
+        Err(_) => jiff::Timestamp::MAX.to_string(),
+    }
+}
+
+pub(super) fn read(moment: &str) -> Option<UnixNanos> {
+    let moment: jiff::Timestamp = moment.trim().parse().ok()?;
+    u64::try_from(moment.as_nanosecond()).ok().map(UnixNanos)
+}
+
+pub(super) fn quoted(value: &[u8]) -> String {
+    excerpt(value, EXCERPT)
+}
+
+pub(super) fn another() -> Error {
+    Error::Internal("another etcd answered than the one that was asked before".into())
+}
+
+/// The answers to a transaction's questions, in their order.
+pub(super) fn gets(response: &TxnResponse) -> Vec<GetResponse> {
+    let get = |response| match response {
+        TxnOpResponse::Get(get) => Some(get),
+        _ => None,
+    };
+    response.op_responses().into_iter().filter_map(get).collect()
+}
+
+impl Registry {
+    pub fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.namespace)
+    }
+
+    pub(super) fn pool(&self, cluster: u16, id: u16) -> String {
+        self.key(&format!("pool/{cluster}:{id}"))
+    }
+
+    pub(super) fn until(&self, id: u16) -> String {
+        self.key(&format!("until/{id}"))
+    }
+
+    /// How a registry of this namespace is named that is in the etcd with this cluster ID.
+    pub fn address(&self, etcd: u64) -> String {
+        format!("{etcd:x}/{}", self.namespace)
+    }
+}
