@@ -52,7 +52,7 @@ pub(super) fn quoted(value: &[u8]) -> String {
 }
 
 pub(super) fn another() -> Error {
-    Error::Internal("another etcd answered than the one that was asked before".into())
+    Error::Internal("a different etcd cluster answered than before".into())
 }
 
 /// The answers to a transaction's questions, in their order.
