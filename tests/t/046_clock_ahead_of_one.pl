@@ -1,5 +1,6 @@
 # A clock that was ahead while one of the server's generator IDs was used, and has been set right: sessions that begin
-# at that generator ID go on with another, which is not ahead.
+# at that generator ID go on with another, which is not ahead. After a restart there is no such other one: the state file
+# has one horizon for all generator IDs.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -61,5 +62,16 @@ $clock->step(7300);
 is(give($_, $numbered[0], 10_000), '', 'when the clock gets there all have IDs') for @{ $home{0} }[ 1, 2 ], @{ $home{1} }[ 0, 1, 2 ];
 is($ledger->twice, '', 'no ID came twice');
 $_->quit for @all;
+
+# after a restart -----------------------------------------------------------------------------------------------------
+
+$clock->step(0);
+$node->append_conf('postgresql.conf', "flakeid.generator_ids = '5'\n");
+$node->stop;
+$clock->start;
+like(error_of($node, "SELECT $_->{next}"), qr/58000: the clock is 1\d\d min behind/, "after a restart a generator ID that was never used waits, too: $_->{name}")
+  for grep { $_->{name} =~ /^(?:flake|uniqueid)$/ } @numbered;
+$clock->step(7400);
+is(error_of($node, "SELECT $_->{next}"), '', "... until the clock gets there: $_->{name}") for @numbered;
 $node->stop;
 done_testing();
