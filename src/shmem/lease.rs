@@ -173,6 +173,7 @@ impl Kept {
     }
 
     /// The same with these IDs alone, to speak of them.
+    #[cfg(feature = "etcd")]
     pub fn only(&self, ids: &[Marked]) -> Self {
         let mut kept = Self { count: 0, ..*self };
         ids.iter().for_each(|&marked| kept.insert(marked));
@@ -314,10 +315,12 @@ impl Lease {
     }
 
     /// Whether somebody has asked since.
+    #[cfg(feature = "etcd")]
     pub fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::AcqRel)
     }
 
+    #[cfg(feature = "etcd")]
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }

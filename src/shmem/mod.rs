@@ -22,9 +22,7 @@ mod lease;
 
 pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered};
-#[cfg(feature = "etcd")]
-pub use lease::Revision;
-pub use lease::{Authority, Kept, Lease, Marked, State};
+pub use lease::{Authority, Kept, Lease, Marked, Revision, State};
 
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
