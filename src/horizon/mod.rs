@@ -1,8 +1,8 @@
 //! The horizon: that no ID comes twice when memory is lost.
 //!
 //! # Who writes what
-//! * The gate ([`flakeid_core::gate`]) stands in shared memory, and [`Record`] beside it says what it
-//!   stood at when this life of the memory began. Both change under the node's lock alone.
+//! * The gate ([`flakeid_core::gate`]) stands in shared memory, and [`crate::shmem::HorizonRecord`] beside it says what
+//!   it stood at when this life of the memory began. Both change under the node's lock alone.
 //! * The state file ([`mod@file`]) changes under the same lock, by the backend that meets the gate; and by
 //!   the postmaster when it ends, which is alone then.
 //!

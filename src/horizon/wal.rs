@@ -1,7 +1,7 @@
 //! The horizon in the write-ahead log (WAL), and how a server that replays it gets to know its primary's.
 //!
 //! # Who writes what
-//! * A primary writes each move of its horizon as a message ([`write()`]): PostgreSQL's own record of a
+//! * A primary writes each move of its horizon as a message ([`super::message::write`]): PostgreSQL's own record of a
 //!   non-transactional logical message, which a server without this library replays as well. It belongs to no
 //!   database, so no output plugin is shown it, and `pg_logical_emit_message` cannot forge it: that writes the number
 //!   of its session's database. It needs no transaction, assigns no transaction ID, works in a read-only transaction,
@@ -9,7 +9,8 @@
 //!   checkpoint or archived segment due.
 //! * The startup process is the one that replays. Where the library is preloaded it calls the functions of this
 //!   file, which [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the
-//!   greatest horizon by lane in shared memory ([`Recovered`]), and write the state file where the argument needs it.
+//!   greatest horizon by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument
+//!   needs it.
 //!
 //! A worker that reads the WAL beside the startup process would not do: restart points remove segments that it has not
 //! read yet, it does not start before consistency is reached, and there may be no place for it. A resource manager of

@@ -3,11 +3,11 @@
 //! Why two servers never make the same ID is argued in [`flakeid_core::lease`]. Here is who does what.
 //!
 //! # Who writes what
-//! * [`Kept`] changes under the node's lock alone. The worker ([`mod@etcd`]) writes it. A backend that
+//! * [`crate::shmem::Kept`] changes under the node's lock alone. The worker ([`mod@etcd`]) writes it. A backend that
 //!   extends the gate reads the deadline there; nothing but the deadline tells it whether the worker still
 //!   lives.
 //! * A copy of it is made after each change, under a lock of its own that nobody holds while it waits for
-//!   anything ([`look`]). Views read the copy, so that a disk that hangs does not hang them.
+//!   anything ([`Shared::look_at_lease`]). Views read the copy, so that a disk that hangs does not hang them.
 //! * [`Shared::leased`](crate::shmem::Shared) are the gates by which systems with generator IDs go while these are leased: the
 //!   node's own, capped by the claim. Whoever moves either does it under the same lock. So the hot path
 //!   compares an ID's tick with one gate, as ever, and knows nothing of leases.

@@ -1,6 +1,6 @@
 //! What every type of ID has, written once: a value's way in and out of a datum, and the functions of
-//! PostgreSQL's `uuid.c` in their order. A type's file names them by [`functions`], and by [`time_bounds`] those that
-//! have to do with time where IDs sort by it.
+//! PostgreSQL's `uuid.c` in their order. A type's file names them by [`super::skeleton::functions`], and by
+//! [`super::skeleton::time_bounds`] those that have to do with time where IDs sort by it.
 
 use super::datum::{cstring, null};
 use super::error::{TypeInfo, ValueError};

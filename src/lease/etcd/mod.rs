@@ -5,7 +5,7 @@
 //! It begins when recovery is over, so a standby holds nothing and a promoted one claims for itself.
 //!
 //! # What it does
-//! It claims N generator IDs ([`registry`]), publishes them ([`super::lease`]), and renews the lease three
+//! It claims N generator IDs ([`registry`]), publishes them ([`crate::lease`]), and renews the lease three
 //! times in its life. Nothing of it is on disk: a copy of the data directory, a clone or a backup that is
 //! restored claims for itself, too.
 //!

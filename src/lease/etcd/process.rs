@@ -1,5 +1,5 @@
-//! What the worker's parts need of the process that they run in: signals and the deadline, which it sees to while a call
-//! waits, how this server shows itself, and random numbers.
+//! What the worker's parts need of the process that they run in: signals and the deadline, which it sees to while a
+//! call waits, how this server shows itself, and random numbers.
 
 use super::{note, registry};
 use crate::clock::boot;
