@@ -398,7 +398,7 @@ sub _forward
 
 # The systems that use generator IDs, and where an ID has its own.
 our @LEASED = grep { !$_->{one_cell} } @SYSTEMS;
-my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator');
+my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator_id');
 
 # The lines that have a server lease eight generator IDs, and of these settings instead or besides. The lease is long
 # enough that none is lost because the machine is slow; a test whose matter is the loss asks for a shorter one.

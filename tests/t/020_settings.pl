@@ -286,7 +286,7 @@ sub workers_in
 sub clusters_in
 {
 	my ($session) = @_;
-	return $session->query_safe('SELECT string_agg(DISTINCT cluster::text, chr(32)) FROM (SELECT uniqueid_next() AS id FROM generate_series(1, 100)'
+	return $session->query_safe('SELECT string_agg(DISTINCT cluster_id::text, chr(32)) FROM (SELECT uniqueid_next() AS id FROM generate_series(1, 100)'
 		  . " UNION ALL SELECT uniqueid_next_batch(10, 'spread') UNION ALL SELECT uniqueid_at('2026-01-01', 0)) AS made,"
 		  . ' uniqueid_decode(id)');
 }

@@ -81,7 +81,7 @@ sub made_at_once
 	  or die 'not every session is there';
 	$gate->quit;
 	is((grep { !$_->finish } @runs), 0, "$name, eight sessions make IDs at once");
-	my %whose = (flake => 'worker', sno => 'partition', uniqueid => 'generator');
+	my %whose = (flake => 'worker', sno => 'partition', uniqueid => 'generator_id');
 	for my $system (@SYSTEMS)
 	{
 		my $table = "$system->{name}s";

@@ -157,7 +157,7 @@ sub make
 	my ($count) = @_;
 	return $node->safe_psql('postgres', <<"SQL");
 WITH made AS (INSERT INTO made (id) SELECT sno_next() FROM generate_series(1, $count) RETURNING id)
-SELECT string_agg(DISTINCT tick::text, ''), bool_and($now)
+SELECT string_agg(DISTINCT tick_tock::text, ''), bool_and($now)
 FROM made, sno_decode(id)
 SQL
 }
@@ -189,7 +189,7 @@ is(
 	$node->safe_psql('postgres', <<"SQL"), "1|1|$was|t|t|t",
 WITH made AS MATERIALIZED (INSERT INTO made (id) VALUES (sno_next()) RETURNING id),
 found AS MATERIALIZED (SELECT id, state, (SELECT max(sno_timestamp(id)) FROM made) AS last FROM made AS new, LATERAL ($until OFFSET 0) AS file WHERE new.id IS NOT NULL)
-SELECT tick, state ->> 'tick_tock', state -> 'tick_tock_until' ->> 0,
+SELECT tick_tock, state ->> 'tick_tock', state -> 'tick_tock_until' ->> 0,
 	(state -> 'tick_tock_until' ->> 0)::timestamptz > (SELECT max(sno_timestamp(id)) FROM made),
 	(state -> 'tick_tock_until' ->> 1)::timestamptz > created_at,
 	(state -> 'tick_tock_until' ->> 1)::timestamptz < created_at + interval '1 min'
@@ -198,7 +198,7 @@ SQL
 	'after a step back by 1,000 s the first ID of the other timeline comes when the turn is on disk');
 is(make(5000), '1|t', '... and they go on there at once');
 is(
-	$node->safe_psql('postgres', 'SELECT max(sno_timestamp(id)) FILTER (WHERE tick = 1) < max(sno_timestamp(id)) FILTER (WHERE tick = 0)'
+	$node->safe_psql('postgres', 'SELECT max(sno_timestamp(id)) FILTER (WHERE tick_tock = 1) < max(sno_timestamp(id)) FILTER (WHERE tick_tock = 0)'
 		  . ' FROM made, sno_decode(id)'),
 	't', '... without a wait for what the first had last');
 my $latest = latest('sno');
@@ -253,7 +253,7 @@ sub make_by
 	reload_with($node, generator_ids => $generator);
 	my ($partition, $tick) = split /\|/, $node->safe_psql('postgres', <<"SQL"), 2;
 WITH made AS (INSERT INTO made SELECT sno_next() FROM generate_series(1, 10) RETURNING id)
-SELECT min(partition), string_agg(DISTINCT tick::text, ''), bool_and($now)
+SELECT min(partition), string_agg(DISTINCT tick_tock::text, ''), bool_and($now)
 FROM made, sno_decode(id)
 SQL
 	die "generator ID $generator is $partition" unless $partition == $generator;

@@ -146,7 +146,7 @@ SQL
 		# Of the last session's first and the first one's last IDs there are more than a millisecond or two have.
 		cmp_ok($busy, '>=', 10, '... in some of which all were at it');
 		is(
-			$node->safe_psql('postgres', 'SELECT count(DISTINCT generator), max(n) <= 64 FROM (SELECT generator, count(*) AS n'
+			$node->safe_psql('postgres', 'SELECT count(DISTINCT generator_id), max(n) <= 64 FROM (SELECT generator_id, count(*) AS n'
 				  . ' FROM made, uniqueid_decode(id) GROUP BY created_at, generator_id) AS of_one'),
 			'8|t', '... of eight generator IDs, of each of which there are at most 64');
 		is(stat_of('sum(spills)'), 0, '... as all generator IDs are taken in turn, nobody goes on from one that is used up');

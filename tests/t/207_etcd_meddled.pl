@@ -46,7 +46,7 @@ sub errors
 
 # Tests that what sessions were given is all below these marks, each of its own generator ID. Few are above the
 # least of them, and those alone are taken apart.
-my %generator = (flake => 'datacenter * 32 + (d).worker', sno => '"partition"', uniqueid => 'generator');
+my %generator = (flake => 'datacenter * 32 + (d).worker', sno => '"partition"', uniqueid => 'generator_id');
 
 sub below
 {
