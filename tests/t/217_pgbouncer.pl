@@ -166,7 +166,7 @@ pass("pgbouncer $major.$minor knows no prepared statements") unless $prepares;
 my $sessions = "SELECT string_agg(DISTINCT session::text, ' ') FROM ids WHERE run = '%s'";
 my $before   = $node->safe_psql('postgres', sprintf $sessions, $prepares ? 'prepared' : 'extended');
 my $owned = q{SELECT count(*) FILTER (WHERE NOT datacenter * 32 + worker <@ '%1$s'::int4range), count(*) FILTER (WHERE NOT partition <@ '%1$s'::int4range),}
-  . q{ count(*) FILTER (WHERE NOT generator <@ '%1$s'::int4range)}
+  . q{ count(*) FILTER (WHERE NOT generator_id <@ '%1$s'::int4range)}
   . q{ FROM ids, flake_decode(flake), sno_decode(sno), uniqueid_decode(uniqueid) WHERE run = '%2$s'};
 is($node->safe_psql('postgres', sprintf $owned, '[8,15]', 'simple'), '0|0|0', 'the IDs are of the generator IDs that the server owns');
 reload_with($node, generator_ids => '40-47');
