@@ -81,7 +81,7 @@ like($id, qr/\A[0-9a-f]{16}\z/, '... and which it is');
 like(slurp_file($a->logfile), qr{LOG:  flakeid founded the registry of generator IDs \w+/flakeid/#$id in etcd}, '... and the log tells');
 wait_for_lease($a, 2);
 is($first->get('grace'), undef, '... and nothing is leased until it is over');
-is_deeply(memory_of($a), { flakeid_etcd => 2, address => $first->cluster_id . '/flakeid/', registry_id => $id, endpoints => [ $first->endpoints ] },
+is_deeply(memory_of($a), { flakeid_etcd => 3, address => $first->cluster_id . '/flakeid/', registry_id => $id, followed => [], endpoints => [ $first->endpoints ] },
 	'a server remembers where it leased');
 $a->stop;
 $first->stop;

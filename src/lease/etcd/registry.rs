@@ -31,7 +31,7 @@ mod id;
 mod keys;
 mod listing;
 
-pub use id::Identity;
+pub use id::{Identity, followed_by};
 pub use keys::{Document, Registry, written};
 pub use listing::{Listing, Mark, Marks};
 

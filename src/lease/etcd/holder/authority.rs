@@ -19,7 +19,8 @@
 //!   the replaced one any more. Their last leases may not be over yet, so a grace period begins.
 //! * *It is older than it was.* etcd's revision is less than this server has seen or written; or a renewal fails, and a
 //!   mark is not there, or is of an earlier revision than this server has written it in. Marks stay where a lease ends,
-//!   is revoked, or a claim is deleted. A grace period begins.
+//!   is revoked, or a claim is deleted. Or its ID is one that the last registry followed: see below. A grace period
+//!   begins.
 //!
 //! # Lost, or another etcd
 //! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its data,
@@ -35,6 +36,13 @@
 //! * *Another server's word.* A server that remembers the lost registry and founds it again names the lost one beside
 //!   the new ID: `<ID>,<followed>`. A server that remembers the followed one goes on with the new one at any endpoint,
 //!   also after the grace period: this began after the loss, so all lost leases are over by then.
+//!   With the lost one it names all that this one followed, newest first, as a server may come that remembers one of
+//!   these: a standby, or one that was stopped during several losses.
+//! * *What the last registry followed.* The server keeps these IDs on disk, too, by its registry's word. If the etcd shows
+//!   one of them, it has older data again, such as a volume that was not mounted for some time. It must show that at an
+//!   endpoint where the last registry has answered, or say itself that it follows the last one. The server begins a grace
+//!   period and goes on there. It keeps the ID that etcd was set back from: if etcd shows that one again, this is a
+//!   set-back, too. So that is looked at before `Follows`: the ID that says that it follows is older than the memory.
 //! * *The grace period.* A server without a memory that founds the registry again cannot name the lost one. A
 //!   server with a memory that finds it by the endpoint, and in its grace period, adds the name, for itself and
 //!   for all others. After the grace period no server does so: another etcd that others have used for long looks the
@@ -55,7 +63,8 @@
 //!
 //! # What is not noticed
 //! * A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
-//!   of it and comes before all others that have. A snapshot that is restored with a new token has another cluster ID.
+//!   of it and comes before all others that have. This also holds for one that was set back to an earlier ID. A snapshot
+//!   that is restored with a new token has another cluster ID.
 //! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of the data directory, and a
 //!   snapshot that is restored with the old token, are such copies. A server that is led there while others lease from the
 //!   original leases there.
@@ -75,7 +84,7 @@ use crate::id_types::ServerIdType;
 use crate::lease::etcd::client::Trouble;
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::new_lease;
-use crate::lease::etcd::registry::{Grace, Identity, Listing, Mark, written};
+use crate::lease::etcd::registry::{Grace, Identity, Listing, Mark, followed_by, written};
 use crate::shmem::{Authority, Kept, Marked};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
@@ -139,7 +148,7 @@ impl Holder {
     /// found that this one is lost.
     fn found(&mut self, listing: &Listing, address: &str, epoch: &str) -> Result<(), Halt> {
         let last = memory::read()?.filter(|last| last.address == address);
-        let id = new_identity(last.and_then(|last| last.id))?;
+        let id = new_identity(last.iter().flat_map(Memory::chain))?;
         let endpoint = &*listing.endpoint;
         let is_ours = self.begin_grace(endpoint, |holder, grace| {
             let registry = &holder.registry;
@@ -191,7 +200,7 @@ impl Holder {
         }
         let address = self.registry.address(listing.etcd);
         let identity = self.identity(&listing)?;
-        let mut follows = None;
+        let mut follows = Vec::new();
         if let Some(last) = &last {
             match standing {
                 Standing::Same => {}
@@ -215,14 +224,23 @@ impl Holder {
                     }
                 }
                 Standing::Follows => return self.move_to(&listing),
+                Standing::SetBack => {
+                    // Once, for the same reason.
+                    let this = memory::name(&address, identity.map(|identity| identity.id));
+                    let replacing = Some((this, last.name()));
+                    if self.replacing != replacing {
+                        self.forgot(&listing, "Its ID is an earlier one.")?;
+                        self.replacing = replacing;
+                    }
+                    return self.move_to(&listing);
+                }
                 Standing::Successor => {
                     let known = identity.zip(last.id);
-                    let id = known.and_then(|(identity, last)| identity.follow(last));
-                    let id = id.ok_or_else(unkept)?;
-                    return self.identify(&listing, &id);
+                    let id = known.map(|(identity, id)| identity.follow(id, &last.followed));
+                    return self.identify(&listing, &id.ok_or_else(unkept)?);
                 }
                 Standing::Lost => {
-                    follows = last.id;
+                    follows = last.chain().collect();
                     if !listing.is_new() {
                         self.forgot(&listing, "Its ID is not there.")?;
                     }
@@ -466,20 +484,39 @@ impl Holder {
     /// Remembers the registry that was listed, and that it has answered here, so that it is durable.
     pub(super) fn remember(&self, listing: &Listing) -> Result<(), Halt> {
         let address = self.registry.address(listing.etcd);
-        let id = self.identity(listing)?.map(|identity| identity.id);
+        let identity = self.identity(listing)?;
+        let id = identity.as_ref().map(|identity| identity.id);
         let last = memory::read()?;
         let same = last.as_ref().filter(|last| last.address == address && last.id == id);
+        let followed = identity.map_or(Vec::new(), |this| followed(&this, &address, last.as_ref()));
         let mut endpoints = same.map_or(Vec::new(), |last| last.endpoints.clone());
         endpoints.retain(|endpoint| self.etcd.has(endpoint));
         if !endpoints.contains(&listing.endpoint) {
             endpoints.insert(0, listing.endpoint.clone());
         }
-        let memory = Memory { address, id, endpoints };
+        let memory = Memory { address, id, followed, endpoints };
         if last.as_ref() == Some(&memory) { Ok(()) } else { memory::write(&memory) }
     }
 }
 
-fn new_identity(followed: Option<u64>) -> Result<Identity, Halt> {
+/// What the registry at this address followed, by its own word and by what is remembered, newest first.
+fn followed(this: &Identity, address: &str, last: Option<&Memory>) -> Vec<u64> {
+    let named = this.followed.iter().copied();
+    let Some(last) = last.filter(|last| last.address == address) else {
+        return followed_by(this.id, named);
+    };
+    let is_back = last.followed.contains(&this.id);
+    if is_back {
+        // What it was set back from was there before it came back.
+        followed_by(this.id, last.chain().chain(named))
+    } else if last.id.is_some_and(|id| id == this.id || this.followed.contains(&id)) {
+        followed_by(this.id, named.chain(last.chain()))
+    } else {
+        followed_by(this.id, named)
+    }
+}
+
+fn new_identity(followed: impl IntoIterator<Item = u64>) -> Result<Identity, Halt> {
     Identity::random(followed).ok_or_else(unrandom)
 }
 

@@ -1,8 +1,8 @@
 //! What a server remembers of the registry that it leased from last: the file `flakeid/etcd` below the data directory.
 //!
 //! It is a JSON document for people and, on its last line, the CRC-32 of all bytes before that line, as the state file
-//! is. It is written as that is, too: see [`regular_file::replace`]. An earlier build wrote the registry's address alone,
-//! filled up with empty lines.
+//! is. It is written as that is, too: see [`regular_file::replace`]. Earlier builds wrote a document without the
+//! registries that this one followed, or the registry's address alone, filled up with empty lines.
 
 use super::base::Halt;
 use crate::horizon;
@@ -13,7 +13,10 @@ use std::io::ErrorKind;
 const FILE: &str = "etcd";
 
 /// The version of the document. A change of its fields raises it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// The version that has no `followed`.
+const UNFOLLOWED: u32 = 2;
 
 /// How long the file always is, in bytes: a backup that looks at the size of one and then copies the next would cut
 /// it. The document is filled up with empty lines.
@@ -32,6 +35,8 @@ pub struct Memory {
     pub address: String,
     /// Its ID; `None` where an earlier build wrote the file.
     pub id: Option<u64>,
+    /// The IDs of the registries that were in this etcd before, newest first. It has lost their data.
+    pub followed: Vec<u64>,
     /// Where the registry has answered, of the endpoints that the settings named last.
     pub endpoints: Vec<String>,
 }
@@ -42,6 +47,8 @@ struct Document {
     flakeid_etcd: u32,
     address: String,
     registry_id: String,
+    #[serde(default)]
+    followed: Vec<String>,
     endpoints: Vec<String>,
 }
 
@@ -59,10 +66,16 @@ impl Memory {
         name(&self.address, self.id)
     }
 
+    /// Its ID and those that it followed, newest first: what a registry names that goes on in its place.
+    pub fn chain(&self) -> impl Iterator<Item = u64> {
+        self.id.into_iter().chain(self.followed.iter().copied())
+    }
+
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() <= ADDRESS_LENGTH && !bytes.starts_with(b"{") {
             let address = str::from_utf8(bytes).ok()?.trim_end_matches('\n');
-            let memory = Self { address: address.into(), id: None, endpoints: Vec::new() };
+            let (followed, endpoints) = (Vec::new(), Vec::new());
+            let memory = Self { address: address.into(), id: None, followed, endpoints };
             return (!address.is_empty()).then_some(memory);
         }
         let (document, checksum) = bytes.split_at(bytes.len().checked_sub(LAST_LINE)?);
@@ -70,11 +83,14 @@ impl Memory {
             return None;
         }
         let document: Document = serde_json::from_slice(document).ok()?;
-        let Document { flakeid_etcd: VERSION, address, registry_id, endpoints } = document else {
+        let Document { flakeid_etcd: UNFOLLOWED | VERSION, address, endpoints, .. } = document
+        else {
             return None;
         };
-        let id = u64::from_str_radix(&registry_id, 16).ok()?;
-        Some(Self { address, id: Some(id), endpoints })
+        let number = |text: &String| u64::from_str_radix(text, 16).ok();
+        let id = number(&document.registry_id)?;
+        let followed = document.followed.iter().map(number).collect::<Option<_>>()?;
+        Some(Self { address, id: Some(id), followed, endpoints })
     }
 
     /// The file, with as many endpoints as it has room for.
@@ -83,6 +99,7 @@ impl Memory {
             flakeid_etcd: VERSION,
             address: self.address.clone(),
             registry_id: format!("{:016x}", self.id?),
+            followed: self.followed.iter().map(|id| format!("{id:016x}")).collect(),
             endpoints: self.endpoints.clone(),
         };
         loop {

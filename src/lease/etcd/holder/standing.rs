@@ -11,6 +11,8 @@ pub enum Standing {
     Replaces,
     /// A server that remembered it says that this one goes on in its place.
     Follows,
+    /// The last one followed this one, whose data are back.
+    SetBack,
     /// It is lost, and this is what is left.
     Lost,
     /// It is lost, and a server that did not remember it has founded this one, whose grace period is not over.
@@ -34,16 +36,25 @@ impl Standing {
     pub fn of(this: &This<'_>, last: &Memory) -> Self {
         let is_here = last.address == this.address;
         let is_known = is_here && last.endpoints.contains(this.endpoint);
+        let is_in_grace = this.is_in_grace;
         match (last.id, this.identity) {
             (None, _) if is_here => Self::Same,
             (Some(last), Some(id)) if is_here && id.id == last => Self::Same,
             _ if is_replaced(this, last) => Self::Replaces,
-            (Some(last), Some(id)) if is_here && id.followed.contains(&last) => Self::Follows,
-            (Some(_), None) if is_known => Self::Lost,
-            // It can name so many.
-            (Some(last), Some(id)) if is_known && this.is_in_grace && id.follow(last).is_some() => {
-                Self::Successor
+            (Some(id), Some(this)) if is_here => {
+                let is_named = this.followed.contains(&id);
+                // Also where each says that it followed the other: this one's word is older than the memory.
+                if last.followed.contains(&this.id) && (is_known || is_named) {
+                    Self::SetBack
+                } else if is_named {
+                    Self::Follows
+                } else if is_known && is_in_grace {
+                    Self::Successor
+                } else {
+                    Self::Other
+                }
             }
+            (Some(_), None) if is_known => Self::Lost,
             _ => Self::Other,
         }
     }
