@@ -43,8 +43,8 @@ impl<S: Issuer> Generator<S> {
         self.ready().take::<S>(want)
     }
 
-    /// Takes one ID of those that this session took in advance; nothing where there is none, or whenever there is
-    /// anything else to do than to read the clock. It raises no error and does not panic.
+    /// Takes one ID of those that this session took in advance; `None` if it has none left, or if anything else is to
+    /// be done than to read the clock. It raises no error and does not panic.
     #[inline(always)]
     pub fn take_prefetched(&'static self) -> Option<Run> {
         // SAFETY: one thread, and no reference to the source outlives the call that made it.

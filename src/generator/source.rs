@@ -168,7 +168,7 @@ impl Source {
         Ok(Pass::Near)
     }
 
-    /// Makes the list of partitions anew, as generator IDs have come or gone.
+    /// Makes the list of partitions again, as generator IDs have come or gone.
     fn renew<S: Issuer>(&mut self) -> Result<(), Report> {
         self.session.drop_rest(&self.cells);
         *self = Self::make::<S>(Some(&*self))?;
@@ -228,7 +228,7 @@ pub(super) fn process_number() -> u32 {
     // SAFETY: set when the process joined the server, before it could run a function.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     let number = unsafe { pg_sys::MyProcNumber };
-    // SAFETY: as above.
+    // SAFETY: MyProc is set when the process joined the server, before it could run a function.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     let number = unsafe { (*pg_sys::MyProc).pgprocno };
     number as u32

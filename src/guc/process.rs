@@ -83,7 +83,7 @@ pub(super) trait TextSetting {
     /// Whether ordinary users are not to see its value.
     const HIDDEN: bool = false;
     type Value;
-    /// Reads a value; says why it is no good otherwise, as a sentence.
+    /// Reads a value; an invalid one gives the reason, as a sentence.
     fn read(value: &str) -> Result<Self::Value, String>;
     fn take(value: Self::Value);
 

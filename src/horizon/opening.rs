@@ -49,7 +49,7 @@ pub(super) fn begin(shared: &Shared, on_disk: Option<State>) -> Result<(), Repor
     Ok(())
 }
 
-/// Begins this life at a state, whatever it says.
+/// Begins this life at a state, without a check of what it says.
 pub(super) fn take_over(shared: &Shared, state: &State) {
     let record = &shared.record;
     for (begun, until) in record.begun.iter().zip(state.horizon.until) {
@@ -82,7 +82,7 @@ pub(super) fn own(state: Option<State>) -> Result<Option<State>, Report> {
     }
 }
 
-/// What is known altogether: by the file, or by the clock where there is none; and by recovery.
+/// Returns what is known altogether: by the file, or by the clock if no file exists; and by recovery.
 pub(super) fn known(shared: &Shared, state: Option<State>) -> Result<State, Report> {
     let state = state.unwrap_or_else(|| fresh(now()));
     let state = message::merged(state, &shared.record.recovered);

@@ -19,7 +19,7 @@ pub fn held<'a>(shared: &'a Shared, lock: &'a ExclusiveLock) -> Result<&'a Kept,
     if kept.is_good(boot()) { Ok(kept) } else { Err(not_leased(kept)) }
 }
 
-/// Puts the leased gates to where the node's stand and the claim lets them. Whoever has moved either
+/// Puts the leased gates to where the node's stand and the claim lets them. Each process that moves one of these two
 /// calls it, with the lock held.
 pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
     let kept = shared.lease.kept(lock);
@@ -46,7 +46,7 @@ pub fn extend<S: ServerIdType>(
         Turn::Passed(pass) => return Ok(pass),
         Turn::Mine(lock) => lock,
     };
-    // By the clock since boot, whatever has become of the worker.
+    // By the clock since boot, so that it needs no worker.
     if let Err(error) = held(shared, &lock) {
         cap(shared, &lock);
         return Err(error);

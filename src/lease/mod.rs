@@ -9,7 +9,7 @@
 //! * A copy of it is made after each change, under a lock of its own that nobody holds while it waits for
 //!   anything ([`Shared::look_at_lease`]). Views read the copy, so that a disk that hangs does not hang them.
 //! * [`Shared::leased`](crate::shmem::Shared) are the gates by which systems with generator IDs go while these are leased: the
-//!   node's own, capped by the claim. Whoever moves either does it under the same lock. So the hot path
+//!   node's own, capped by the claim. A process moves both under the same lock. So the hot path
 //!   compares an ID's tick with one gate, as ever, and knows nothing of leases.
 //! * A cell of a generator ID that is given up or lost is sealed, and revived when the ID comes back.
 //! * `generation` rises whenever the set of IDs changes, or the right by which they are used: before any

@@ -221,7 +221,7 @@ pub struct Lease {
     in_force: AtomicU64,
     /// Whether generator IDs are leased, so that there is something to look at under the lock.
     pub active: AtomicBool,
-    /// The worker's, to wake it; null where there is none.
+    /// The worker's, to wake it; null while no worker runs.
     pub latch: AtomicPtr<pg_sys::Latch>,
     /// Whether a session wants a renewal now.
     asked: AtomicBool,
@@ -334,7 +334,7 @@ impl Lease {
         }
     }
 
-    /// Whether to ask the server for a worker: there is none, and nobody has asked for a while.
+    /// Whether to ask the server for a worker: no worker runs, and no session has asked for a while.
     pub fn lacks_worker(&self) -> bool {
         const WHILE: u64 = 5_000_000_000;
         let (now, last) = (boot().as_nanos() as u64, self.registered.load(Ordering::Relaxed));

@@ -1,5 +1,5 @@
 //! The one shared struct: the cells of each ID type, found by generator ID, and the parts that other rooms work on.
-//! Each part is plain data with a file of its own; whoever works on it is above this room.
+//! Each part is plain data with a file of its own; the code that works on it is above this room.
 //!
 //! # Who writes what
 //! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a

@@ -13,7 +13,7 @@ pub struct TypeInfo {
     pub spelling: &'static str,
 }
 
-/// Why a value is none of its type.
+/// Why a value is not valid for its type.
 #[derive(Debug)]
 pub enum ValueError {
     /// A text that is no value of a type.

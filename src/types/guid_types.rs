@@ -1,6 +1,6 @@
 //! What guid and [`guid_local`](super::guid_local) have in common (`sql/guid_types.sql.in`).
 //!
-//! Both types' IDs come from the same cell: so a guid that is cast to a guid_local is none that
+//! Both types' IDs come from the same cell: so a guid that is cast to a guid_local is never one that
 //! `guid_local_next()` gives, and the other way round with the node.
 
 use super::datum::Span;

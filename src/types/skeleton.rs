@@ -86,7 +86,7 @@ macro_rules! passed {
         unsafe impl<'fcx> ::pgrx::callconv::ArgAbi<'fcx> for $Type {
             #[inline]
             unsafe fn unbox_arg_unchecked(arg: ::pgrx::callconv::Arg<'_, 'fcx>) -> Self {
-                // SAFETY: as above.
+                // SAFETY: the argument is of this type, and is not NULL, as functions that take it are strict.
                 match unsafe { arg.unbox_arg_using_from_datum() } {
                     Some(value) => value,
                     None => {
@@ -104,7 +104,7 @@ macro_rules! passed {
                 fcinfo: &mut ::pgrx::callconv::FcInfo<'fcx>,
             ) -> ::pgrx::datum::Datum<'fcx> {
                 match ::pgrx::IntoDatum::into_datum(self) {
-                    // SAFETY: as above.
+                    // SAFETY: the datum is of the type that the function is declared to return.
                     Some(datum) => unsafe { fcinfo.return_raw_datum(datum) },
                     None => ::pgrx::error!("an ID has become NULL"),
                 }

@@ -144,7 +144,7 @@ for my $round (1 .. 2)
 	wait_for_flow($node);
 	my @after = wait_for_lease($node, 2);
 	my %claims = $etcd->claims;
-	is((grep { $claims{$_}{lease} eq lease_of($node)->{lease_id} } @after), 2, "round $round: when the worker is killed the server begins anew, with a new lease");
+	is((grep { $claims{$_}{lease} eq lease_of($node)->{lease_id} } @after), 2, "round $round: when the worker is killed the server begins again, with a new lease");
 	isnt($node->safe_psql('postgres', "SELECT pid $worker"), $pid, '... and a new worker');
 	is(($ledger->ask($node, $_, 100))[0], '', "... and goes on with $_->{name}") for @LEASED;
 	is($ledger->twice, '', '... and no ID came twice');

@@ -87,7 +87,7 @@ for my $losses (1, 2)
 	wait_for_flow($session);
 	my $lease  = lease_of($node);
 	my %claims = $etcd->claims;
-	isnt($lease->{lease_id}, $hex, 'when its lease is revoked a server counts the loss and leases anew');
+	isnt($lease->{lease_id}, $hex, 'when its lease is revoked a server counts the loss and leases again');
 	is(join(' ', map { $claims{$_}{lease} } @ids), join(' ', ($lease->{lease_id}) x 4), '... which etcd has');
 	like(slurp_file($node->logfile, $end_of_log), qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, '... and the log');
 	my @these = end_crowd($node);

@@ -4,6 +4,7 @@
 mod authority;
 mod base;
 mod claiming;
+mod forgotten;
 mod marks;
 mod memory;
 mod releasing;

@@ -22,7 +22,7 @@ pub static RELOADED: AtomicBool = AtomicBool::new(false);
 /// The log has been told that the lease was not renewed in half its time.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Waits so long at most, for whatever this process has to see to. False where it has to do something else
+/// Waits so long at most, for a reload, an end, or its latch. False where it has to do something else
 /// than what it is at.
 pub fn look_up(longest: Duration) -> bool {
     let longest = longest.min(LONGEST_SLEEP);

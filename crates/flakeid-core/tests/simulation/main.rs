@@ -31,7 +31,7 @@
 //! before the IDs that the move lets through, and the time of each transaction. Promoted, it begins at the greatest of
 //! all of these in each lane ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is recovered from a backup.
 //! Then no ID comes twice that its data can know of: that the backup has, or a transaction that was replayed. This holds
-//! whatever the primary's clock did: also where it was ahead for a while, made IDs, and was set right.
+//! for every course of the primary's clock: also where it was ahead for a while, made IDs, and was set right.
 //!
 //! Not promised: of IDs that were not replayed. They may come again, but only if the standby's clock is behind the one
 //! that made them, as no ID's time is before the reading at which it was given.

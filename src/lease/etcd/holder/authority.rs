@@ -75,28 +75,22 @@
 //!   noticed: who claims the ID then begins after its own clock, which must not be behind the other's.
 //! * Anything, by servers of 0.6.0.
 
-use super::base::{Forgotten, Halt, Holder, LATEST, TRIES};
+use super::base::{Halt, Holder, TRIES};
 use super::memory::{self, Memory};
 use super::standing::{self, Standing, This};
-use crate::clock::{boot, now};
+use crate::clock::now;
 use crate::error::excerpt;
 use crate::id_types::ServerIdType;
 use crate::lease::etcd::client::Trouble;
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::new_lease;
-use crate::lease::etcd::registry::{Grace, Identity, Listing, Mark, followed_by, written};
-use crate::shmem::{Authority, Kept, Marked};
+use crate::lease::etcd::registry::{Grace, Identity, Listing, followed_by, written};
+use crate::shmem::{Authority, Kept};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 
 /// The longest part of a key's value that a message repeats, in bytes: an address and one that it replaces.
 const EXCERPT: usize = 256;
-
-/// Whether a renewal that failed shows an etcd that has forgotten: marks of what is held are not as they were written.
-fn has_forgotten(listing: &Listing, held: &[Marked]) -> bool {
-    let seen = |id: u16| listing.marked.get(&id).copied().unwrap_or(0);
-    held.iter().any(|held| seen(held.id) < held.revision)
-}
 
 impl Holder {
     /// A listing of a registry that this server may lease from, with all that must be there.
@@ -350,37 +344,8 @@ impl Holder {
         }
     }
 
-    /// Whether a renewal failed as etcd has forgotten what this server wrote for a lease of this registry. A grace period
-    /// has begun then.
-    ///
-    /// # Errors
-    /// This is not the registry that the lease was granted by, and does not go on in its place.
-    pub(super) fn has_forgotten(
-        &mut self,
-        authority: Authority,
-        held: &[Marked],
-    ) -> Result<bool, Halt> {
-        let listing = self.list()?;
-        let is_other = self.authority(&listing) != authority;
-        let forgotten = is_other || has_forgotten(&listing, held);
-        if forgotten {
-            // With older data, claims may have come back that this server gave up.
-            self.strays_until = boot() + LATEST;
-        }
-        if forgotten && listing.grace.value.is_none() {
-            self.forgot(
-                &listing,
-                match is_other {
-                    true => "It replaces the one of the last lease.",
-                    false => "A mark is not as this server wrote it.",
-                },
-            )?;
-        }
-        Ok(forgotten)
-    }
-
     /// Begins a grace period because etcd has forgotten, unless there is one.
-    fn forgot(&mut self, listing: &Listing, why: &str) -> Result<(), Halt> {
+    pub(super) fn forgot(&mut self, listing: &Listing, why: &str) -> Result<(), Halt> {
         let endpoint = &*listing.endpoint;
         let is_new = self.begin_grace(endpoint, |holder, grace| {
             let registry = &holder.registry;
@@ -411,74 +376,6 @@ impl Holder {
         let until = UnixNanos(now().0.saturating_add(granted.as_nanos() as u64));
         // It is never revoked: where an answer was not seen there may be a grace period that hangs on this lease.
         begin(self, Grace { lease, until: &written(until) })
-    }
-
-    /// Keeps what this server held, to claim it again in the grace period, and writes its exact marks where etcd has
-    /// forgotten them. Best effort: without an answer the marks are lost, as those of a server that is gone.
-    pub(super) fn keep_forgotten(&mut self, kept: &Kept, gone: &[Marked]) {
-        let early = kept.sent.saturating_add(kept.ttl / 2);
-        let deadline = kept.claim.deadline.min(early);
-        self.forgotten = Some(Forgotten { held: gone.to_vec(), deadline });
-        let Ok(mut listing) = self.list() else { return };
-        for &marked in gone {
-            if self.read_marks(&mut listing, &[marked.id]).is_err() {
-                return;
-            }
-            let there = match self.marks.get(&marked.id) {
-                Some(Mark { moment: Ok(moment), .. }) => *moment,
-                _ => UnixNanos(0),
-            };
-            if there >= marked.mark {
-                continue;
-            }
-            let revision = listing.marked.get(&marked.id).copied().unwrap_or(0);
-            let (registry, cluster) = (&self.registry, kept.cluster);
-            let marked = Marked { revision, ..marked };
-            let done =
-                self.etcd.call(async |client| registry.settle(client, cluster, marked).await);
-            if done.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// In a grace period: what this server held until just now, is not claimed in etcd, and it may claim again, at most
-    /// so many, with the marks that they get at least.
-    ///
-    /// # Errors
-    /// Nothing may be claimed until the grace period is over.
-    pub(super) fn reclaimable(
-        &mut self,
-        listing: &mut Listing,
-        want: usize,
-    ) -> Result<Vec<Marked>, Halt> {
-        let until = listing.grace.value.clone().unwrap_or_default();
-        let none = || {
-            Halt::Because(format!(
-                "etcd has forgotten leases, so none is granted before they are over, about {until}"
-            ))
-        };
-        let forgotten = self.forgotten.as_ref().filter(|forgotten| boot() < forgotten.deadline);
-        let free = forgotten.map_or(Vec::new(), |forgotten| {
-            let is_free = |marked: &&Marked| !listing.taken.contains(&marked.id);
-            forgotten.held.iter().filter(is_free).take(want).copied().collect()
-        });
-        if free.is_empty() {
-            return Err(none());
-        }
-        let ids: Vec<u16> = free.iter().map(|marked| marked.id).collect();
-        self.read_marks(listing, &ids)?;
-        let marks = &self.marks;
-        let raised = |marked: Marked| match marks.get(&marked.id) {
-            None => Some(Marked { revision: 0, ..marked }),
-            Some(Mark { moment: Ok(there), .. }) => {
-                Some(Marked { mark: marked.mark.max(*there), revision: 0, ..marked })
-            }
-            // Nobody knows what was made with it.
-            Some(Mark { moment: Err(_), .. }) => None,
-        };
-        let free: Vec<Marked> = free.into_iter().filter_map(raised).collect();
-        if free.is_empty() { Err(none()) } else { Ok(free) }
     }
 
     /// Remembers the registry that was listed, and that it has answered here, so that it is durable.

@@ -85,7 +85,7 @@ impl Numbers {
         may
     }
 
-    /// Whatever was kept for a node is in all pools again.
+    /// All numbers that were kept for a node are in all pools again.
     pub fn let_go(&self, node: &Node) {
         for number in self.0.borrow_mut().values_mut() {
             number.kept_for = number.kept_for.filter(|&kept_for| kept_for != node.number);

@@ -66,7 +66,7 @@ impl Node {
     pub(super) fn lose_all(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) {
         let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
         self.lose(fleet, life, &ids);
-        // Whatever is under way is of a lease that is over.
+        // All calls that are under way are of a lease that is over.
         (worker.lease, worker.task) = (None, None);
         worker.number += 1;
     }
