@@ -1,12 +1,11 @@
-# flakeid is built for one PostgreSQL at a time, the one that PG_CONFIG names:
+# Builds and installs flakeid for one PostgreSQL at a time, the one that PG_CONFIG names:
 #
 #     make PG_CONFIG=/path/to/pg_config && sudo make install PG_CONFIG=/path/to/pg_config
 #
-# Plain cargo builds it; this file adds what cargo doesn't know: where PostgreSQL wants the files,
-# and the install script, which is made of files of sql/.
+# cargo builds the library. This file adds what cargo does not know: the folders of PostgreSQL, and the install script,
+# which consists of files of sql/.
 
-# A PG_CONFIG of the user's own: `make run`, `make test` and `make lint` then keep to it, and set no
-# server up.
+# If the user names a PG_CONFIG, `make run`, `make test` and `make lint` use only that server, and set no other up.
 ifneq ($(filter command environment,$(firstword $(origin PG_CONFIG))),)
 GIVEN_PG_CONFIG := $(PG_CONFIG)
 endif
@@ -22,24 +21,22 @@ INSTALL ?= install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.control)
-# What the install script is made of, in its order: a .sql.in is a template of scripts/expand-sql.
+# The parts of the install script, in their order. A .sql.in is a template of scripts/expand-sql.
 SQL_FILES := $(addprefix sql/, library.sql planner.sql partition_times.sql flake.sql \
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in \
-	identity.sql statistics.sql lease.sql)
-# Install scripts of earlier versions, and what leads from one version to the next. A step that adds an ID type is a
-# template until its version is released.
+	identity.sql statistics.sql lease.sql watermark.sql)
+# Install scripts of earlier versions, and update scripts from one version to the next. An update script that adds an ID
+# type is a template until its version is released.
 RELEASED := $(wildcard sql/flakeid--*.sql)
 UPDATE_TEMPLATES := $(wildcard sql/flakeid--*.sql.in)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates) -type f)
 
-# What is built in beside the version: ETCD= leaves out leasing generator IDs from etcd, and the need for
-# protoc.
+# The features of the library. ETCD= leaves out the leasing of generator IDs from etcd; then the build needs no protoc.
 ETCD ?= etcd
 comma := ,
 FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 
-# cargo keeps the libraries of all versions under one name, the last one built; so each is copied to
-# its own folder.
+# cargo writes the libraries of all versions to one file. So each is copied to a folder of its own.
 STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
@@ -78,7 +75,7 @@ check-major:
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
 	@:
 
-# Removes scripts of versions that are no longer supported: a user who may create an extension could still run them.
+# Removes scripts of versions that are no longer supported. A user who may create an extension could still run them.
 install: build ## install it into that PostgreSQL; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
@@ -88,7 +85,7 @@ install: build ## install it into that PostgreSQL; DESTDIR is honored
 uninstall: check-major ## remove it from that PostgreSQL
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
 
-# The output has a folder of its own, since pg_regress would take a sql/ beside it for the tests.
+# The output has a folder of its own. If there were a sql/ beside it, pg_regress would read its tests from there.
 installcheck: check-major ## run the SQL tests on a running server that preloads it
 	@mkdir -p $(TARGET)/installcheck
 	$(PG_REGRESS) --bindir='$(shell $(PG_CONFIG) --bindir)' \
@@ -107,13 +104,12 @@ test-stress: ## run the tests many times on a slow machine: TESTS=, TIMES=, COND
 test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter of an hour
 	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
-# With --release, and so with the build scripts that `make build` has run already: to read
-# PostgreSQL's headers takes the longest time of all. What depends on no version is looked at in one.
+# With --release clippy uses the results of the build scripts of `make build`; reading the headers of PostgreSQL takes
+# the longest time of all. Code that depends on no version is checked in one version.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
-# The sources and the tests are not checked yet.
-LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md \
-	examples packaging scripts tests/README.md tests/STATE.md)
-lint: ## rustfmt, clippy, rustdoc, the layers of the code, and the words of the documentation
+LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
+	src crates sql tests examples packaging scripts)
+lint: ## rustfmt, clippy, rustdoc, the layers of the code, and the words of code and documentation
 	scripts/lint-words $(LINT_WORDS)
 	tests/lint/layers
 	scripts/layers
@@ -150,7 +146,7 @@ package: ## build Debian packages into target/package
 package-test: ## build the one for PostgreSQL 15, and try it on a Debian of its own; as root
 	@tests/package/run $(DEB)
 
-# What git has, and nothing that was built.
+# The archive has the files of git, and nothing that was built.
 dist: ## build the archive for PGXN into target/package
 	@scripts/versions
 	@git diff --quiet HEAD -- || { echo 'make dist: commit first, as it takes what git has' >&2; exit 1; }

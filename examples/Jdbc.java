@@ -41,8 +41,8 @@ class Jdbc {
                 }
             }
 
-            // An OffsetDateTime goes as timestamptz. A java.sql.Timestamp goes without a type, and beside a sno that
-            // is read as a sno.
+            // JDBC sends an OffsetDateTime as timestamptz. It sends a java.sql.Timestamp without a type, which PostgreSQL
+            // would read as a sno here.
             var since = OffsetDateTime.now().minusMinutes(5);
             try (var byId = connection.prepareStatement(
                     "SELECT id FROM orders WHERE id >= flake_min(?) ORDER BY id")) {
@@ -60,7 +60,7 @@ class Jdbc {
                 newest.setObject(2, since);
                 var last = "x".repeat(16); // the greatest sno
                 for (int page = 1;; page++) {
-                    // setString would make it a varchar, which is not compared with a sno.
+                    // setString would send a varchar. No operator compares a varchar with a sno.
                     newest.setObject(1, last, Types.OTHER);
                     var events = column(newest);
                     if (events.isEmpty()) {

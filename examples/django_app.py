@@ -12,14 +12,14 @@ from django.db import connection, models
 from django.utils import timezone
 
 settings.configure(
-    # What is not said here, libpq takes from its environment.
+    # libpq takes the other parameters from its environment.
     DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}},
     USE_TZ=True)
 django.setup()
 
 
 class SnoField(models.Field):
-    """A sno, as its 16 characters. A lookup takes a sno or, for the time of one, an aware datetime."""
+    """A sno, as its 16 characters. A lookup takes a sno, or an aware datetime to compare with the time of the sno."""
 
     def db_type(self, connection):
         return "sno"

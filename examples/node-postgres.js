@@ -18,13 +18,13 @@ async function main() {
     for (const item of ['tea', 'milk', 'bread', 'salt', 'rice']) {
       const { rows: [made] } = await client.query(
         'INSERT INTO orders (item) VALUES ($1) RETURNING id, event', [item]);
-      // Both are strings. A flake is beyond 2^53, where a number has gaps: Number(id) would be another ID, and so
-      // would JSON.parse of one without quotes. As a string it is right; for arithmetic there is BigInt.
+      // Both are strings. A flake is beyond 2^53, where numbers are rounded: Number(id) would be another ID, and so would
+      // JSON.parse of an ID without quotes. Keep it as a string; use BigInt for arithmetic.
       console.log('made', made.id, made.event, item);
     }
 
-    // A Date goes as text without a type, and beside a sno that is read as a sno: so the statement says the type.
-    // The argument of flake_min has it already.
+    // node-postgres sends a Date as text without a type. Beside a sno PostgreSQL would read it as a sno, so the statement
+    // names the type. The argument of flake_min has a type already.
     const since = new Date(Date.now() - 5 * 60 * 1000);
     const byId = await client.query('SELECT id FROM orders WHERE id >= flake_min($1) ORDER BY id', [since]);
     const ids = byId.rows.map((row) => BigInt(row.id));

@@ -11,7 +11,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
 
-# Without any of this a sno is a str in text results, bytes in binary ones, and a parameter of type str.
+# Without these classes a sno is a str in text results, bytes in binary results, and a str as a parameter.
 BASE32 = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"23456789abcdefghijklmnopqrstuvwx")
 
 
@@ -40,7 +40,7 @@ def register_sno(conn):
     info = TypeInfo.fetch(conn, "sno")
     info.register(conn)
     conn.adapters.register_loader("sno", SnoLoader)
-    # A class of its own, as the type's OID is another one in each database.
+    # The dumper is for this connection, as the OID of the type differs between databases.
     conn.adapters.register_dumper(Sno, type("SnoDumper", (SnoDumper,), {"oid": info.oid}))
 
 
@@ -56,7 +56,7 @@ with psycopg.connect(autocommit=True) as conn:
         made = conn.execute("INSERT INTO orders (item) VALUES (%s) RETURNING id, event", [item]).fetchone()
         print("made", *made, item)
 
-    # A datetime with a time zone goes as timestamptz: the operator between a sno and a time is the one that is meant.
+    # psycopg sends a datetime with a time zone as timestamptz, so PostgreSQL uses the operator of a sno and a time.
     since = datetime.now(timezone.utc) - timedelta(minutes=5)
     rows = conn.execute("SELECT id FROM orders WHERE id >= flake_min(%s) ORDER BY id", [since])
     print("recent by id:", *(flake for flake, in rows))

@@ -19,7 +19,7 @@ class Sno(UserDefinedType):
         return "sno"
 
     def coerce_compared_value(self, op, value):
-        # Beside a sno stands a sno or a time. SQLAlchemy would take both for a sno, and not every driver sends a
+        # A sno is compared with a sno or with a time. SQLAlchemy would treat both as a sno, and not every driver sends a
         # datetime with its type.
         return DateTime(timezone=True) if isinstance(value, datetime) else self
 
@@ -41,7 +41,7 @@ Base.metadata.create_all(engine)
 with Session(engine) as session:
     orders = [Order(item=item) for item in ["tea", "milk", "bread", "salt", "rice"]]
     session.add_all(orders)
-    # INSERT ... RETURNING brings both IDs along, so that nothing has to be read again.
+    # INSERT ... RETURNING returns both IDs, so that no other query is necessary.
     session.flush()
     for order in orders:
         print("made", order.id, order.event, order.item)

@@ -1,23 +1,29 @@
--- flake: 64 bits kept as bigint. 42 of milliseconds since an epoch, 5 of datacenter, 5 of worker,
--- 12 of counter. What reads the setting flakeid.epoch is STABLE; the same with an epoch is IMMUTABLE.
+-- flake: 64 bits kept as bigint. 42 bits of time in ms since an epoch, 5 of datacenter, 5 of worker, 12 of counter. A
+-- function that reads the setting flakeid.epoch is STABLE; its variant with an argument for the epoch is IMMUTABLE.
 
--- making -------------------------------------------------------------------------------------------
+-- generate -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION flake_next() RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_next_wrapper'
-    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE SUPPORT flakeid_next_support;
 COMMENT ON FUNCTION flake_next() IS 'a new flake ID';
+
+CREATE FUNCTION flake_next_for_copy(internal) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_next_for_copy_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake_next_for_copy(internal) IS 'what COPY calls for flake_next() in a default; SQL cannot call it';
 
 CREATE FUNCTION flake_next_batch(n integer) RETURNS SETOF bigint
     AS 'MODULE_PATHNAME', 'flake_next_batch_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake_next_batch(integer) IS 'n new flake IDs';
 
--- taking apart -------------------------------------------------------------------------------------
+-- decode -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION flake_decode(
     id bigint,
-    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer,
+    OUT generator_id integer
 )
     AS 'MODULE_PATHNAME', 'flake_decode_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
@@ -25,7 +31,8 @@ COMMENT ON FUNCTION flake_decode(bigint) IS 'the fields of a flake ID, its time 
 
 CREATE FUNCTION flake_decode(
     id bigint, epoch timestamptz,
-    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer
+    OUT created_at timestamptz, OUT datacenter integer, OUT worker integer, OUT counter integer,
+    OUT generator_id integer
 )
     AS 'MODULE_PATHNAME', 'flake_decode_epoch_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
@@ -41,7 +48,7 @@ CREATE FUNCTION flake_timestamp(id bigint, epoch timestamptz) RETURNS timestampt
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake_timestamp(bigint, timestamptz) IS 'when a flake ID was made, counted from an epoch';
 
--- putting together ---------------------------------------------------------------------------------
+-- encode -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION flake_encode(created_at timestamptz, datacenter integer, worker integer, counter integer)
     RETURNS bigint
@@ -119,11 +126,11 @@ CREATE FUNCTION flake_range_max(times tstzrange, epoch timestamptz) RETURNS bigi
 COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
     IS 'the largest flake ID of these times, counted from an epoch; below flake_range_min where there is none';
 
--- time as a predicate ------------------------------------------------------------------------------
--- Not STRICT: a strict function is not inlined when its body holds an AND, and being inlined into
--- comparisons of the ID itself is what makes an index of it usable. They find IDs from 0 on: a negative
--- number is an ID of the second half of the format's time, later than every positive one, and sorts before
--- them all.
+-- time as a predicate ------------------------------------------------------------------------------ These functions
+-- must be inlined, since only a comparison of the ID itself can use an index. So functions with an AND are not
+-- STRICT: PostgreSQL does not inline a strict function whose body has one. All of them find only IDs from 0 on. A
+-- negative number is an ID of the second half of flake's times: it is later than every positive one, and sorts before
+-- all of them.
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE

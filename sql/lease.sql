@@ -1,4 +1,4 @@
--- Generator IDs that are leased from etcd.
+-- Statistics of the lease of generator IDs from etcd.
 
 CREATE FUNCTION pg_stat_get_flakeid_lease(
     OUT state text,

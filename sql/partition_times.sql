@@ -1,4 +1,4 @@
--- Bounds for tables that are partitioned by range of their IDs: by day, week, month.
+-- Times at which partitions begin and end, for tables that are partitioned by ranges of IDs: by day, week or month.
 
 CREATE FUNCTION flakeid_partition_times("from" timestamptz, "to" timestamptz, step interval)
     RETURNS TABLE (name text, starts timestamptz, ends timestamptz)

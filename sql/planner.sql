@@ -1,4 +1,4 @@
--- What the planner is told: how many rows a comparison or a time is true of.
+-- Estimates for the planner: for how many rows a comparison of IDs, or of an ID and a time, is true.
 
 CREATE FUNCTION flakeid_ltsel(internal, oid, internal, integer) RETURNS double precision
     AS 'MODULE_PATHNAME', 'flakeid_ltsel_wrapper'
@@ -44,7 +44,14 @@ CREATE FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal) R
 COMMENT ON FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal)
     IS 'join selectivity of > and the other end of its range';
 
--- What an index cannot tell by itself is looked at again, row by row.
+-- What lets COPY insert many rows at once although a column has the default X_next(): src/planner/multi_insert.rs.
+
+CREATE FUNCTION flakeid_next_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_next_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_next_support(internal) IS 'planner support for the functions X_next';
+
+-- A condition that is evaluated for each row of a range of an index, if the index cannot decide it.
 
 CREATE FUNCTION flakeid_recheck_support(internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'flakeid_recheck_support_wrapper'

@@ -1,4 +1,4 @@
--- Statistics of what the server has done, and the function that accepts the clock.
+-- Statistics of the IDs that the server has generated, and the function that accepts the clock.
 
 CREATE FUNCTION pg_stat_get_flakeid(
     OUT id_type text,

@@ -1,18 +1,18 @@
-//! The only reader of time, and PostgreSQL's way of counting it.
+//! The only module that reads the time, and conversions from PostgreSQL's way of counting it.
 
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys;
 use std::time::{Duration, Instant};
 
-/// The wall clock: one call into the vDSO. A clock set before 1970 reads as 1970,
-/// one after 2554 as its end.
+/// Reads the wall clock by one call into the vDSO. A clock that shows a time before 1970 reads as 1970, and one after
+/// 2554 as the end of that range.
 ///
-/// `std`'s `SystemTime` reads the same clock, but checks and carries what is then only multiplied
-/// out again: 5 ns of an ID's 30.
+/// `std`'s `SystemTime` reads this clock, too. But it checks and carries what is then only multiplied out again: 5 ns
+/// of an ID's 30.
 #[inline]
 pub fn now() -> UnixNanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills in the struct; this clock is always there, so it can't fail.
+    // SAFETY: the call fills in the struct; this clock always exists, so the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
     let seconds = time.tv_sec as u64;
     if seconds > LAST_SECOND {
@@ -22,8 +22,8 @@ pub fn now() -> UnixNanos {
 }
 
 const NANOS: u64 = 1_000_000_000;
-/// The last whole second whose nanoseconds a number of 64 bits counts, in the year 2554. A second
-/// before 1970, which is negative, is above it when taken without its sign.
+/// The last whole second whose nanoseconds a number of 64 bits counts, in the year 2554. A second before 1970 is
+/// negative, and so it is greater than this one without its sign.
 const LAST_SECOND: u64 = u64::MAX / NANOS - 1;
 
 #[cold]
@@ -31,37 +31,39 @@ fn out_of_range(seconds: i64) -> UnixNanos {
     UnixNanos(if seconds < 0 { 0 } else { u64::MAX })
 }
 
-/// Time since the machine was booted, by a clock that nobody can set and that goes on while the
-/// machine sleeps.
-pub fn boot() -> Duration {
+/// Returns the time since the machine was booted, by a clock that cannot be set and that continues while the machine
+/// sleeps.
+pub fn since_boot() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills in the struct; Linux has this clock, so it can't fail.
+    // SAFETY: the call fills in the struct; Linux has this clock, so the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
 
-/// Time that has passed, by a clock that nobody can set.
+/// A measurement of time by a clock that cannot be set.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
+    /// Starts to measure.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 }
 
-/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+/// The microseconds from 1970 to 2000, PostgreSQL's epoch.
 pub const POSTGRES_EPOCH: i64 =
     (pg_sys::POSTGRES_EPOCH_JDATE as i64 - pg_sys::UNIX_EPOCH_JDATE as i64) * 86_400_000_000;
 
-/// Converts a time of PostgreSQL's. Its infinities are the ends of the number range, and so are the core's.
+/// Converts a time of PostgreSQL's. Its infinities are the ends of the number range, as they are in the core.
 pub fn unix_micros(micros: pg_sys::TimestampTz) -> UnixMicros {
     match micros {
         i64::MIN | i64::MAX => UnixMicros(micros),
-        // PostgreSQL's last 29 years are beyond our numbers; they are not its infinity.
+        // PostgreSQL's last 29 years are outside the range of these numbers; they are not its infinity.
         _ => UnixMicros(micros.saturating_add(POSTGRES_EPOCH).min(i64::MAX - 1)),
     }
 }

@@ -1,43 +1,46 @@
-//! The ID types that a server makes, as plain data: what each is called, how it counts time, and which of its
-//! sequence this server may use. [`ID_TYPES`] has one line for each; its place there is the place of its cells in
-//! shared memory.
+//! The ID types that a server generates, as plain data: their names, how they count time, and which sequence numbers
+//! this server may use.
 //!
-//! guid and guid_local are two ways of writing IDs of one type, so they are one line here.
+//! [`ID_TYPES`] has an entry for each. The index of an entry is also that of the type's cells in shared memory. guid
+//! and guid_local write the same IDs in two ways, so they have one entry.
 
 use crate::guc;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::flake128::{self, Flake128};
-use flakeid_core::gate::{Horizon, Start};
-use flakeid_core::generator::{Rules, System};
+use flakeid_core::gate::{CellInit, Horizon};
+use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::guid::{self, Guid};
 use flakeid_core::sno::{self, TickTock};
 use flakeid_core::uniqueid::{self, UniqueId};
 
-/// What a server has to know of an ID type beyond the core's [`System`].
-pub trait ServerIdType: System + Sized + 'static {
-    /// Its name, in views and messages, and in the state file.
+/// An ID type that a server can generate: the facts that it needs beside the core's [`IdLayout`].
+pub trait ServerIdType: IdLayout + Sized + 'static {
+    /// The name of the ID type in views, in messages and in the state file.
     const NAME: &'static str;
-    /// The function that makes an ID, for messages.
+    /// The SQL function that generates an ID, for messages.
     const NEXT: &'static str;
-    /// Whether its IDs have generator IDs, each with a cell of its own. In the others all IDs of a server have one
-    /// number of the server's, and come from one cell.
+    /// Whether its IDs have generator IDs, each with a cell of its own. Otherwise the server has one worker or node for
+    /// this ID type, and one cell.
     const IS_NUMBERED: bool;
+    /// Returns how the ID type counts time, by the settings of now.
     fn scale() -> Scale;
-    /// Returns [`Scale::tick`] of that scale.
+    /// Returns [`Scale::tick`] of that scale, with the unit as a constant.
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
+    /// Returns which sequence numbers this server may use, and the last tick, by the settings of now.
     fn rules() -> Rules;
-    /// Its place in [`ID_TYPES`]; an ID type that is not there is an error when this is compiled.
-    const PLACE: usize = place(Self::NAME);
+    /// The index of the ID type in [`ID_TYPES`]. If the table lacks the ID type, this does not compile.
+    const INDEX: usize = index_of(Self::NAME);
 }
 
-pub const ID_TYPES: [IdType; 5] = [
-    IdType::of::<Flake>(),
-    IdType::of::<TickTock>(),
-    IdType::of::<Flake128>(),
-    IdType::of::<Guid>(),
-    IdType::of::<UniqueId>(),
+/// All ID types. New ones go to the end, as the index decides where cells are in shared memory.
+pub const ID_TYPES: [IdTypeEntry; 5] = [
+    IdTypeEntry::of::<Flake>(),
+    IdTypeEntry::of::<TickTock>(),
+    IdTypeEntry::of::<Flake128>(),
+    IdTypeEntry::of::<Guid>(),
+    IdTypeEntry::of::<UniqueId>(),
 ];
 
 impl ServerIdType for Flake {
@@ -120,17 +123,18 @@ impl ServerIdType for UniqueId {
     }
 }
 
-/// An ID type for code that looks at all of them, one after the other.
-pub struct IdType {
+/// The facts about one ID type, for code that treats all of them, one after the other.
+pub struct IdTypeEntry {
     pub name: &'static str,
     pub is_numbered: bool,
-    /// As the settings have it now.
+    /// [`ServerIdType::scale`].
     pub scale: fn() -> Scale,
+    /// [`ServerIdType::rules`].
     pub rules: fn() -> Rules,
-    /// What a cell says.
-    pub look: fn(&Cell) -> Look,
+    /// Reads the state of a cell.
+    pub snapshot: fn(&Cell) -> CellSnapshot,
     /// [`Cell::revive`].
-    pub revive: fn(&Cell, Start),
+    pub revive: fn(&Cell, CellInit),
     /// [`Cell::seal`].
     pub seal: LastTicks,
     /// [`Cell::issued`].
@@ -143,27 +147,27 @@ pub struct IdType {
     pub covering: fn(Horizon, Scale, [Tick; 2]) -> Horizon,
 }
 
-/// Gives the last tick of each of a cell's timelines.
+/// Returns the last tick of each timeline of a cell.
 pub type LastTicks = fn(&Cell) -> [Tick; 2];
 
-/// What a cell issued last, or began after.
+/// The last ID that a cell issued, or the one after which it began.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct CellSnapshot {
     pub tick: Tick,
     pub toggle: bool,
     pub sequence: u32,
-    /// The last tick of the timeline that it is not in.
+    /// The last tick of the other timeline.
     pub safe: Tick,
 }
 
-impl IdType {
+impl IdTypeEntry {
     const fn of<S: ServerIdType>() -> Self {
         Self {
             name: S::NAME,
             is_numbered: S::IS_NUMBERED,
             scale: S::scale,
             rules: S::rules,
-            look: look::<S>,
+            snapshot: snapshot::<S>,
             revive: Cell::revive::<S>,
             seal: Cell::seal::<S>,
             issued: Cell::issued::<S>,
@@ -173,26 +177,26 @@ impl IdType {
         }
     }
 
-    /// Returns its scale by another epoch.
+    /// Returns the scale of the ID type with another epoch.
     pub fn scale_from(&self, epoch: UnixNanos) -> Scale {
         (self.scale)().counted_from(epoch)
     }
 }
 
-fn look<S: System>(cell: &Cell) -> Look {
+fn snapshot<S: IdLayout>(cell: &Cell) -> CellSnapshot {
     let (word, last) = (cell.word(), cell.last::<S>());
     if cell.is_sealed() {
         let toggle = last[1] > last[0];
         let [tick, safe] = [last[usize::from(toggle)], last[usize::from(!toggle)]];
-        return Look { tick, toggle, sequence: 0, safe };
+        return CellSnapshot { tick, toggle, sequence: 0, safe };
     }
     let (stamp, sequence) = (word.stamp::<S>(), word.sequence::<S>());
     let toggle = stamp.toggle::<S>();
-    Look { tick: stamp.tick::<S>(), toggle, sequence, safe: last[usize::from(!toggle)] }
+    CellSnapshot { tick: stamp.tick::<S>(), toggle, sequence, safe: last[usize::from(!toggle)] }
 }
 
-/// Returns the place of the ID type of this name.
-const fn place(name: &str) -> usize {
+/// Returns the index of the ID type of this name.
+const fn index_of(name: &str) -> usize {
     let mut i = 0;
     while i < ID_TYPES.len() {
         if same(ID_TYPES[i].name.as_bytes(), name.as_bytes()) {

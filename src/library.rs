@@ -1,31 +1,31 @@
-//! Which build of the library this is, and that a server makes IDs by one alone.
+//! The build of this library, and the guarantee that a server generates IDs with one build alone.
 //!
-//! Uniqueness rests on one shared struct for all processes of a server, and on all of them reading it
-//! alike. Two builds of the library can meet in one server in three ways:
-//! * in one process: one is preloaded, and a function's SQL names another file. The second would have no
-//!   struct, or a second one. So each says in a variable that all libraries of a process see that it is
-//!   there ([`register`]); whoever finds another there raises an error instead of coming up.
-//! * in two processes, where nothing is preloaded (PostgreSQL 17 and later): the package was changed while
-//!   sessions go on with what they had loaded. They meet in the named segment, which therefore begins with
-//!   the [`Build`] that made it, at a place and in a size that no version changes; who is of another build
-//!   gets an error until the server, and with it the segment, begins anew. Another build is also the same
-//!   version by another compiler, which may lay the same fields out in another order.
-//! * a library and SQL of different versions: an older SQL finds all that it names, as no function is ever
-//!   taken away; a newer one says what it needs before it names anything
-//!   (`flakeid_require_library`, the first statement of its scripts).
+//! Uniqueness depends on one shared struct for all processes of a server, and on all of them reading it alike. Two
+//! builds of the library can meet in one server in three ways:
+//! * In one process: one is preloaded, and the SQL of a function names another file. The second library would have no
+//!   struct, or a second one. So each library sets a variable that all libraries of a process can see ([`register`]).
+//!   A library that finds the variable set by another one raises an error instead of starting.
+//! * In two processes, if nothing is preloaded (PostgreSQL 17 and later): the package was changed while sessions
+//!   continue with the library that they had loaded. They meet in the named segment. It begins with the [`Build`]
+//!   that made it, at an offset and in a size that no version changes. A session with another build gets an error
+//!   until the server restarts, and the segment with it. Another build can also be the same version by another
+//!   compiler, which may lay the same fields out in another order.
+//! * A library and SQL of different versions: an older SQL finds all that it names, as no function is ever removed. A
+//!   newer SQL checks the library's version before it names anything (`flakeid_require_library`, the first statement
+//!   of its scripts).
 
 use crate::error::{OrRaise, Report};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 
-/// A build of the library: its version, a plus sign, what `build.rs` makes of all that it is built from, and
-/// NULs. The same in all versions from 0.6.0 on.
+/// A build of the library: its version, a plus sign, a hash by `build.rs` of all that it is built from, and NULs. It
+/// has this form in all versions from 0.6.0 on.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build([u8; 32]);
 
-/// The one place where the library has its version: a test makes another version by writing over it.
+/// The only place where the library has its version: a test makes another version by writing over it.
 static BUILD: Build = {
     let mut bytes = [0; 32];
     let build = concat!(env!("CARGO_PKG_VERSION"), "+", env!("FLAKEID_BUILD")).as_bytes();
@@ -39,52 +39,55 @@ static BUILD: Build = {
 };
 
 impl Build {
-    /// This one.
+    /// Returns the build of this library.
     pub fn this() -> &'static Self {
-        // Not known to the compiler, so that it is read where it is kept.
+        // The compiler does not know the value, so that it is read from its place.
         std::hint::black_box(&BUILD)
     }
 
-    /// As `0.6.0+0123456789abcdef`.
+    /// Returns the build as text, such as `0.6.0+0123456789abcdef`.
     pub fn name(&self) -> &str {
         let name = CStr::from_bytes_until_nul(&self.0);
         name.ok().and_then(|name| name.to_str().ok()).unwrap_or("?")
     }
 }
 
-/// This library's version.
+/// Returns this library's version.
 pub fn version() -> &'static str {
     Build::this().name().split('+').next().unwrap_or("?")
 }
 
-/// Says to others that come into this process that this library is there.
+/// Registers this library in this process, for other libraries that are loaded into it.
 ///
 /// # Errors
-/// Another one is there. It stays as it is, and this one must not come up.
+/// Another one is registered. It stays registered, and this one must not start.
 pub fn register() -> Result<(), Report> {
     let this = (&raw const BUILD).cast_mut().cast::<c_void>();
-    // SAFETY: PostgreSQL keeps the variable for as long as the process lasts. Who sets it (only this
-    // function, of any version) points it to a build in a library, which is never unloaded.
+    // SAFETY: PostgreSQL keeps the variable as long as the process lives. Only this function sets it, in any version,
+    // and points it to a build in a library, which is never unloaded.
     unsafe {
         let variable = pg_sys::find_rendezvous_variable(c"flakeid".as_ptr());
-        let there = *variable;
-        // It is there already where something went wrong after this, and PostgreSQL tries again.
-        if there.is_null() || there == this {
+        let registered = *variable;
+        // It is set already if an error came after this, and PostgreSQL tries again.
+        if registered.is_null() || registered == this {
             *variable = this;
             return Ok(());
         }
-        Err(another(*there.cast::<Build>()))
+        Err(another(*registered.cast::<Build>()))
     }
 }
 
-/// A version as a thing to compare: a candidate counts as the release that it is for.
+/// Returns a version in a form that can be compared: a candidate counts as the release that it is for.
 fn ordinal(version: &str) -> [u32; 3] {
     let release = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = release.split('.').map(|part| part.parse().unwrap_or(0));
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
 
-/// Nothing, where the library is of this version or a later one.
+/// Does nothing if the library has this version or a later one.
+///
+/// # Errors
+/// The library is older.
 #[pg_extern(sql = false)]
 fn flakeid_require_library(version: &str) {
     let outcome = match ordinal(self::version()) >= ordinal(version) {

@@ -1,7 +1,7 @@
-//! Reads and creates files safely where a link, a pipe or a device may stand in their place.
+//! Safe reading and creation of files in places where a link, a pipe or a device may be.
 //!
 //! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits for another
-//! process, and nothing reads more than the caller allows. A file that PostgreSQL's user did not name, as the
+//! process, and nothing reads more than the caller allows. A file that the administrator did not name, such as the
 //! state file, is not reached through a link either, neither to read it nor to write it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,17 +13,16 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "etcd"), allow(dead_code))]
 pub enum Links {
-    /// Yes: an administrator named the file, and Kubernetes, for one, shows secrets as links.
+    /// It may be a link: an administrator named the file, and Kubernetes, for one, shows secrets as links.
     Followed,
-    /// No: the file is the server's own.
+    /// It may not be a link: the file is the server's own.
     Refused,
 }
 
-/// Reads a regular file of at most `limit` bytes. Gives what it holds, and what the system knows of the file that
-/// was read.
+/// Reads a regular file of at most `limit` bytes. Returns its contents, and the metadata of the file that was read.
 ///
 /// # Errors
-/// Those of the operating system; and an error that says so where it is no regular file, or a longer one.
+/// The errors of the operating system; and an error that says so if the file is not regular, or is longer.
 pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Metadata)> {
     let no_follow = if links == Links::Refused { libc::O_NOFOLLOW } else { 0 };
     let opened = OpenOptions::new()
@@ -33,7 +32,7 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
         .open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) if links == Links::Refused => io::Error::other("it is a symbolic link"),
-        // A socket.
+        // The file is a socket.
         Some(libc::ENXIO) => io::Error::other("it is not a regular file"),
         _ => error,
     })?;
@@ -45,7 +44,7 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut content = Vec::new();
-    // One byte more shows that the file is longer, also where it grows now.
+    // One byte more shows that the file is longer, also if it grows now.
     file.take(limit as u64 + 1).read_to_end(&mut content)?;
     match content.len() {
         length if length > limit => {
@@ -55,11 +54,11 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
     }
 }
 
-/// Creates a file that was not there: what stands in its place, as a file that was left half written or a link, is
-/// removed, and what a link leads to stays as it is.
+/// Creates a file. If something has its name already, such as a file that was left half written or a link, that is
+/// removed first. The target of a link stays as it is.
 ///
 /// # Errors
-/// Those of the operating system.
+/// The errors of the operating system.
 pub fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -75,18 +74,18 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// Makes the entries of a directory durable.
 ///
 /// # Errors
-/// Those of the operating system.
+/// The errors of the operating system.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
     OpenOptions::new().read(true).custom_flags(flags).open(path)?.sync_all()
 }
 
-/// Puts a file in a directory, in place of what is there of its name, so that it is durable: the new one is written
-/// beside it as `<name>.new`, synced, and renamed over it, and then the directory is synced. So there is a whole file
-/// at any time, the old one or the new one.
+/// Puts a file into a directory durably, in place of another one of its name. The new file is written beside the old
+/// one as `<name>.new`, synced, and renamed over it, and then the directory is synced. So there is a complete file at
+/// any time, the old one or the new one.
 ///
 /// # Errors
-/// Those of the operating system, with what could not be done.
+/// The errors of the operating system, with the action that failed.
 pub fn replace(
     directory: &Path,
     name: &str,
@@ -100,7 +99,7 @@ pub fn replace(
         out.sync_all().map_err(failed("sync"))
     })();
     if written.is_err() {
-        // A full disk gets its room back. What is left of it otherwise is removed next time.
+        // A full disk gets its space back. If the file remains, the next call removes it.
         let _ = fs::remove_file(&new);
         return written;
     }

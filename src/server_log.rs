@@ -1,10 +1,10 @@
-//! Lines in the server's log for what someone should look at. Each kind comes at most once in a while
-//! from the whole server, and then says how many were left out.
+//! Lines in the server's log for an operator. Of each kind the whole server writes at most one line in ten seconds;
+//! it says how many were suppressed since the last one.
 
-use crate::clock::boot;
-use crate::error::{Report, log, span};
+use crate::clock::since_boot;
+use crate::error::{Report, log, moment, span};
 use crate::id_types::ID_TYPES;
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,14 +15,14 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// A clock that has gained more than this on the time since boot has been set.
 const AHEAD: Duration = Duration::from_millis(500);
 
-/// A write is slow when it takes more than this part of the lead.
+/// A write is slow if it takes more than this part of the lead.
 const SLOW_PART: u32 = 4;
 
-/// In shared memory.
+/// The rate limits of all kinds of lines, in shared memory.
 #[derive(Debug)]
 pub struct RateLimits {
-    /// By the ID types' places in their table.
-    used_up: [RateLimit; ID_TYPES.len()],
+    /// Limits by the index of the ID type.
+    exhausted: [RateLimit; ID_TYPES.len()],
     stepped_back: [RateLimit; ID_TYPES.len()],
     behind: RateLimit,
     ahead: RateLimit,
@@ -31,47 +31,53 @@ pub struct RateLimits {
     unknown_message: RateLimit,
 }
 
-/// One kind.
+/// The rate limit of one kind of line.
 #[derive(Debug)]
 struct RateLimit {
-    /// When the last line was written, in nanoseconds since boot.
-    last: AtomicU64,
-    left_out: AtomicU64,
+    /// The time of the last line, in nanoseconds since boot.
+    last_at: AtomicU64,
+    /// The number of lines that were suppressed since the last one.
+    suppressed: AtomicU64,
 }
 
 impl RateLimits {
+    /// Constructs the limits of a server that has written no line yet.
     pub fn new() -> Self {
-        let note = || RateLimit { last: AtomicU64::new(0), left_out: AtomicU64::new(0) };
+        let limit = || RateLimit { last_at: AtomicU64::new(0), suppressed: AtomicU64::new(0) };
         Self {
-            used_up: std::array::from_fn(|_| note()),
-            stepped_back: std::array::from_fn(|_| note()),
-            behind: note(),
-            ahead: note(),
-            slow_write: note(),
-            withheld: note(),
-            unknown_message: note(),
+            exhausted: std::array::from_fn(|_| limit()),
+            stepped_back: std::array::from_fn(|_| limit()),
+            behind: limit(),
+            ahead: limit(),
+            slow_write: limit(),
+            withheld: limit(),
+            unknown_message: limit(),
         }
     }
 }
 
 impl RateLimit {
-    /// How many were left out since the last line; `None` where it is too early for another.
+    /// Returns how many lines were suppressed since the last one; `None` if it is too early for another.
     fn due(&self) -> Option<u64> {
-        let now = boot().as_nanos() as u64;
-        let last = self.last.load(Ordering::Relaxed);
+        let now = since_boot().as_nanos() as u64;
+        let last = self.last_at.load(Ordering::Relaxed);
         let early = last != 0 && now.saturating_sub(last) < PAUSE.as_nanos() as u64;
         let mine = !early
-            && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            && self
+                .last_at
+                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
         if !mine {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
+            self.suppressed.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        Some(self.left_out.swap(0, Ordering::Relaxed))
+        Some(self.suppressed.swap(0, Ordering::Relaxed))
     }
 
+    /// Writes a line, or counts it as suppressed.
     fn write(&self, message: impl FnOnce() -> String, detail: &str) {
-        if let Some(left_out) = self.due() {
-            let others = match left_out {
+        if let Some(suppressed) = self.due() {
+            let others = match suppressed {
                 0 => String::new(),
                 n => format!(" Logged at most once per {} s; {n} suppressed.", PAUSE.as_secs()),
             };
@@ -80,24 +86,24 @@ impl RateLimit {
     }
 }
 
-/// No partition has any sequence left for this tick.
-pub fn used_up(limits: &RateLimits, id_type: usize, partitions: usize) {
+/// Reports that all generator IDs are exhausted in this tick.
+pub fn exhausted(limits: &RateLimits, id_type: usize, generator_ids: usize) {
     let name = ID_TYPES[id_type].name;
-    let note = &limits.used_up[id_type];
+    let limit = &limits.exhausted[id_type];
     match ID_TYPES[id_type].is_numbered {
-        true => note.write(
-            || format!("{name} IDs of this tick are exhausted, generator IDs in use: {partitions}"),
+        true => limit.write(
+            || format!("{name} IDs of this tick are exhausted, generator IDs in use: {generator_ids}"),
             "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" allow more IDs \
              per tick.",
         ),
-        false => note.write(
+        false => limit.write(
             || format!("{name} IDs of this tick are exhausted"),
             "A session waits for the next tick.",
         ),
     }
 }
 
-/// The clock is behind a system's last ID.
+/// Reports that the clock is behind the last ID of an ID type.
 pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bool) {
     let name = ID_TYPES[id_type].name;
     let detail = match turns {
@@ -109,32 +115,32 @@ pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bo
     limits.stepped_back[id_type].write(message, detail);
 }
 
-/// The clock is further behind the horizon that this life begins at than a crash alone explains.
+/// Reports that the clock is further behind the horizon at which this life begins than a crash alone explains.
 pub fn clock_behind(limits: &RateLimits, by: Duration) {
     limits.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
         "sno continues in its other timeline if it is free; all other ID types wait.",
     );
-    // Every system would say the same again.
-    for note in &limits.stepped_back {
-        let _ = note.due();
+    // Each ID type would report this step again.
+    for limit in &limits.stepped_back {
+        let _ = limit.due();
     }
 }
 
-/// The clock has gained on the time since boot since the horizon was last written. It is looked at
-/// when it is written again.
+/// Reports a clock that has gained on the time since boot since the horizon was last written. The session that writes
+/// the horizon again checks this.
 pub fn clock_ahead(
     limits: &RateLimits,
     now: UnixNanos,
-    written: &AtomicU64,
-    since_boot: &AtomicU64,
+    written_at: &AtomicU64,
+    written_since_boot: &AtomicU64,
 ) {
-    let (written, since_boot) =
-        (written.load(Ordering::Relaxed), since_boot.load(Ordering::Relaxed));
-    let passed = boot().saturating_sub(Duration::from_nanos(since_boot));
-    let shown = Duration::from_nanos(now.0.saturating_sub(written));
+    let written_at = written_at.load(Ordering::Relaxed);
+    let written_since_boot = Duration::from_nanos(written_since_boot.load(Ordering::Relaxed));
+    let passed = since_boot().saturating_sub(written_since_boot);
+    let shown = Duration::from_nanos(now.0.saturating_sub(written_at));
     let gained = shown.saturating_sub(passed);
-    if written != 0 && gained > AHEAD {
+    if written_at != 0 && gained > AHEAD {
         limits.ahead.write(
             || format!("the clock stepped forward by {}", span(gained)),
             "IDs follow the clock. If it is wrong and steps back later, IDs generated until then are ahead of it.",
@@ -142,7 +148,7 @@ pub fn clock_ahead(
     }
 }
 
-/// Writing the horizon took long, for a lead of `lead`.
+/// Reports a write of the horizon that took long for this lead.
 pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
     if took > lead / SLOW_PART {
         limits.slow_write.write(
@@ -152,13 +158,39 @@ pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
     }
 }
 
-/// The state cannot be opened, which every session that asks for an ID will be told.
+/// Reports that an ID type ends soon, or has ended.
+pub fn ends(name: &str, end: UnixMicros, has_ended: bool) {
+    let verb = if has_ended { "ended" } else { "end" };
+    log(
+        format!("{name} IDs {verb} on {}", moment(end)),
+        "No later one can be generated. Move what needs them to another ID type before that."
+            .into(),
+    );
+}
+
+/// Reports that the state cannot be opened. Every session that asks for an ID gets the error.
 pub fn no_ids(report: Report) {
     let (message, detail) = report.line();
     log(format!("flakeid cannot generate IDs: {message}"), detail);
 }
 
-/// Writes what an error kept from a session's user: at most once in a while, where there are limits.
+/// Reports that flakes can neither be generated nor read, since the state has another epoch.
+pub fn no_flakes(report: Report) {
+    let (message, detail) = report.line();
+    log(format!("flakeid cannot generate or read flakes: {message}"), detail);
+}
+
+/// Reports that the epoch in force is earlier than that of existing flakes; `epochs` names both.
+pub fn earlier_epoch(epochs: &str) {
+    log(
+        "\"flakeid.epoch\" is earlier than the epoch of existing flakes".into(),
+        format!(
+            "{epochs} Their times are read differently now. The first flake makes this epoch final."
+        ),
+    );
+}
+
+/// Writes what an error withheld from a session's user. With `limits` it does so at most once in ten seconds.
 pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
     let message = || format!("flakeid cannot generate IDs: {message}");
     match limits {
@@ -167,7 +199,32 @@ pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
     }
 }
 
-/// The horizon stays where it was at the end.
+/// Reports that the state was last written in another place; `places` names both.
+pub fn moved(places: String) {
+    log(
+        "flakeid's state was last written in another place".into(),
+        format!("{places} If the server in that place still runs, both generate the same IDs."),
+    );
+}
+
+/// Reports that the directory of the state is missing, and is about to be created again.
+pub fn state_directory_missing() {
+    log(
+        "the directory \"flakeid\" was removed from the data directory while the server was running".into(),
+        "The server creates it again with its next horizon. IDs do not repeat while it runs.".into(),
+    );
+}
+
+/// Reports that the file which names this server's place could not be written.
+pub fn location_not_written(action: &str, error: &std::io::Error) {
+    log(
+        format!("flakeid could not {action} file \"flakeid/location\": {error}"),
+        "IDs do not depend on it. A later start cannot say where the state was last written."
+            .into(),
+    );
+}
+
+/// Reports that the last horizon could not be written, and so stays where it was.
 pub fn not_exact(report: Report) {
     let (message, detail) = report.line();
     log(
@@ -176,7 +233,7 @@ pub fn not_exact(report: Report) {
     );
 }
 
-/// The primary's horizon that was recovered from the WAL is not on disk.
+/// Reports that the primary's horizon, recovered from the WAL, is not on disk.
 pub fn not_kept(report: Report) {
     let (message, detail) = report.line();
     log(
@@ -188,7 +245,7 @@ pub fn not_kept(report: Report) {
     );
 }
 
-/// A record of the WAL is flakeid's, and is not one that any version writes.
+/// Reports a record of the WAL that is flakeid's, but has the form of no known version.
 pub fn unknown_message(limits: &RateLimits, length: usize) {
     limits.unknown_message.write(
         || format!("flakeid cannot read a horizon in the WAL, a message of {length} bytes"),
@@ -196,9 +253,9 @@ pub fn unknown_message(limits: &RateLimits, length: usize) {
     );
 }
 
-/// A superuser has vouched for the clock.
+/// Reports that a superuser has accepted the clock.
 pub fn accepted() {
-    // SAFETY: reads the current user's number, and its name from the catalogue.
+    // SAFETY: reads the current user's ID, and the user's name from the catalog.
     let user = unsafe {
         let name = pg_sys::GetUserNameFromId(pg_sys::GetUserId(), false);
         std::ffi::CStr::from_ptr(name).to_string_lossy().into_owned()
@@ -206,5 +263,24 @@ pub fn accepted() {
     log(
         format!("the clock was accepted by \"{user}\""),
         "flakeid generates IDs again, above its state and the current time.".into(),
+    );
+}
+
+/// Reports that the list of prepared transactions, recovered from the WAL, is not on disk.
+pub fn prepared_not_kept(report: Report) {
+    let (message, detail) = report.line();
+    log(
+        format!(
+            "flakeid could not write the prepared transactions that it recovered from the WAL: {message}"
+        ),
+        format!("The server tries again at the next checkpoint in the WAL. {detail}"),
+    );
+}
+
+/// Reports that the list of prepared transactions cannot be read.
+pub fn prepared_lost(reason: &str) {
+    log(
+        format!("flakeid could not read its list of prepared transactions: {reason}"),
+        "Until all transactions have ended that are prepared now, flakeid_watermark() returns 1970-01-01.".into(),
     );
 }

@@ -17,7 +17,7 @@ $Text::Wrap::huge = 'overflow';
 open my $control, '<', "$packaging/control.in" or die "$0: could not read $packaging/control.in: $!\n";
 my ($maintainer) = map { /^Maintainer: (.*)/ ? $1 : () } <$control>;
 
-# Each a version, its day and its lines; the latest first.
+# Each release is a version, its day and its lines. The latest is the first.
 my @releases;
 
 my $changes = "$packaging/../../CHANGELOG.md";
@@ -47,7 +47,7 @@ while (<$changelog>)
 	}
 }
 
-# Debian wants a later time for a later version, also on one day.
+# Debian requires a later time for a later version, also on the same day.
 for my $i (reverse 0 .. $#releases - 1)
 {
 	my $before = $releases[ $i + 1 ]{time};

@@ -1,5 +1,5 @@
-//! How an error reaches a session: raised, or left with a caller that can take it softly. What only operators may
-//! read is withheld here, and goes to the server's log.
+//! How an error reaches a session: it is raised, or left with a caller that can take it softly. Details that only
+//! operators may read are withheld here, and go to the server's log.
 
 use super::report::Report;
 use pgrx::pg_sys;
@@ -7,12 +7,12 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use std::cell::Cell;
 
-/// What an ordinary user reads instead of a confidential detail.
+/// The detail that an ordinary user reads instead of a confidential one.
 pub const WITHHELD: &str = "The server's log has the details.";
 
-/// Whether details of the server may be shown to the current user: who has the privileges of pg_monitor may read
-/// settings that others may not. PostgreSQL asks about the same user, so in a SECURITY DEFINER function it is the
-/// function's owner, and in a parallel worker the leader's.
+/// Returns whether the current user may see details of the server. A user with the privileges of pg_monitor may read
+/// settings that others may not. PostgreSQL checks that user, too: in a SECURITY DEFINER function the function's
+/// owner, and in a parallel worker the leader's user.
 pub fn may_see_details() -> bool {
     // SAFETY: the first two calls read variables of this process. The third searches catalogs, which is allowed
     // within a transaction.
@@ -26,21 +26,21 @@ pub fn may_see_details() -> bool {
     }
 }
 
-/// Writes the message of an error and its confidential detail into the server's log.
+/// A function that writes the message of an error and its confidential detail into the server's log.
 pub type LogWithheld = fn(message: &str, detail: &str);
 
 thread_local! {
     static LOG_WITHHELD: Cell<Option<LogWithheld>> = const { Cell::new(None) };
 }
 
-/// Sets what writes into the server's log what an error keeps from a session's user. The library sets it once, when a
+/// Sets the function that logs what an error withholds from a session's user. The library sets it once, when a
 /// process loads it.
 pub fn log_withheld_with(log: LogWithheld) {
     LOG_WITHHELD.set(Some(log));
 }
 
 impl Report {
-    /// Returns the report for the current user. What is withheld goes to the server's log.
+    /// Returns the report for the current user. A withheld detail goes to the server's log.
     fn for_current_user(self) -> Self {
         match self.detail {
             Some(detail) if self.confidential && !may_see_details() => {
@@ -53,29 +53,28 @@ impl Report {
         }
     }
 
-    /// Raises it as an error.
+    /// Raises the report as an error.
     #[cold]
     pub fn raise(self) -> ! {
-        let words = self.for_current_user();
-        let mut report = ErrorReport::new(words.code, words.message, "flakeid");
-        if let Some(detail) = words.detail {
-            report = report.set_detail(detail);
+        let report = self.for_current_user();
+        let mut error = ErrorReport::new(report.code, report.message, "flakeid");
+        if let Some(detail) = report.detail {
+            error = error.set_detail(detail);
         }
-        if let Some(hint) = words.hint {
-            report = report.set_hint(hint);
+        if let Some(hint) = report.hint {
+            error = error.set_hint(hint);
         }
-        report.report(PgLogLevel::ERROR);
+        error.report(PgLogLevel::ERROR);
         unreachable!("an error was reported and went on")
     }
 
-    /// Raises it, or leaves it with a caller that can take it softly, as input functions do since
-    /// PostgreSQL 16 (`pg_input_is_valid`). Then it returns, and the function's answer is NULL.
+    /// Raises the report as an error, or leaves it with a caller that can take it softly, as input functions do since
+    /// PostgreSQL 16 (`pg_input_is_valid`). In the second case it returns, and the function's answer is NULL.
     #[cold]
     pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
         #[cfg(not(feature = "pg15"))]
         {
-            // SAFETY: fcinfo is the call's own; its context is null or a node, which begins with its
-            // tag.
+            // SAFETY: `fcinfo` is the call's own; its context is null or a node, which begins with its tag.
             let (context, tag) = unsafe {
                 let context = (*fcinfo).context;
                 (context, context.as_ref().map(|node| node.type_))
@@ -88,30 +87,31 @@ impl Report {
         self.raise()
     }
 
+    /// Saves the report in an `ErrorSaveContext`.
     #[cfg(not(feature = "pg15"))]
     fn save(self, context: *mut pg_sys::Node) {
-        // pgrx keeps these from its bindings, as an ereport by hand can jump over Rust frames. Saving
-        // into an ErrorSaveContext does not jump.
+        // pgrx has no bindings for these, as an ereport by hand can jump over Rust frames. Saving into an
+        // ErrorSaveContext does not jump.
         unsafe extern "C-unwind" {
             fn errcode(code: std::ffi::c_int) -> std::ffi::c_int;
             fn errmsg(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
             fn errdetail(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
             fn errhint(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
         }
-        let words = self.for_current_user();
-        let text = |words: Option<String>| {
-            words.and_then(|words| std::ffi::CString::new(words.replace('\0', " ")).ok())
+        let report = self.for_current_user();
+        let text = |part: Option<String>| {
+            part.and_then(|part| std::ffi::CString::new(part.replace('\0', " ")).ok())
         };
         let (message, detail, hint) =
-            (text(Some(words.message)), text(words.detail), text(words.hint));
+            (text(Some(report.message)), text(report.detail), text(report.hint));
         let format = c"%s".as_ptr();
-        // SAFETY: context is an ErrorSaveContext; errsave_start says whether details are wanted, and
-        // only then the rest may be called; every format takes one string.
+        // SAFETY: `context` is an ErrorSaveContext; errsave_start says whether details are wanted, and only then the
+        // other functions are called; every format takes one string.
         unsafe {
             if !pg_sys::errsave_start(context, std::ptr::null()) {
                 return;
             }
-            errcode(words.code as std::ffi::c_int);
+            errcode(report.code as std::ffi::c_int);
             if let Some(message) = &message {
                 errmsg(format, message.as_ptr());
             }
@@ -126,8 +126,9 @@ impl Report {
     }
 }
 
-/// The value, or the error raised.
+/// Raises an error, or returns the value.
 pub trait OrRaise<T> {
+    /// Returns the value, or raises the error.
     fn or_raise(self) -> T;
 }
 
@@ -141,8 +142,8 @@ impl<T, F: Into<Report>> OrRaise<T> for Result<T, F> {
     }
 }
 
-/// Writes a line to the server's log alone, also where a session has set
-/// `client_min_messages` to `log`: the line may have what the session's user is not shown.
+/// Writes a line to the server's log alone. The session's client does not get it even if the session has set
+/// `client_min_messages` to `log`: the line may contain what the session's user must not see.
 pub fn log(message: String, detail: String) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     let mut report = ErrorReport::new(code, message, "flakeid");

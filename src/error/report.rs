@@ -1,21 +1,22 @@
-//! The form of an error, and how errors of the core take it.
+//! The form of an error, and the conversion of the core's errors into it.
 
 use super::wording::{moment, text_detail};
 use flakeid_core::Error;
 pub use pgrx::PgSqlErrorCode as Code;
 
-/// An error as a session is told it.
+/// An error in the form that a session gets.
 #[derive(Debug)]
 pub struct Report {
     pub(super) code: Code,
     pub(super) message: String,
     pub(super) detail: Option<String>,
-    /// Whether the detail has what PostgreSQL's settings keep from ordinary users: files, hosts, names of users.
+    /// Whether the detail contains what PostgreSQL's settings hide from ordinary users: files, hosts, names of users.
     pub(super) confidential: bool,
     pub(super) hint: Option<String>,
 }
 
 impl Report {
+    /// Constructs an error without detail and hint.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: None, confidential: false, hint: None }
     }
@@ -25,25 +26,27 @@ impl Report {
         Self::new(Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
     }
 
-    /// Constructs the error for a value of a few bytes that there is no memory for.
+    /// Constructs the error for a value of a few bytes for which there is no memory.
     pub fn out_of_memory() -> Self {
         Self::new(Code::ERRCODE_OUT_OF_MEMORY, "out of memory")
     }
 
+    /// Sets the detail: the facts, which all users may see.
     pub fn detail(self, detail: impl Into<String>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// Adds a detail that only superusers and members of pg_monitor are shown. The server's log has it.
+    /// Sets a detail that only superusers and members of pg_monitor see. It goes to the server's log, too.
     pub fn confidential(self, detail: impl Into<String>) -> Self {
         Self { confidential: true, ..self.detail(detail) }
     }
 
+    /// Sets the hint: the action, in the imperative.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Returns the message, and the rest, for a line in the log.
+    /// Returns the message, and all other parts as one text, for a line in the log.
     pub fn line(self) -> (String, String) {
         let rest = [self.detail, self.hint].into_iter().flatten().collect::<Vec<_>>().join(" ");
         (self.message, rest)
@@ -58,12 +61,12 @@ impl From<Error> for Report {
                 format!("{field} out of range: {value}"),
             )
             .detail(format!("The {field} must be from 0 to {max}.")),
-            Error::TimeOutOfRange { system, time, first, last } => Self::new(
+            Error::TimeOutOfRange { id_type, time, first, last } => Self::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
-                format!("time out of range for {system}: {}", moment(time)),
+                format!("time out of range for {id_type}: {}", moment(time)),
             )
             .detail(format!(
-                "A {system} has times from {} to {}.",
+                "A {id_type} has times from {} to {}.",
                 moment(first),
                 moment(last)
             )),

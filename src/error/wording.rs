@@ -1,11 +1,11 @@
-//! Times, spans and texts as messages say them.
+//! Times, durations and texts in the form in which messages show them.
 
 use flakeid_core::Error;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys;
 use std::time::Duration;
 
-/// A moment in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
+/// Formats a time in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
 pub fn moment(time: UnixMicros) -> String {
     match time.0 {
         i64::MIN => "-infinity".into(),
@@ -17,31 +17,31 @@ pub fn moment(time: UnixMicros) -> String {
     }
 }
 
-/// A moment after the year 9999.
+/// Formats a time after the year 9999.
 fn far_moment(time: UnixMicros) -> String {
     let (seconds, micros) = (time.0.div_euclid(1_000_000), time.0.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (mut year, mut month, mut day) = (0, 0, 0);
     let julian = days + i64::from(pg_sys::UNIX_EPOCH_JDATE);
-    // SAFETY: PostgreSQL's own calendar, a plain calculation; the days of 64 bits of microseconds are
-    // within what it can take.
+    // SAFETY: this is PostgreSQL's own calendar, a plain calculation; the days of 64 bits of microseconds are within
+    // its range.
     unsafe { pg_sys::j2date(julian as i32, &mut year, &mut month, &mut day) };
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}+00")
 }
 
-/// A reading of the clock, to the microsecond.
+/// Formats a reading of the clock, to the microsecond.
 pub fn instant(time: UnixNanos) -> String {
     moment(UnixMicros((time.0 / 1000) as i64))
 }
 
-/// A moment, for values that are shown as such; what lies beyond the calendar becomes its end.
+/// Converts a time for values that contain one. A time beyond the calendar becomes its end.
 pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(time.0).unwrap_or(jiff::Timestamp::MAX)
 }
 
-/// A text from outside as an error may quote it: as it is where every client can read it. A message
-/// would end at a NUL, which bytes cast to a sno can hold.
+/// Returns a text from outside in the form in which an error may quote it: unchanged if every client can read it. A
+/// message would end at a NUL, which the bytes of a sno can contain.
 pub fn quoted(text: &[u8]) -> String {
     // SAFETY: reads a variable that is set when the session begins.
     let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
@@ -51,8 +51,9 @@ pub fn quoted(text: &[u8]) -> String {
     }
 }
 
-/// A text from outside, as another host's error or a value of etcd, for a message: so many bytes at most, all of
-/// them printable ASCII. So it neither fills the log nor breaks its lines, and it is valid in any encoding.
+/// Returns a text from outside for a message, such as another host's error or a value from etcd: at most `limit`
+/// bytes, all of them printable ASCII. So it neither fills the log nor breaks its lines, and it is valid in any
+/// encoding.
 #[cfg(feature = "etcd")]
 pub fn excerpt(text: &[u8], limit: usize) -> String {
     let mut excerpt = String::new();
@@ -71,7 +72,7 @@ pub fn excerpt(text: &[u8], limit: usize) -> String {
     excerpt
 }
 
-/// What is wrong with a text, as a sentence.
+/// Returns a sentence that says why a text is invalid.
 pub fn text_detail(what: &str, error: Error) -> String {
     match error {
         Error::TextLength { expected, found } => {
@@ -93,7 +94,7 @@ pub fn text_detail(what: &str, error: Error) -> String {
     }
 }
 
-/// A duration as a person would say it.
+/// Formats a duration for people.
 pub fn span(duration: Duration) -> String {
     match duration.as_secs() {
         0 if duration.as_micros() < 100 => format!("{:.3} ms", duration.as_secs_f64() * 1000.0),

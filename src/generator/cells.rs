@@ -1,43 +1,49 @@
-//! Which cells a session issues from: those of the server's generator IDs, or the one of its node.
+//! The cells from which a session issues: those of the server's generator IDs, or the one of its node.
 
 use crate::error::{Code, Report};
 use crate::id_types::ServerIdType;
 use crate::lease::{self, LeaseError};
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Kept, Marked, Shared, shared};
+use crate::shmem::{LeaseState, LeasedId, Shared, shared};
 use crate::{guc, horizon};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::Owned;
 
-/// How the servers are told apart in an ID type.
+/// The part of an ID that differs between servers.
 #[derive(Clone, Copy, Debug)]
 pub enum Identity {
-    /// By generator IDs up to a largest, each with a cell of its own.
+    /// A generator ID, up to a largest one. Each has a cell of its own.
     GeneratorIds { max: u64 },
-    /// By a number that all of a server's IDs have, from one cell.
+    /// A number that is the same in all IDs of a server. They come from one cell.
     Node(fn() -> Result<u64, Report>),
 }
 
 /// An ID type that sessions issue.
 pub trait Issuer: ServerIdType {
+    /// The part of its IDs that differs between servers.
     const IDENTITY: Identity;
 }
 
-/// One of the node's cells of a system.
+/// A cell of one ID type, as this server knows it before it looks it up.
 #[derive(Clone, Copy, Debug)]
-pub struct Partition {
-    /// By which it is found.
+pub struct GeneratorSlot {
+    /// The key of the cell in shared memory.
     key: u16,
-    /// What its IDs have as generator ID, or as node.
-    pub mark: u64,
+    /// The generator ID in the IDs of the cell; or their node or worker, if the ID type has one cell for each server.
+    pub generator_id: u64,
 }
 
-/// A system's partitions on this node, by rising mark.
-pub fn partitions<S: Issuer>() -> Result<Vec<Partition>, Report> {
+/// Returns this server's slots of an ID type, in ascending order of generator IDs.
+///
+/// # Errors
+/// The generator IDs are unknown, not leased now, or too large for the ID type; or the node is unknown.
+pub fn generator_slots<S: Issuer>() -> Result<Vec<GeneratorSlot>, Report> {
     let ids = match (S::IDENTITY, guc::owned()) {
-        // The cell is the same under each name that the node may have in turn.
-        (Identity::Node(mark), _) => return Ok(vec![Partition { key: 0, mark: mark()? }]),
+        // The cell stays the same if the node changes.
+        (Identity::Node(node), _) => {
+            return Ok(vec![GeneratorSlot { key: 0, generator_id: node()? }]);
+        }
         (_, None) => return Err(guc::no_generator_ids()),
         (_, Some(Owned::Fixed(ids))) => {
             lease::set_cluster(None);
@@ -46,59 +52,60 @@ pub fn partitions<S: Issuer>() -> Result<Vec<Partition>, Report> {
         (_, Some(Owned::Leased(_))) => {
             let shared = shared()?;
             horizon::ensure_not_in_recovery(S::NEXT)?;
-            let kept = lease::wait(shared, |lock| lease::held(shared, &lock).copied())?;
-            lease::set_cluster(Some(kept.cluster));
-            kept.held().iter().map(|held| held.id).collect()
+            let state = lease::wait(shared, |lock| lease::held(shared, &lock).copied())?;
+            lease::set_cluster(Some(state.cluster));
+            state.held().iter().map(|held| held.id).collect()
         }
     };
-    numbered::<S>(&ids)
+    slots_of::<S>(&ids)
 }
 
-/// The partitions of these generator IDs.
-fn numbered<S: Issuer>(ids: &[u16]) -> Result<Vec<Partition>, Report> {
+/// Returns the slots of these generator IDs.
+fn slots_of<S: Issuer>(ids: &[u16]) -> Result<Vec<GeneratorSlot>, Report> {
     if let Identity::GeneratorIds { max } = S::IDENTITY
         && let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max)
     {
         return Err(generator_too_large(S::NAME, id, max));
     }
-    Ok(ids.iter().map(|&id| Partition { key: id, mark: id.into() }).collect())
+    Ok(ids.iter().map(|&id| GeneratorSlot { key: id, generator_id: id.into() }).collect())
 }
 
-/// The partitions with their cells, and the count of the lease's changes at that moment. A cell that was
-/// sealed when its ID was given up is revived.
+/// Returns the slots with their cells, and the generation of the server's identity at that moment. A cell that was
+/// sealed when its generator ID was given up is revived.
 ///
 /// # Errors
-/// [`LeaseError::NotLeased`] and others of [`partitions`].
+/// [`LeaseError::NotLeased`] and the errors of [`generator_slots`].
 pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseError> {
     let owned = guc::owned();
     match (S::IDENTITY, owned) {
         (Identity::GeneratorIds { .. }, Some(Owned::Leased(_))) => lease::wait(shared, |lock| {
-            let kept = lease::held(shared, &lock)?;
-            refuse_other_epoch::<S>(kept)?;
-            let ids: Vec<u16> = kept.held().iter().map(|held| held.id).collect();
-            let cells = found::<S>(shared, &lock, numbered::<S>(&ids)?, kept.held())?;
-            lease::set_cluster(Some(kept.cluster));
+            let state = lease::held(shared, &lock)?;
+            refuse_other_epoch::<S>(state)?;
+            let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();
+            let cells =
+                get_or_create_cells::<S>(shared, &lock, slots_of::<S>(&ids)?, state.held())?;
+            lease::set_cluster(Some(state.cluster));
             Ok(cells)
         }),
         _ => {
-            let partitions = partitions::<S>()?;
-            if let Some(cells) = there::<S>(shared, &partitions) {
+            let slots = generator_slots::<S>()?;
+            if let Some(cells) = lookup_cells::<S>(shared, &slots) {
                 return Ok(cells);
             }
-            let numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
+            let is_numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
             let fingerprint = guc::identity_fingerprint();
             let usable = |is_leased: bool| !is_leased && shared.lease.admits(fingerprint);
-            lease::wait(shared, |lock| match numbered && !usable(lease::is_on(shared, &lock)) {
+            lease::wait(shared, |lock| match is_numbered && !usable(lease::is_on(shared, &lock)) {
                 true => Err(LeaseError::StillLeased),
-                false => found::<S>(shared, &lock, partitions.clone(), &[]),
+                false => get_or_create_cells::<S>(shared, &lock, slots.clone(), &[]),
             })
         }
     }
 }
 
-/// The cells of these partitions where they are all there, as they mostly are: without the lock, which
-/// another session may have while it writes the horizon.
-fn there<S: Issuer>(shared: &'static Shared, partitions: &[Partition]) -> Option<Cells> {
+/// Looks up the cells of these slots without the lock, which another session may hold while it writes the horizon.
+/// Returns `None` if one is missing, which is rare.
+fn lookup_cells<S: Issuer>(shared: &'static Shared, slots: &[GeneratorSlot]) -> Option<Cells> {
     let generation = shared.lease.generation();
     let lease = &shared.lease;
     if matches!(S::IDENTITY, Identity::GeneratorIds { .. })
@@ -106,48 +113,61 @@ fn there<S: Issuer>(shared: &'static Shared, partitions: &[Partition]) -> Option
     {
         return None;
     }
-    let cell = |partition: &Partition| {
-        let cell = shared.find(S::PLACE, partition.key)?;
+    let cell = |slot: &GeneratorSlot| {
+        let cell = shared.find(S::INDEX, slot.key)?;
         (!cell.is_sealed()).then_some(cell)
     };
-    let cells = partitions.iter().map(cell).collect::<Option<_>>()?;
-    Some(Cells { partitions: partitions.to_vec(), cells, generation })
+    let cells = slots.iter().map(cell).collect::<Option<_>>()?;
+    Some(Cells { slots: slots.to_vec(), cells, generation })
 }
 
-/// What a session issues from.
+/// The cells from which a session issues.
 pub(super) struct Cells {
-    pub partitions: Vec<Partition>,
+    /// The slots of the cells, in the same order.
+    pub slots: Vec<GeneratorSlot>,
     pub cells: Vec<&'static Cell>,
+    /// The generation of the server's identity for which the cells were looked up.
     pub generation: u64,
 }
 
-/// The cells of these partitions, brought in or revived above what their generator IDs were leased with.
-fn found<S: Issuer>(
+/// Returns the cells of these slots. A missing cell is created, and a sealed one is revived, above the high-water mark
+/// with which its generator ID was leased.
+fn get_or_create_cells<S: Issuer>(
     shared: &'static Shared,
     lock: &ExclusiveLock,
-    partitions: Vec<Partition>,
-    leased: &[Marked],
+    slots: Vec<GeneratorSlot>,
+    leased: &[LeasedId],
 ) -> Result<Cells, LeaseError> {
-    let cell = |partition: &Partition| {
-        let marked = leased.iter().find(|leased| leased.id == partition.key);
-        let mark = marked.map_or(UnixNanos(0), |held| held.mark);
-        let begin = |cell: &Cell| cell.begin::<S>(horizon::start(shared, S::PLACE, mark));
-        let cell = shared.cell(lock, S::PLACE, partition.key, begin)?;
+    let cell = |slot: &GeneratorSlot| {
+        let lease = leased.iter().find(|leased| leased.id == slot.key);
+        let high_water_mark = lease.map_or(UnixNanos(0), |leased| leased.high_water_mark);
+        let begin =
+            |cell: &Cell| cell.begin::<S>(horizon::cell_init(shared, S::INDEX, high_water_mark));
+        let cell = shared.cell(lock, S::INDEX, slot.key, begin)?;
         if !shared.lease.is_stopping() {
-            horizon::revive(shared, S::PLACE, cell, mark);
+            horizon::revive(shared, S::INDEX, cell, high_water_mark);
         }
         Ok(cell)
     };
-    let cells = partitions.iter().map(cell).collect::<Result<Vec<_>, Report>>()?;
-    Ok(Cells { partitions, cells, generation: shared.lease.generation() })
+    let cells = slots.iter().map(cell).collect::<Result<Vec<_>, Report>>()?;
+    Ok(Cells { slots, cells, generation: shared.lease.generation() })
 }
 
-/// Generator IDs go from server to server: they must all count from one epoch, or a later holder's ticks
-/// would be an earlier one's.
-fn refuse_other_epoch<S: Issuer>(kept: &Kept) -> Result<(), Report> {
+/// Waits until this server holds generator IDs from a registry with the present epoch. Before that the server does not
+/// know whether its default is the epoch of all servers.
+///
+/// # Errors
+/// [`LeaseError::NotLeased`]; or the registry has another epoch.
+pub(super) fn wait_for_lease<S: Issuer>(shared: &'static Shared) -> Result<(), LeaseError> {
+    lease::wait(shared, |lock| Ok(refuse_other_epoch::<S>(lease::held(shared, &lock)?)?))
+}
+
+/// Refuses an epoch other than the namespace's. Generator IDs go from server to server. With another epoch a later
+/// holder's ticks would be those of an earlier holder.
+fn refuse_other_epoch<S: Issuer>(state: &LeaseState) -> Result<(), Report> {
     let epoch = S::scale().epoch();
-    match S::NAME == flakeid_core::flake::NAME && epoch != kept.epoch {
-        true => Err(lease::other_epoch(epoch, kept.epoch)),
+    match S::NAME == flakeid_core::flake::NAME && epoch != state.epoch {
+        true => Err(lease::other_epoch(epoch, state.epoch)),
         false => Ok(()),
     }
 }

@@ -1,70 +1,76 @@
 //! The hot path: from a call to an ID.
 //!
-//! What a process keeps of an ID type ([`Generator`]) it looks up once and again after a reload: the addresses of the
-//! server's cells, the rules, and where its session stands. An ID then costs a reading of the clock and a
-//! compare-and-swap; no lock, no system call, no call into the server, no memory but what a value by reference needs.
+//! A process keeps one [`Generator`] for each ID type. It looks up the addresses of the server's cells, the rules and
+//! the position of its session once, and again after a reload. After that an ID costs a reading of the clock and a
+//! compare-and-swap. It costs no lock, no system call and no call into the server, and no memory except for a value
+//! by reference.
 //!
-//! A list that was made for an earlier generation of the server's identity (the generator IDs, and whether they
-//! are leased) gives nothing, not even what was taken in advance, and is made again: why a session notices that
-//! at every point of its work is argued in [`flakeid_core::gate`].
+//! A list of cells belongs to one generation of the server's identity: the generator IDs, and whether they are
+//! leased. In a later generation the session gets nothing from these cells, and looks its cells up again. What it
+//! prefetched from them before is issued already. [`flakeid_core::gate`] argues why a session notices that at every
+//! point of its work.
+//!
+//! Before its first ID in a transaction a process enters the [`watermark`], and then issues only from the bound on that
+//! this gives. A source has the bound by which it issues, and compares it with the process's before each ID.
 
 mod cells;
 mod exit;
 mod node;
 mod source;
 
-pub use cells::{Identity, Issuer, partitions};
+pub use cells::{Identity, Issuer, generator_slots};
 pub use node::{flake128_worker, guid_node, known_flake128_worker, known_guid_node};
 pub use source::Run;
 
 use crate::error::OrRaise;
-use crate::{clock, guc};
+use crate::{clock, guc, process, watermark};
 use exit::Prefetching;
 use flakeid_core::session::Session;
-use source::{Source, process_number};
+use source::Source;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 
-/// A process's generator of the IDs of one type.
+/// The generator of one process for the IDs of one type.
 pub struct Generator<S>(UnsafeCell<Option<Source>>, PhantomData<S>);
 
 // SAFETY: a process of the server runs this library's code on its main thread alone.
 unsafe impl<S> Sync for Generator<S> {}
 
 impl<S: Issuer> Generator<S> {
+    /// Constructs a generator that has looked nothing up yet.
     pub const fn new() -> Self {
         Self(UnsafeCell::new(None), PhantomData)
     }
 
-    /// Takes up to `want` IDs (at least one), all of one generator and tick; raises an error where there are
-    /// none to be had.
+    /// Takes up to `want` IDs (at least one), all of one generator ID and tick. Raises an error if no ID is
+    /// available.
     #[inline(always)]
     pub fn take(&'static self, want: u32) -> Run {
         self.ready().take::<S>(want)
     }
 
-    /// Takes one ID of those that this session took in advance; `None` if it has none left, or if anything else is to
-    /// be done than to read the clock. It raises no error and does not panic.
+    /// Takes one of the IDs that this session prefetched. Returns `None` if no prefetched ID is left, or if anything
+    /// else than reading the clock is necessary. It raises no error and does not panic.
     #[inline(always)]
     pub fn take_prefetched(&'static self) -> Option<Run> {
-        // SAFETY: one thread, and no reference to the source outlives the call that made it.
+        // SAFETY: there is one thread, and no reference to the source outlives the call that made it.
         let source = unsafe { (*self.0.get()).as_mut() }?;
-        if source.version != guc::version() {
+        if source.version != guc::version() || source.bound != watermark::bound() {
             return None;
         }
         let scale = source.scale;
         let mut clock = || S::tick(scale, clock::now());
-        let issued = source.session.ahead::<S>(&source.cells, 1, &source.gates.near, &mut clock)?;
-        let generator = *source.marks.get(issued.partition)?;
-        Some(Run { generator, block: issued.block })
+        let issued = source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)?;
+        let generator_id = *source.generator_ids.get(issued.slot)?;
+        Some(Run { generator_id, block: issued.block })
     }
 
-    /// Returns the source, made again after a reload.
+    /// Returns the source, and builds it first if it is missing or the settings have changed.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     fn ready(&'static self) -> &'static mut Source {
-        // SAFETY: one thread; no reference to the source outlives the call that made it, and nothing
-        // that runs in between (interrupts raise errors, they run no SQL) comes back here.
+        // SAFETY: there is one thread, and no reference to the source outlives the call that made it. What runs in
+        // between cannot come back here: interrupts raise errors, and run no SQL.
         let slot = unsafe { &mut *self.0.get() };
         let is_current = matches!(slot, Some(source) if source.version == guc::version());
         if !is_current {
@@ -76,6 +82,7 @@ impl<S: Issuer> Generator<S> {
         }
     }
 
+    /// Builds the source from the present settings.
     #[cold]
     fn refresh(&'static self, slot: &mut Option<Source>) {
         const {
@@ -93,23 +100,23 @@ impl<S: Issuer> Generator<S> {
 
 impl<S: Issuer> Prefetching for Generator<S> {
     fn discard_prefetched(&self) {
-        // SAFETY: one thread; where a session is ended while it waits, nothing goes on after this.
+        // SAFETY: there is one thread. If a session ends while it waits, nothing uses the source after this.
         discard_prefetched(unsafe { &mut *self.0.get() });
     }
 }
 
-/// Gives up what the session has taken in advance.
+/// Discards the prefetched IDs of a source.
 fn discard_prefetched(slot: &mut Option<Source>) {
     if let Some(source) = slot {
-        source.session.drop_rest(&source.cells);
+        source.session.discard_prefetched(&source.cells);
     }
 }
 
-/// The generator ID where this session begins its ticks when it is not in need of room; `None` where
-/// the node's are not known.
+/// Returns the generator ID with which this session begins a tick as long as its home is not exhausted; `None` if the
+/// server's generator IDs are unknown.
 pub fn home(ids: &[u16]) -> Option<u16> {
     if ids.is_empty() {
         return None;
     }
-    ids.get(Session::new(process_number(), ids.len()).home()).copied()
+    ids.get(Session::new(process::number(), ids.len()).home()).copied()
 }

@@ -1,5 +1,4 @@
-//! The numbers that all of a server's guids and flake128s have: from the settings, from the host, or kept with the
-//! server's state.
+//! The numbers in all guids and flake128s of a server: from the settings, from the host, or from the state file.
 
 use crate::error::Report;
 use crate::identity::mac_address;
@@ -9,7 +8,7 @@ use std::cell::Cell;
 /// Returns the node of this server's guids.
 ///
 /// # Errors
-/// As [`horizon::names`], which `guid_at()` can be the first to call.
+/// The errors of [`horizon::names`], which `guid_at()` can be the first to call.
 pub fn guid_node() -> Result<u64, Report> {
     match guc::guid_node() {
         Some(node) => Ok(node.into()),
@@ -17,16 +16,16 @@ pub fn guid_node() -> Result<u64, Report> {
     }
 }
 
-/// Returns the node of this server's guids, as far as it is known without reading the state.
+/// Returns the node of this server's guids, if it is known without reading the state.
 pub fn known_guid_node() -> Option<u64> {
     let kept = || horizon::known_names().map(|names| names.guid_node);
     guc::guid_node().or_else(kept).map(u64::from)
 }
 
-/// Returns the worker of this server's flake128s. It is looked up once, and again after a reload.
+/// Returns the worker of this server's flake128s. The process looks it up once, and again after a reload.
 ///
 /// # Errors
-/// As [`horizon::names`], which `flake128_at()` can be the first to call.
+/// The errors of [`horizon::names`], which `flake128_at()` can be the first to call.
 pub fn flake128_worker() -> Result<u64, Report> {
     thread_local! {
         static FOUND: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
@@ -37,16 +36,16 @@ pub fn flake128_worker() -> Result<u64, Report> {
     {
         return Ok(worker);
     }
-    let worker = match guc::worker().or_else(mac_address::of_first_real_interface) {
+    let worker = match guc::mac_address().or_else(mac_address::of_first_real_interface) {
         Some(worker) => worker,
-        None => horizon::names("flake128_at")?.worker,
+        None => horizon::names("flake128_at")?.mac_address,
     };
     FOUND.set((version, worker));
     Ok(worker)
 }
 
-/// Returns the worker of this server's flake128s, as far as it is known without reading the state.
+/// Returns the worker of this server's flake128s, if it is known without reading the state.
 pub fn known_flake128_worker() -> Option<u64> {
-    let kept = || horizon::known_names().map(|names| names.worker);
-    guc::worker().or_else(mac_address::of_first_real_interface).or_else(kept)
+    let kept = || horizon::known_names().map(|names| names.mac_address);
+    guc::mac_address().or_else(mac_address::of_first_real_interface).or_else(kept)
 }

@@ -1,112 +1,162 @@
-//! What a session issues from: the addresses of its cells, the rules, and where the session stands; and what it does
-//! when the hot path stalls.
+//! The source of a session's IDs: the addresses of its cells, the rules, and the session's position. It also handles
+//! the stalls of the hot path.
 
-use super::cells::{Cells, Identity, Issuer, cells};
+use super::cells::{Cells, Identity, Issuer, cells, wait_for_lease};
 use super::exit;
 use crate::clock::Stopwatch;
 use crate::error::{Code, OrRaise, Report, moment, span};
-use crate::horizon::Pass;
+use crate::horizon::GateChoice;
+use crate::id_types::ServerIdType;
 use crate::lease::{self, LeaseError};
 use crate::shmem::{Gates, Shared, shared};
-use crate::{clock, guc, horizon, server_log, wait};
+use crate::{clock, guc, horizon, process, server_log, wait, watermark};
 use flakeid_core::cell::Cell;
-use flakeid_core::clock::{Scale, Tick, UnixMicros};
-use flakeid_core::flake;
+use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
+use flakeid_core::flake::{self, Flake};
 use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::session::{Issued, Session, Stall};
 use pgrx::pg_sys;
 use std::time::Duration;
 
-/// A run of IDs of one generator.
+/// Some IDs of one generator ID and one tick.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The partition's mark.
-    pub generator: u64,
+    /// The generator ID in the IDs; or their node or worker.
+    pub generator_id: u64,
     pub block: Block,
 }
 
+/// The source of a session's IDs for one ID type.
 pub(super) struct Source {
-    /// The settings' version that the rest was made from.
+    /// The version of the settings from which the source was built.
     pub version: u32,
     pub session: Session,
     pub cells: Vec<&'static Cell>,
-    pub marks: Vec<u64>,
+    /// The generator ID, node or worker of each cell.
+    pub generator_ids: Vec<u64>,
     pub rules: Rules,
     pub scale: Scale,
     pub shared: &'static Shared,
-    /// The gates to go by.
+    /// The gates that apply to the IDs.
     pub gates: &'static Gates,
-    /// Whether these are capped by a lease.
+    /// Whether a lease limits these gates.
     pub leased: bool,
+    /// The bound of the transaction by which the session issues: see [`watermark::bound`].
+    pub bound: u64,
 }
 
+/// The bound of a source before its first transaction, which no transaction has.
+const NO_BOUND: u64 = u64::MAX;
+
 impl Source {
+    /// Builds a source; `before` is the one that it replaces.
     #[cold]
     pub fn make<S: Issuer>(before: Option<&Source>) -> Result<Self, Report> {
-        // It is asked until it says no; a server never goes back into recovery.
+        // A server never goes back into recovery, so a process asks only until the answer is no.
         if before.is_none() {
             horizon::ensure_not_in_recovery(S::NEXT)?;
         }
         guc::ensure_usable()?;
         let version = guc::version();
         let shared = shared()?;
-        exit::join(shared);
+        exit::register_exit_hook(shared);
+        horizon::ensure_loaded(shared)?;
+        if !horizon::is_open::<S>(shared) {
+            ensure_may_open::<S>(shared)?;
+        }
         horizon::open::<S>(shared)?;
-        let Cells { partitions, cells, generation } = cells::<S>(shared)?;
+        let Cells { slots, cells, generation } = cells::<S>(shared)?;
         let leased = is_leased::<S>();
-        let number = process_number();
+        let number = process::number();
         let session = match before {
             None => Session::new(number, cells.len()),
             Some(before) => before.session.moved(number, cells.len()),
         };
         let session = session.of_generation(match S::IDENTITY {
             Identity::GeneratorIds { .. } => generation,
-            // Its one cell is this server's alone and does not depend on the generator IDs.
+            // Its one cell belongs to this server alone and does not depend on the generator IDs.
             Identity::Node(_) => u64::MAX,
         });
         Ok(Self {
             version,
             session,
             cells,
-            marks: partitions.iter().map(|partition| partition.mark).collect(),
+            generator_ids: slots.iter().map(|slot| slot.generator_id).collect(),
             rules: S::rules(),
             scale: S::scale(),
             shared,
             gates: if leased { &shared.leased } else { &shared.gates },
             leased,
+            bound: NO_BOUND,
         })
     }
 
+    /// Takes up to `want` IDs, and handles each stall until an ID is available. Raises an error if that fails.
     #[inline(always)]
     pub fn take<S: Issuer>(&mut self, want: u32) -> Run {
-        let mut gate = &self.gates.near;
+        if self.bound != watermark::bound() {
+            self.enter::<S>().or_raise();
+        }
+        let mut gate = &self.gates.soft;
         loop {
             let scale = self.scale;
             let mut clock = || S::tick(scale, clock::now());
             let taken =
                 self.session.next::<S>(&self.cells, want, &self.rules, gate, scale, &mut clock);
             match taken {
-                Ok(Issued { partition, block }) => {
-                    return Run { generator: self.marks[partition], block };
+                Ok(Issued { slot, block }) => {
+                    return Run { generator_id: self.generator_ids[slot], block };
                 }
                 Err(stall) => {
-                    gate = match self.overcome::<S>(stall).or_raise() {
-                        Pass::Last => &self.gates.last,
-                        _ => &self.gates.near,
+                    gate = match self.handle_stall::<S>(stall).or_raise() {
+                        GateChoice::Hard => &self.gates.hard,
+                        _ => &self.gates.soft,
                     };
+                    // A source that was built again has no bound.
+                    if self.bound != watermark::bound() {
+                        self.enter::<S>().or_raise();
+                    }
                     pg_sys::check_for_interrupts!();
                 }
             }
         }
     }
 
-    /// Waits for a tick, and counts that for the session's home.
+    /// Enters the transaction unless this process has entered it, and takes over its bound.
+    #[inline(never)]
+    fn enter<S: Issuer>(&mut self) -> Result<(), Report> {
+        if watermark::bound() == 0 {
+            watermark::enter(self.shared)?;
+        }
+        self.bound = watermark::bound();
+        self.session.issue_from::<S>(&self.cells, self.least());
+        Ok(())
+    }
+
+    /// Returns the first tick that does not begin before the bound.
+    fn least(&self) -> Tick {
+        let before = UnixNanos(self.bound.saturating_sub(1));
+        self.scale.tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
+    }
+
+    /// Lowers the transaction's bound, if that alone keeps the session from changing its timeline at `now`. Returns
+    /// whether the session can ask again.
+    fn lower<S: Issuer>(&mut self, now: Tick) -> bool {
+        let is_lower = S::TICK_TOCK && now < self.least() && watermark::lower();
+        if is_lower {
+            self.bound = watermark::bound();
+            self.session.issue_from::<S>(&self.cells, self.least());
+        }
+        is_lower
+    }
+
+    /// Waits for a tick, and counts the wait for the session's home.
     fn wait<S: Issuer>(&self, until: Tick, now: Tick) -> Result<(), Report> {
         let shared = self.shared;
-        // A cell that has just begun is no cell that was used up.
-        let used_up = |cell: &&Cell| cell.counters.get().exhausted > 0;
-        if until.0 <= now.0 + 1 && self.cells.last().is_some_and(used_up) {
-            server_log::used_up(&shared.rate_limits, S::PLACE, self.cells.len());
+        // A cell that has just begun is not exhausted.
+        let was_exhausted = |cell: &&Cell| cell.counters.get().exhausted > 0;
+        if until.0 <= now.0 + 1 && self.cells.last().is_some_and(was_exhausted) {
+            server_log::exhausted(&shared.rate_limits, S::INDEX, self.cells.len());
         }
         let longest = guc::max_clock_wait();
         let patience = longest.max(shared.record.recovery_left::<S>(guc::horizon_lead()));
@@ -117,66 +167,90 @@ impl Source {
         waited.map_err(|by| clock_behind(S::NAME, by, longest))
     }
 
-    /// Waits until the generator IDs' lease lets a stamp through: until it has been renewed, or, where the
-    /// clock has stepped back behind a stamp that it does reach, for the clock.
+    /// Waits until the lease of the generator IDs lets a stamp through. The session waits for a renewal; or for the
+    /// clock, if the lease covers the stamp but the clock has stepped back behind it.
     fn wait_for_lease<S: Issuer>(&self, stamp: Stamp) -> Result<(), LeaseError> {
         let (tick, shared) = (stamp.tick::<S>(), self.shared);
         let now = self.scale.tick(clock::now()).unwrap_or(Tick(0));
         if now < tick {
             return Ok(self.wait::<S>(tick, now)?);
         }
-        shared.lease.ask();
+        shared.lease.request_renewal();
         lease::wait(shared, |lock| {
-            let kept = lease::held(shared, &lock)?;
-            match self.scale.nanos(tick) < kept.claim.ceiling {
+            let state = lease::held(shared, &lock)?;
+            match self.scale.nanos(tick) < state.claim.ceiling {
                 true => Ok(()),
-                false => Err(lease::not_leased(kept)),
+                false => Err(lease::not_leased(state)),
             }
         })
     }
 
     /// Moves the gates past a stamp, or waits until the lease lets it through.
-    fn extend<S: Issuer>(&mut self, stamp: Stamp) -> Result<Pass, Report> {
+    fn extend<S: Issuer>(&mut self, stamp: Stamp) -> Result<GateChoice, Report> {
         if !self.leased {
             return horizon::extend::<S>(self.shared, self.scale, stamp);
         }
         match lease::extend::<S>(self.shared, self.scale, stamp) {
-            Ok(Pass::Leased) => self.wait_for_lease::<S>(stamp)?,
-            // Others may be held, or will soon be.
-            Err(LeaseError::NotLeased(_)) => self.renew::<S>()?,
+            Ok(GateChoice::WaitForLease) => self.wait_for_lease::<S>(stamp)?,
+            // The server may hold other generator IDs, or will hold some soon.
+            Err(LeaseError::NotLeased(_)) => self.rebuild::<S>()?,
             passed => return Ok(passed?),
         }
-        Ok(Pass::Near)
+        Ok(GateChoice::Soft)
     }
 
-    /// Does what a stall asks for; afterwards it is worth asking again, at the gate it names.
+    /// Handles a stall. Returns the gate with which the session asks again.
     #[cold]
-    fn overcome<S: Issuer>(&mut self, stall: Stall) -> Result<Pass, Report> {
+    fn handle_stall<S: Issuer>(&mut self, stall: Stall) -> Result<GateChoice, Report> {
         match stall {
+            Stall::Wait { now, .. } if self.lower::<S>(now) => {}
             Stall::Wait { until, now } => self.wait::<S>(until, now)?,
             Stall::Gated(stamp) => return self.extend::<S>(stamp),
             Stall::SteppedBack { from, now } => {
                 let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
-                server_log::stepped_back(&self.shared.rate_limits, S::PLACE, by, S::TICK_TOCK);
+                server_log::stepped_back(&self.shared.rate_limits, S::INDEX, by, S::TICK_TOCK);
             }
-            // The worker announces a new generation before it seals cells of a server that goes on.
+            // The worker announces a new generation before it seals cells of a server that continues.
             Stall::Sealed => return Err(stopping(S::NAME)),
-            Stall::Outdated => self.renew::<S>()?,
-            Stall::Ended => return Err(ended(S::NAME, self.scale.start(self.rules.end))),
+            Stall::Outdated => self.rebuild::<S>()?,
+            Stall::Ended => {
+                return Err(ended::<S>(self.shared, self.scale.start(self.rules.end)));
+            }
             Stall::BeforeEpoch => return Err(before_epoch(S::NAME, self.scale.start(Tick(0)))),
         }
-        Ok(Pass::Near)
+        Ok(GateChoice::Soft)
     }
 
-    /// Makes the list of partitions again, as generator IDs have come or gone.
-    fn renew<S: Issuer>(&mut self) -> Result<(), Report> {
-        self.session.drop_rest(&self.cells);
+    /// Builds the source again, as the generator IDs have changed.
+    fn rebuild<S: Issuer>(&mut self) -> Result<(), Report> {
+        self.session.discard_prefetched(&self.cells);
         *self = Self::make::<S>(Some(&*self))?;
         Ok(())
     }
 }
 
-/// Whether a system's generator IDs are leased.
+/// Checks whether an ID type can have IDs with its present epoch, before that epoch becomes durable: it has IDs for the
+/// present time, and if generator IDs are leased, the registry has the same epoch.
+///
+/// # Errors
+/// The ID type has no IDs for the present time; or a [`LeaseError`].
+fn ensure_may_open<S: Issuer>(shared: &'static Shared) -> Result<(), Report> {
+    if S::INDEX == Flake::INDEX {
+        horizon::ensure_agrees(Some(shared))?;
+    }
+    let (scale, end) = (S::scale(), S::rules().end);
+    match scale.tick(clock::now()) {
+        None => return Err(before_epoch(S::NAME, scale.start(Tick(0)))),
+        Some(now) if now > end => return Err(ended::<S>(shared, scale.start(end))),
+        Some(_) => {}
+    }
+    if is_leased::<S>() {
+        wait_for_lease::<S>(shared)?;
+    }
+    Ok(())
+}
+
+/// Returns whether an ID type's generator IDs are leased.
 fn is_leased<S: Issuer>() -> bool {
     matches!(S::IDENTITY, Identity::GeneratorIds { .. }) && guc::leased().is_some()
 }
@@ -205,14 +279,16 @@ fn before_epoch(name: &str, first: UnixMicros) -> Report {
         })
 }
 
-fn ended(name: &str, last: UnixMicros) -> Report {
+fn ended<S: Issuer>(shared: &Shared, last: UnixMicros) -> Report {
+    // If there are flakes already, a later epoch is refused.
+    let can_move = S::INDEX == Flake::INDEX && !horizon::is_open::<S>(shared);
     Report::new(
         Code::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-        format!("no {name} ID can be generated after {}", moment(last)),
+        format!("no {} ID can be generated after {}", S::NAME, moment(last)),
     )
-    .hint(match name {
-        flake::NAME => "Check the server's clock and \"flakeid.epoch\".",
-        _ => "Check the server's clock.",
+    .hint(match can_move {
+        true => "Check the server's clock. If it is right, set \"flakeid.epoch\" to a later time.",
+        false => "Check the server's clock. If it is right, use another ID type.",
     })
 }
 
@@ -221,15 +297,4 @@ fn stopping(name: &str) -> Report {
         Code::ERRCODE_ADMIN_SHUTDOWN,
         format!("cannot generate {name} IDs while the server is shutting down"),
     )
-}
-
-/// This process's number among the server's, small and its own while it lives.
-pub(super) fn process_number() -> u32 {
-    // SAFETY: set when the process joined the server, before it could run a function.
-    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-    let number = unsafe { pg_sys::MyProcNumber };
-    // SAFETY: MyProc is set when the process joined the server, before it could run a function.
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
-    let number = unsafe { (*pg_sys::MyProc).pgprocno };
-    number as u32
 }

@@ -1,12 +1,11 @@
-//! The settings of leasing generator IDs from etcd. They are read where a worker connects; here they are
-//! checked.
+//! The settings for leasing generator IDs from etcd. The worker reads them when it connects; here they are checked.
 //!
-//! There is none for the password itself: PostgreSQL writes a setting that changes into its log, with its
-//! value. A file has it, as a file has the key.
+//! There is no setting for the password itself: PostgreSQL writes a setting that changes into its log, with its
+//! value. The password is in a file, like the key.
 //!
-//! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them `ssl_ca_file`
-//! and `ssl_cert_file`. So here the endpoints, the user, and the files of the password and the key are hidden, and
-//! the files of certificates are not. That holds in sessions that have loaded the library: before, PostgreSQL keeps a
+//! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them `ssl_ca_file` and
+//! `ssl_cert_file`. So here the endpoints, the user, and the files of the password and the key are hidden, and the
+//! files of certificates are not. That holds in sessions that have loaded the library: before, PostgreSQL keeps a
 //! setting of the file as a placeholder, which every user may read. `shared_preload_libraries` and
 //! `session_preload_libraries` load it at a session's start.
 
@@ -24,7 +23,7 @@ type Setting = GucSetting<Option<CString>>;
 
 static ENDPOINTS: Setting = Setting::new(Some(c"http://127.0.0.1:2379"));
 static NAMESPACE: Setting = Setting::new(Some(c"flakeid/"));
-static POOL: Setting = Setting::new(Some(c"0-1023"));
+static POOL: Setting = Setting::new(Some(c"64-1023"));
 static USER: Setting = Setting::new(Some(c""));
 static PASSWORD_FILE: Setting = Setting::new(Some(c""));
 static CA_FILE: Setting = Setting::new(Some(c""));
@@ -32,13 +31,13 @@ static CERT_FILE: Setting = Setting::new(Some(c""));
 static KEY_FILE: Setting = Setting::new(Some(c""));
 static LEASE_TTL: GucSetting<i32> = GucSetting::<i32>::new(30);
 
-/// The longest namespace.
+/// The maximum length of a namespace, in bytes.
 const LONGEST_NAMESPACE: usize = 128;
 
-/// How etcd is reached.
+/// The settings with which the worker connects to etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Each with its scheme.
+    /// The URLs of the endpoints, each with its scheme.
     pub endpoints: Vec<String>,
     pub user: String,
     pub password_file: Option<PathBuf>,
@@ -47,10 +46,11 @@ pub struct Access {
     pub key_file: Option<PathBuf>,
 }
 
+/// Returns the settings with which the worker connects to etcd.
 pub fn access() -> Access {
     let file = |setting: &'static Setting| {
         let path = text(setting.get());
-        // A relative one counts from the data directory, where every process of the server stands.
+        // A relative path counts from the data directory, the working directory of every process of the server.
         (!path.is_empty()).then(|| PathBuf::from(path))
     };
     Access {
@@ -63,25 +63,27 @@ pub fn access() -> Access {
     }
 }
 
-/// What all keys begin with.
+/// Returns the prefix of all keys.
 pub fn namespace() -> String {
     text(NAMESPACE.get())
 }
 
-/// The generator IDs that may be leased.
+/// Returns the generator IDs that may be leased.
 pub fn pool() -> RangeInclusive<u16> {
     pool_of(&text(POOL.get())).unwrap_or(0..=0)
 }
 
+/// Returns the duration for which etcd grants a lease.
 pub fn lease_ttl() -> Duration {
     Duration::from_secs(LEASE_TTL.get().max(1) as u64)
 }
 
+/// Parses a list of endpoints.
 fn endpoints(value: &str) -> Result<Vec<String>, String> {
     value.split(',').map(|endpoint| url(endpoint.trim())).collect()
 }
 
-/// An endpoint as a URL of scheme, host and port alone.
+/// Parses an endpoint, and returns it as a URL of scheme, host and port alone.
 fn url(endpoint: &str) -> Result<String, String> {
     let (scheme, place) = match endpoint.split_once("://") {
         Some((scheme @ ("http" | "https"), place)) => (scheme, place),
@@ -111,6 +113,7 @@ fn url(endpoint: &str) -> Result<String, String> {
     Ok(format!("{scheme}://{host}:{port}"))
 }
 
+/// Parses a pool.
 fn pool_of(value: &str) -> Result<RangeInclusive<u16>, String> {
     generator_ids::parse_range(value).map_err(identity::reason)
 }
@@ -123,7 +126,7 @@ impl TextSetting for EndpointsSetting {
     fn read(value: &str) -> Result<Self::Value, String> {
         endpoints(value)
     }
-    fn take(_: Self::Value) {}
+    fn store(_: Self::Value) {}
 }
 
 struct NamespaceSetting;
@@ -132,11 +135,15 @@ impl TextSetting for NamespaceSetting {
     type Value = ();
     fn read(value: &str) -> Result<(), String> {
         match value.len() {
+            // Commas separate the names of registries in etcd.
+            1..=LONGEST_NAMESPACE if value.contains(',') => {
+                Err("A namespace cannot contain a comma.".into())
+            }
             1..=LONGEST_NAMESPACE => Ok(()),
             _ => Err(format!("A namespace must have from 1 to {LONGEST_NAMESPACE} bytes.")),
         }
     }
-    fn take((): ()) {}
+    fn store((): ()) {}
 }
 
 struct PoolSetting;
@@ -146,10 +153,10 @@ impl TextSetting for PoolSetting {
     fn read(value: &str) -> Result<Self::Value, String> {
         pool_of(value)
     }
-    fn take(_: Self::Value) {}
+    fn store(_: Self::Value) {}
 }
 
-/// A setting of any text.
+/// Defines settings of any text.
 macro_rules! any_text {
     ($($setting:ident $name:literal hidden: $hidden:literal)*) => {$(
         struct $setting;
@@ -160,7 +167,7 @@ macro_rules! any_text {
             fn read(_: &str) -> Result<(), String> {
                 Ok(())
             }
-            fn take((): ()) {}
+            fn store((): ()) {}
         }
     )*};
 }
@@ -176,6 +183,7 @@ numbers! {
     LeaseTtlSetting c"flakeid.etcd_lease_ttl"
 }
 
+/// Defines the settings.
 pub fn define() {
     define_text::<EndpointsSetting>(
         c"Endpoints of the etcd cluster from which generator IDs are leased.",
@@ -189,7 +197,7 @@ pub fn define() {
     );
     define_text::<PoolSetting>(
         c"Generator IDs that this server may lease.",
-        c"A range such as 0-1023. Leave out generator IDs that other servers have by setting.",
+        c"A range such as 64-1023. Leave out generator IDs that other servers have by setting.",
         &POOL,
     );
     define_number::<LeaseTtlSetting>(

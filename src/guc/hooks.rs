@@ -1,4 +1,4 @@
-//! How a setting is defined, and what PostgreSQL calls when it gets a value.
+//! The definition of a setting, and the hooks that PostgreSQL calls when it gets a value.
 
 use super::process::{NumberSetting, PROCESS, Refusal, TextSetting};
 use super::server_wide;
@@ -6,6 +6,7 @@ use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
 use std::ffi::{CStr, CString, c_char, c_void};
 
+/// Defines a setting that is a number.
 pub(super) fn define_number<N: NumberSetting>(
     short: &'static CStr,
     long: &'static CStr,
@@ -32,11 +33,12 @@ pub(super) fn define_number<N: NumberSetting>(
     });
 }
 
-/// Those that all settings have.
+/// Returns the flags of all settings.
 fn flags() -> GucFlags {
     GucFlags::from_bits_retain(server_wide::ALLOW_IN_PARALLEL)
 }
 
+/// Defines a setting of text.
 pub(super) fn define_text<S: TextSetting>(
     short: &'static CStr,
     long: &'static CStr,
@@ -59,6 +61,7 @@ pub(super) fn define_text<S: TextSetting>(
     });
 }
 
+/// Checks a number before PostgreSQL sets it.
 #[pg_guard]
 unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
     _value: *mut i32,
@@ -68,22 +71,24 @@ unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
     server_wide::admits(N::NAME, source)
 }
 
+/// Stores a number that PostgreSQL sets.
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(value: i32, _extra: *mut c_void) {
     let name = N::NAME.to_str().unwrap_or_default();
     PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != name);
-    N::take(value);
+    N::store(value);
     has_changed();
 }
 
-/// Tells the hot path, and who wants to know, that a setting has changed.
-fn has_changed() {
+/// Tells the hot path, and the function for changes, that a setting has changed.
+pub(super) fn has_changed() {
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
     if let Some(function) = PROCESS.0.after_change.get() {
         function();
     }
 }
 
+/// Checks a text before PostgreSQL sets it.
 #[pg_guard]
 unsafe extern "C-unwind" fn check<S: TextSetting>(
     value: *mut *mut c_char,
@@ -93,40 +98,60 @@ unsafe extern "C-unwind" fn check<S: TextSetting>(
     if !server_wide::admits(S::NAME, source) {
         return false;
     }
-    // SAFETY: the caller passes the new value, a string.
+    // SAFETY: PostgreSQL passes the new value, a string.
     let value = unsafe { CStr::from_ptr(*value) };
     let read = match value.to_str() {
         Ok(value) => S::read(value),
         Err(_) => Err("It is not valid UTF-8.".into()),
     };
-    let Err(reason) = read else {
-        return true;
+    let reason = match read {
+        Ok(_) if PROCESS.0.defining.get() || server_wide::is_taking_over() => return true,
+        Ok(value) => match S::admit(&value, source) {
+            Ok(()) => return true,
+            Err(objection) => return refuse(objection.detail, Some(objection.hint)),
+        },
+        Err(reason) => reason,
     };
-    // One that is there already comes again: at every reload, and into every parallel worker.
+    // An invalid value that the setting has already comes again: at every reload, and into every parallel worker.
     let known = |refusal: &Refusal| {
         refusal.setting == S::name() && refusal.value.as_bytes() == value.to_bytes()
     };
     if PROCESS.0.defining.get() || PROCESS.0.refused.borrow().iter().any(known) {
         return true;
     }
-    let reason = CString::new(reason.replace('\0', " ")).unwrap_or_default();
-    // SAFETY: as the macro GUC_check_errdetail does it; the format takes one string.
+    refuse(reason, None)
+}
+
+/// Gives PostgreSQL the detail and the hint for a value that is refused, and returns the result of the check.
+fn refuse(detail: String, hint: Option<String>) -> bool {
+    let string = |text: String| {
+        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        // SAFETY: these are the calls of the macro GUC_check_errdetail; the format takes one string.
+        unsafe {
+            pg_sys::pre_format_elog_string(0, std::ptr::null());
+            pg_sys::format_elog_string(c"%s".as_ptr(), text.as_ptr())
+        }
+    };
+    let (detail, hint) = (string(detail), hint.map(string));
+    // SAFETY: PostgreSQL reads these variables after the check; the strings live as long.
     unsafe {
-        pg_sys::pre_format_elog_string(0, std::ptr::null());
-        pg_sys::GUC_check_errdetail_string =
-            pg_sys::format_elog_string(c"%s".as_ptr(), reason.as_ptr());
+        pg_sys::GUC_check_errdetail_string = detail;
+        if let Some(hint) = hint {
+            pg_sys::GUC_check_errhint_string = hint;
+        }
     }
     false
 }
 
+/// Stores a text that PostgreSQL sets.
 #[pg_guard]
 unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra: *mut c_void) {
-    // SAFETY: the caller passes a string.
+    // SAFETY: PostgreSQL passes a string.
     let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
     let mut refused = PROCESS.0.refused.borrow_mut();
     refused.retain(|refusal| refusal.setting != S::name());
     match S::read(&value) {
-        Ok(value) => S::take(value),
+        Ok(value) => S::store(value),
         Err(reason) => {
             let (setting, value) = (S::name(), value.into_owned());
             refused.push(Refusal { setting, value, reason, hidden: S::HIDDEN });

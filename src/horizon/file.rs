@@ -1,25 +1,24 @@
-//! The state file: what is left of a server when all else is lost.
+//! The state file: what remains of a server when its shared memory is lost.
 //!
-//! `flakeid/state` below the data directory is a JSON document for people and, on its last line, the
-//! CRC-32 of all bytes before that line. It is never changed: a new one is written beside it, synced,
-//! and renamed over it, and then the directory is synced. So there is a whole file at any time, the
-//! old one or the new one. That holds whatever the setting `fsync` says. The directory comes into
-//! being together with its first file, by the same kind of rename: where it is, a file is expected.
+//! `flakeid/state` below the data directory is a JSON document for people and, on its last line, the CRC-32 of all
+//! bytes before that line. The file is never changed in place: a new one is written beside it, synced, and renamed
+//! over it, and then the directory is synced. So there is a complete file at any time, the old one or the new one.
+//! This does not depend on the setting `fsync`. The directory is created together with its first file, by the same
+//! kind of rename: if the directory exists, a file is expected.
 //!
-//! Neither file may be a symbolic link, and what is no regular file is not read: see [`regular_file`]. The
-//! directory may be a link, as an administrator may have put it on another disk; `pg_basebackup` does not
-//! follow it.
+//! Neither file may be a symbolic link, and only a regular file is read: see [`regular_file`]. The directory may be a
+//! link, as an administrator may have put it on another disk; `pg_basebackup` does not follow it.
 //!
-//! The file always has the same length: a backup that looks at the size of one and then copies the next
-//! would cut it. The document is filled up with empty lines for that.
+//! The file always has the same length: a backup that reads the size of one file and then copies the next would cut
+//! it. Empty lines fill the document up for that.
 
+use crate::document::{self, Moment, Unsealed};
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
 use crate::identity::{Names, mac_address};
 use crate::regular_file::{self, Links};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
-use jiff::Timestamp;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,55 +28,52 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The version of the document. Whoever adds or changes a field raises it.
+/// The version of the document. A change that adds or alters a field raises it.
 const VERSION: u64 = 2;
 
-/// The first, which had no names.
+/// The first version of the document, which had no names.
 const NAMELESS: u64 = 1;
 
-/// Of a document, which is longer than any has been.
+/// The length of the document, filled up. No document has been longer.
 const LENGTH: usize = 1280;
 
-/// The longest file that is read, in bytes, for all versions.
+/// The greatest length of a file that is read, in bytes, for all versions.
 const LONGEST: usize = 64 * 1024;
 
-/// Of one that fills it up.
+/// The length of a line that fills the document up.
 const LINE: usize = 72;
 
-/// Before the checksum on the last line.
-const CHECKSUM: &str = "crc32 ";
-
-/// What the file says.
+/// The contents of the state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Which cluster's it is: PostgreSQL's number for it.
+pub struct PersistedState {
+    /// PostgreSQL's identifier of the cluster that wrote the file.
     pub system_identifier: u64,
+    /// The horizon: the persisted high-water mark of time.
     pub horizon: Horizon,
-    /// `None` where an earlier version wrote the file: they are chosen then.
+    /// The random names of the server; `None` if an earlier version wrote the file. They are chosen then.
     pub names: Option<Names>,
-    /// By the ID types' places in their table: the earliest epoch that IDs were made by.
+    /// The earliest epoch of each ID type in [`ID_TYPES`] with which IDs were issued.
     pub epochs: [Option<UnixNanos>; ID_TYPES.len()],
-    /// The last reading of the clock that is known in the timeline in use: see
-    /// [`flakeid_core::gate::Start`].
-    pub since: UnixNanos,
-    /// When it was written.
-    pub written: UnixNanos,
+    /// The last reading of the clock that is known in the timeline in use: see [`flakeid_core::gate::CellInit`].
+    pub last_clock_reading: UnixNanos,
+    /// The time of the write.
+    pub written_at: UnixNanos,
     /// Whether the server had stopped, so that the horizon is exact.
     pub stopped: bool,
 }
 
-/// Why there is no state to be had.
+/// A reason why the state is not available.
 #[derive(Debug)]
 pub enum StateFileError {
-    /// The directory is there and the file is not.
+    /// The directory exists and the file does not.
     Missing,
-    /// It is not what was written.
+    /// The contents differ from what was written.
     Damaged(&'static str),
-    /// A later version of this extension wrote it.
+    /// A later version of this extension wrote the file.
     Newer { version: u64 },
-    /// It is another cluster's.
+    /// Another cluster wrote the file.
     Foreign { theirs: u64, ours: u64 },
-    /// The operating system says no.
+    /// The operating system refused an action.
     Denied { action: &'static str, error: io::Error },
 }
 
@@ -86,12 +82,12 @@ fn denied(action: &'static str) -> impl Fn(io::Error) -> StateFileError {
 }
 
 fn data_directory() -> PathBuf {
-    // SAFETY: set by every process of the server before this library is loaded; a string.
+    // SAFETY: every process of the server sets this variable to a string before it loads this library.
     let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
     PathBuf::from(OsStr::from_bytes(path.to_bytes()))
 }
 
-/// The directory that all of flakeid's files are in.
+/// Returns the directory of all files of flakeid.
 pub fn directory() -> PathBuf {
     data_directory().join("flakeid")
 }
@@ -100,28 +96,28 @@ fn path() -> PathBuf {
     directory().join("state")
 }
 
-/// The file as errors name it: from the data directory, which PostgreSQL does not show to everyone, and as
-/// PostgreSQL itself names the files there.
+/// The file's name in errors: from the data directory, whose path PostgreSQL does not show to everyone. PostgreSQL
+/// itself names the files there in this way.
 pub const NAME: &str = "flakeid/state";
 
-/// The file's contents as people and serde read them. Moments are in UTC.
+/// The document in the form that people and serde read.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     flakeid_state: u64,
-    /// As text, since many readers of JSON lose numbers of its size.
+    /// Text, since many readers of JSON lose numbers of this size.
     system_identifier: String,
-    /// Every ID there is has a time before this one.
+    /// Every existing ID has a time before this one.
     until: Moment,
-    /// For the systems with a tick-tock bit, by its value.
+    /// This limit for ID types with a tick-tock bit, by the value of the bit.
     tick_tock_until: [Moment; 2],
     /// The tick-tock bit in use.
     tick_tock: u8,
     epochs: BTreeMap<String, Moment>,
     guid_node: Option<u32>,
-    /// flake128's, where the host has no network interface; as its 12 digits.
+    /// The worker of flake128 for a host without a network interface, as its 12 digits.
     worker: Option<String>,
-    /// A clock that is behind this one has stepped back.
+    /// A clock that is behind this time has stepped back.
     since: Moment,
     written: Moment,
     server: Server,
@@ -134,53 +130,34 @@ enum Server {
     Stopped,
 }
 
-/// A moment as RFC 3339 writes it, to the nanosecond.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Moment(Timestamp);
-
-impl Serialize for Moment {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0.strftime("%Y-%m-%dT%H:%M:%S%.9fZ"))
-    }
-}
-
-fn timestamp(moment: UnixNanos) -> Moment {
-    // The year 2554, where the nanoseconds end, is within the calendar.
-    Moment(Timestamp::from_nanosecond(moment.0.into()).unwrap_or(Timestamp::MAX))
-}
-
-fn moment(Moment(timestamp): Moment) -> Option<UnixNanos> {
-    u64::try_from(timestamp.as_nanosecond()).ok().map(UnixNanos)
-}
-
 fn digits(worker: u64) -> String {
     format!("{worker:012x}")
 }
 
-/// A worker as [`digits`] writes one that was chosen.
-fn kept_worker(text: &str) -> Option<u64> {
+/// Reads a chosen worker in the form that [`digits`] writes.
+fn parse_worker(text: &str) -> Option<u64> {
     let worker = u64::from_str_radix(text, 16).ok()?;
-    (mac_address::local(worker) == worker && digits(worker) == text).then_some(worker)
+    (mac_address::locally_administered(worker) == worker && digits(worker) == text)
+        .then_some(worker)
 }
 
-impl State {
+impl PersistedState {
     fn document(&self) -> Document {
         let Horizon { until: [until, tick, tock], toggle } = self.horizon;
         let epochs = ID_TYPES.iter().zip(self.epochs);
         let epochs =
-            epochs.filter_map(|(system, epoch)| Some((system.name.into(), timestamp(epoch?))));
+            epochs.filter_map(|(id_type, epoch)| Some((id_type.name.into(), Moment::from(epoch?))));
         Document {
             flakeid_state: VERSION,
             system_identifier: self.system_identifier.to_string(),
-            until: timestamp(until),
-            tick_tock_until: [timestamp(tick), timestamp(tock)],
+            until: Moment::from(until),
+            tick_tock_until: [Moment::from(tick), Moment::from(tock)],
             tick_tock: toggle.into(),
             epochs: epochs.collect(),
             guid_node: self.names.map(|names| names.guid_node),
-            worker: self.names.map(|names| digits(names.worker)),
-            since: timestamp(self.since),
-            written: timestamp(self.written),
+            worker: self.names.map(|names| digits(names.mac_address)),
+            since: Moment::from(self.last_clock_reading),
+            written: Moment::from(self.written_at),
             server: if self.stopped { Server::Stopped } else { Server::Running },
         }
     }
@@ -189,13 +166,13 @@ impl State {
         let [tick, tock] = document.tick_tock_until;
         let mut epochs = [None; ID_TYPES.len()];
         for (name, epoch) in document.epochs {
-            let place = ID_TYPES.iter().position(|system| system.name == name)?;
-            epochs[place] = Some(moment(epoch)?);
+            let index = ID_TYPES.iter().position(|id_type| id_type.name == name)?;
+            epochs[index] = Some(epoch.unix_nanos()?);
         }
         let names = match (document.flakeid_state, document.guid_node, document.worker) {
             (NAMELESS, None, None) => None,
             (VERSION, Some(guid_node), Some(worker)) => {
-                Some(Names { guid_node, worker: kept_worker(&worker)? })
+                Some(Names { guid_node, mac_address: parse_worker(&worker)? })
             }
             _ => return None,
         };
@@ -203,7 +180,7 @@ impl State {
             names,
             system_identifier: document.system_identifier.parse().ok()?,
             horizon: Horizon {
-                until: [moment(document.until)?, moment(tick)?, moment(tock)?],
+                until: [document.until.unix_nanos()?, tick.unix_nanos()?, tock.unix_nanos()?],
                 toggle: match document.tick_tock {
                     0 => false,
                     1 => true,
@@ -211,8 +188,8 @@ impl State {
                 },
             },
             epochs,
-            since: moment(document.since)?,
-            written: moment(document.written)?,
+            last_clock_reading: document.since.unix_nanos()?,
+            written_at: document.written.unix_nanos()?,
             stopped: document.server == Server::Stopped,
         })
     }
@@ -225,24 +202,17 @@ impl State {
             text.extend(std::iter::repeat_n(' ', line));
             text.push('\n');
         }
-        let checksum = crc32fast::hash(text.as_bytes());
-        text.push_str(&format!("{CHECKSUM}{checksum:08x}\n"));
-        Ok(text.into_bytes())
+        Ok(document::seal(text.into_bytes()))
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, StateFileError> {
-        let line = CHECKSUM.len() + "01234567\n".len();
-        let Some((document, checksum)) =
-            bytes.len().checked_sub(line).map(|middle| bytes.split_at(middle))
-        else {
-            return Err(StateFileError::Damaged("The file is too short."));
-        };
-        // Compared as text: a digit in upper case is not what was written.
-        let expected = format!("{CHECKSUM}{:08x}\n", crc32fast::hash(document));
-        if checksum != expected.as_bytes() {
-            return Err(StateFileError::Damaged("The checksum does not match."));
-        }
-        // What follows was written so by someone: this version of this library, or another.
+        let document = document::unseal(bytes).map_err(|unsealed| {
+            StateFileError::Damaged(match unsealed {
+                Unsealed::TooShort => "The file is too short.",
+                Unsealed::WrongChecksum => "The checksum does not match.",
+            })
+        })?;
+        // A process has written these contents on purpose: this version of the library, or another one.
         let unknown = || StateFileError::Damaged("The contents are not those of a state file.");
         let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
         match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
@@ -255,13 +225,13 @@ impl State {
     }
 }
 
-/// The state as it was last written, of whichever cluster; `None` where there never was one.
+/// Reads the state that was written last, of any cluster; `None` if there never was a state.
 ///
 /// # Errors
-/// [`StateFileError`], but never `Foreign`.
-pub fn read() -> Result<Option<State>, StateFileError> {
+/// Any [`StateFileError`] but `Foreign`.
+pub fn read() -> Result<Option<PersistedState>, StateFileError> {
     match regular_file::read(&path(), LONGEST, Links::Refused) {
-        Ok((bytes, _)) => State::from_bytes(&bytes).map(Some),
+        Ok((bytes, _)) => PersistedState::from_bytes(&bytes).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             match fs::symlink_metadata(directory()) {
                 Ok(_) => Err(StateFileError::Missing),
@@ -276,11 +246,11 @@ pub fn read() -> Result<Option<State>, StateFileError> {
     }
 }
 
-/// Makes the state durable. The caller holds the node's lock, or is alone.
+/// Makes the state durable. The caller holds the server's lock, or is the only process.
 ///
 /// # Errors
-/// `Denied`; then the file is the old one or the new one, and which of them is open.
-pub fn write(state: &State) -> Result<(), StateFileError> {
+/// `Denied`; then the file is the old one or the new one, and it is unknown which.
+pub fn write(state: &PersistedState) -> Result<(), StateFileError> {
     let directory = directory();
     if directory.exists() {
         return replace(&directory, state);
@@ -293,7 +263,7 @@ pub fn write(state: &State) -> Result<(), StateFileError> {
         }
         _ => {}
     }
-    // A link leads to where the state does not belong.
+    // A link leads to a place where the state does not belong.
     if !fs::symlink_metadata(&new).is_ok_and(|new| new.is_dir()) {
         return Err(denied("create")(io::Error::from_raw_os_error(libc::ENOTDIR)));
     }
@@ -302,7 +272,7 @@ pub fn write(state: &State) -> Result<(), StateFileError> {
     sync(&parent)
 }
 
-fn replace(directory: &Path, state: &State) -> Result<(), StateFileError> {
+fn replace(directory: &Path, state: &PersistedState) -> Result<(), StateFileError> {
     let bytes = state.bytes().map_err(denied("write"))?;
     regular_file::replace(directory, "state", &bytes)
         .map_err(|(action, error)| StateFileError::Denied { action, error })
@@ -312,7 +282,7 @@ fn sync(directory: &Path) -> Result<(), StateFileError> {
     regular_file::sync_directory(directory).map_err(denied("sync the directory of"))
 }
 
-/// What an operator can do who knows better.
+/// The hint for an operator who knows that the clock is right.
 pub const ACCEPT: &str = "Check the server's clock. If it is right and past all IDs generated here, call \
                           flakeid_accept_clock() as a superuser: new IDs then begin at the current time.";
 
@@ -345,17 +315,24 @@ impl From<StateFileError> for Report {
             StateFileError::Denied { action, error } => {
                 let reason = error.to_string();
                 let reason = reason.split(" (os error").next().unwrap_or_default();
-                Self::new(
+                let report = Self::new(
                     denied_code(&error),
                     format!("could not {action} state file \"{NAME}\": {reason}"),
-                )
+                );
+                match error.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => report.hint(
+                        "Free space on the file system of the data directory. IDs are generated again as soon as \
+                         the file can be written.",
+                    ),
+                    _ => report,
+                }
             }
         }
     }
 }
 
-/// The SQLSTATE of an error of the operating system, as PostgreSQL gives it for a file.
-fn denied_code(error: &io::Error) -> Code {
+/// Returns the SQLSTATE that PostgreSQL uses for an error of the operating system with a file.
+pub fn denied_code(error: &io::Error) -> Code {
     match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             Code::ERRCODE_INSUFFICIENT_PRIVILEGE
@@ -366,7 +343,8 @@ fn denied_code(error: &io::Error) -> Code {
     }
 }
 
-/// The outcome of a write as it is counted: with the operating system's number for an error, 0 for none.
+/// Returns the outcome of a write for [`count_write`](crate::shmem::HorizonRecord::count_write): for an error, the
+/// operating system's number, or 0 if it has no number.
 pub fn counted(outcome: &Result<(), StateFileError>) -> Result<(), i32> {
     match outcome {
         Ok(()) => Ok(()),

@@ -1,9 +1,11 @@
-//! The state of this life of the shared memory: what it begins at, and how it is written down.
+//! The state of this life of the shared memory: where it begins, and how it is written.
 
-use super::file::{self, State, StateFileError};
+use super::epoch;
+use super::file::{self, PersistedState, StateFileError};
+use super::location;
 use super::message;
 use super::replayed::{replayed, started, system_identifier};
-use crate::clock::{Stopwatch, boot, now};
+use crate::clock::{Stopwatch, now, since_boot};
 use crate::error::{Report, span};
 use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::Names;
@@ -16,31 +18,35 @@ use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Reads the state file, with the lock held. The gate is where this life begins: nothing before it
-/// is issued, as all cells begin there, and nothing from it on before it is extended.
+/// Reads the state file and opens the state, with the lock held. The gate is at the horizon at which this life
+/// begins: nothing before it is issued, as all cells begin there, and nothing from it on before the gate has moved.
 pub(super) fn load(shared: &Shared) -> Result<(), Report> {
     guc::ensure_known()?;
-    begin(shared, own(file::read()?)?)
+    open_state(shared, check_cluster(file::read()?)?)
 }
 
-/// Begins this life at the file's state and what recovery has shown, where that may be, with the lock held.
-pub(super) fn begin(shared: &Shared, on_disk: Option<State>) -> Result<(), Report> {
-    let state = known(shared, on_disk)?;
+/// Begins this life at the file's state and at what recovery has shown, if that is allowed, with the lock held.
+pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Result<(), Report> {
+    location::ensure_not_moved()?;
+    let state = merge_replayed(shared, on_disk)?;
     if let Some(allowed) = guc::allowable_downtime() {
-        let down = started().0.saturating_sub(state.written.0);
+        let down = started().0.saturating_sub(state.written_at.0);
         let down = Duration::from_nanos(down);
         if down > allowed {
             return Err(downtime(down, allowed));
         }
     }
-    // PostgreSQL forgets what it has replayed with the next start, whether or not IDs come before.
+    // Before the first write, which makes this place that of the state.
+    location::log_move();
+    // PostgreSQL forgets what it has replayed with the next start, whether or not there are IDs before it.
     let recovered = &shared.record.recovered;
     let is_kept = recovered.message().is_none()
         || on_disk.is_some_and(|state| message::covers(&state, recovered));
     if replayed(shared).0 != 0 || !is_kept {
-        write(&shared.record, state.horizon, state.names, state.epochs, state.since)?;
+        write(&shared.record, state.horizon, state.names, state.epochs, state.last_clock_reading)?;
     }
-    take_over(shared, &state);
+    install_state(shared, &state);
+    epoch::log_disagreement(shared);
     let [until, ..] = state.horizon.until;
     let ahead = Duration::from_nanos(until.0.saturating_sub(now().0));
     if ahead > guc::horizon_lead() {
@@ -49,21 +55,21 @@ pub(super) fn begin(shared: &Shared, on_disk: Option<State>) -> Result<(), Repor
     Ok(())
 }
 
-/// Begins this life at a state, without a check of what it says.
-pub(super) fn take_over(shared: &Shared, state: &State) {
+/// Begins this life at a state, without checks.
+pub(super) fn install_state(shared: &Shared, state: &PersistedState) {
     let record = &shared.record;
-    for (begun, until) in record.begun.iter().zip(state.horizon.until) {
-        begun.store(until.0, Ordering::Relaxed);
+    for (start, until) in record.start_horizon.iter().zip(state.horizon.until) {
+        start.store(until.0, Ordering::Relaxed);
     }
     record.toggle.store(state.horizon.toggle, Ordering::Relaxed);
-    record.since.store(state.since.0, Ordering::Relaxed);
-    record.extended.store(state.since.0, Ordering::Relaxed);
+    record.start_clock_reading.store(state.last_clock_reading.0, Ordering::Relaxed);
+    record.last_clock_reading.store(state.last_clock_reading.0, Ordering::Relaxed);
     for (epoch, known) in record.epochs.iter().zip(state.epochs) {
         epoch.store(known.map_or(NO_EPOCH, |epoch| epoch.0), Ordering::Relaxed);
     }
-    if let Some(Names { guid_node, worker }) = state.names {
+    if let Some(Names { guid_node, mac_address }) = state.names {
         record.guid_node.store(guid_node, Ordering::Relaxed);
-        record.worker.store(worker, Ordering::Relaxed);
+        record.mac_address.store(mac_address, Ordering::Relaxed);
     }
     shared.gates.set(state.horizon);
     shared.leased.set(Horizon::NONE);
@@ -71,56 +77,62 @@ pub(super) fn take_over(shared: &Shared, state: &State) {
     record.loaded.store(true, Ordering::Release);
 }
 
-/// A state as this cluster's own.
-pub(super) fn own(state: Option<State>) -> Result<Option<State>, Report> {
+/// Returns a state if it is from this cluster.
+pub(super) fn check_cluster(
+    state: Option<PersistedState>,
+) -> Result<Option<PersistedState>, Report> {
     let ours = system_identifier();
     match state {
-        Some(State { system_identifier: theirs, .. }) if theirs != ours => {
+        Some(PersistedState { system_identifier: theirs, .. }) if theirs != ours => {
             Err(StateFileError::Foreign { theirs, ours }.into())
         }
         state => Ok(state),
     }
 }
 
-/// Returns what is known altogether: by the file, or by the clock if no file exists; and by recovery.
-pub(super) fn known(shared: &Shared, state: Option<State>) -> Result<State, Report> {
-    let state = state.unwrap_or_else(|| fresh(now()));
+/// Merges all that is known: the state in the file, or the time by the clock if no file exists; and what recovery has
+/// shown.
+pub(super) fn merge_replayed(
+    shared: &Shared,
+    state: Option<PersistedState>,
+) -> Result<PersistedState, Report> {
+    let state = state.unwrap_or_else(|| starting_at(now()));
     let state = message::merged(state, &shared.record.recovered);
     let replayed = replayed(shared);
-    Ok(State {
+    Ok(PersistedState {
         horizon: state.horizon.raised(replayed),
         names: Some(state.names.map_or_else(Names::random, Ok)?),
-        since: state.since.max(replayed),
-        written: state.written.max(replayed),
+        last_clock_reading: state.last_clock_reading.max(replayed),
+        written_at: state.written_at.max(replayed),
         ..state
     })
 }
 
-/// A state that begins after a moment.
-pub(super) fn fresh(moment: UnixNanos) -> State {
-    State {
+/// Constructs a state whose horizon is a given time.
+pub(super) fn starting_at(moment: UnixNanos) -> PersistedState {
+    PersistedState {
         system_identifier: system_identifier(),
         horizon: Horizon::NONE.raised(moment),
         names: None,
         epochs: [None; ID_TYPES.len()],
-        since: moment,
-        written: moment,
+        last_clock_reading: moment,
+        written_at: moment,
         stopped: false,
     }
 }
 
-/// Writes the state, and a message about it for those who replay the WAL, with the lock held. Nothing may be issued
-/// by it before this returns.
+/// Writes the state, and a message about it for servers that replay the WAL, with the lock held. Nothing may be
+/// issued by it before this returns.
 pub(super) fn write(
     record: &HorizonRecord,
     horizon: Horizon,
     names: Option<Names>,
     epochs: [Option<UnixNanos>; ID_TYPES.len()],
-    since: UnixNanos,
+    last_clock_reading: UnixNanos,
 ) -> Result<(), StateFileError> {
-    save(record, horizon, names, epochs, since)?;
-    let flake_epoch = epochs[Flake::PLACE];
-    message::write(&HorizonMessage { horizon, read_at: since, flake_epoch });
+    save(record, horizon, names, epochs, last_clock_reading)?;
+    let flake_epoch = epochs[Flake::INDEX];
+    message::write(&HorizonMessage { horizon, read_at: last_clock_reading, flake_epoch });
     Ok(())
 }
 
@@ -130,26 +142,31 @@ pub(super) fn save(
     horizon: Horizon,
     names: Option<Names>,
     epochs: [Option<UnixNanos>; ID_TYPES.len()],
-    since: UnixNanos,
+    last_clock_reading: UnixNanos,
 ) -> Result<(), StateFileError> {
     let (system_identifier, now) = (system_identifier(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = Stopwatch::start();
-    let outcome = file::write(&State {
+    // A server that has generated IDs has written the directory, so someone has removed it.
+    if record.epochs().iter().any(Option::is_some) && !file::directory().exists() {
+        server_log::state_directory_missing();
+    }
+    let outcome = file::write(&PersistedState {
         system_identifier,
         horizon,
         names,
         epochs,
-        since,
-        written: now,
+        last_clock_reading,
+        written_at: now,
         stopped: false,
     });
     record.count_write(file::counted(&outcome));
     outcome?;
-    record.written.store(now.0, Ordering::Relaxed);
-    record.written_since_boot.store(boot().as_nanos() as u64, Ordering::Relaxed);
+    record.written_at.store(now.0, Ordering::Relaxed);
+    record.written_since_boot.store(since_boot().as_nanos() as u64, Ordering::Relaxed);
     record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);
     record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    location::keep(record);
     Ok(())
 }
 

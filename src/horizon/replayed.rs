@@ -1,5 +1,5 @@
-//! What PostgreSQL knows about where this server's data comes from: the cluster's number, and on a standby the
-//! primary's time.
+//! PostgreSQL's knowledge about the origin of this server's data: the system identifier of the cluster, and on a
+//! standby the primary's time.
 
 use crate::clock::unix_micros;
 use crate::error::{Code, Report};
@@ -8,13 +8,15 @@ use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
-/// A transaction's time may have been read on another processor than its last ID's: a tick of noise.
+/// A transaction's time may have been read on another processor than that of its last ID: a tick of noise.
 const NOISE: u64 = 4_000_000;
 
+/// Ensures that the server can generate IDs.
+///
 /// # Errors
-/// The server is in recovery, so `function` gives nothing.
+/// The server is in recovery, and `function` cannot run.
 pub fn ensure_not_in_recovery(function: &'static str) -> Result<(), Report> {
-    // SAFETY: a call without conditions.
+    // SAFETY: a call without preconditions.
     match unsafe { pg_sys::RecoveryInProgress() } {
         true => Err(Report::new(
             Code::ERRCODE_READ_ONLY_SQL_TRANSACTION,
@@ -24,18 +26,19 @@ pub fn ensure_not_in_recovery(function: &'static str) -> Result<(), Report> {
     }
 }
 
+/// Returns PostgreSQL's identifier of the cluster.
 pub fn system_identifier() -> u64 {
-    // SAFETY: a read of the control file's copy, which is there whenever the library is.
+    // SAFETY: reads the copy of the control file, which exists whenever the library is loaded.
     unsafe { pg_sys::GetSystemIdentifier() }
 }
 
-/// When the server started, by its clock.
+/// Returns the time at which the server started, by its clock.
 pub fn started() -> UnixNanos {
-    // SAFETY: set by the postmaster before it has children.
+    // SAFETY: the postmaster sets this variable before it has children.
     after(unsafe { pg_sys::PgStartTime })
 }
 
-/// The first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0 for none.
+/// Returns the first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0 for no time.
 fn after(time: pg_sys::TimestampTz) -> UnixNanos {
     match time {
         0 | i64::MIN | i64::MAX => UnixNanos(0),
@@ -46,8 +49,8 @@ fn after(time: pg_sys::TimestampTz) -> UnixNanos {
     }
 }
 
-/// The latest time of the primary's clock that recovery has come by since the server started, or ever
-/// did while the worker looked; 0 where there was no recovery from an archive or a primary.
+/// Returns the latest time of the primary's clock that recovery has met since the server started, or while the worker
+/// ran. It is 0 if there was no recovery from an archive or a primary.
 pub fn replayed(shared: &Shared) -> UnixNanos {
     let after = |time| match after(time) {
         UnixNanos(0) => UnixNanos(0),
@@ -55,7 +58,7 @@ pub fn replayed(shared: &Shared) -> UnixNanos {
     };
     // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
     let transaction = after(unsafe { pg_sys::GetLatestXTime() });
-    // SAFETY: set in every process; an aligned number of eight bytes, which is read whole.
+    // SAFETY: the pointer is set in every process; an aligned number of eight bytes is read as a whole.
     let message = after(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
     let seen = shared.record.replayed.fetch_max(transaction.max(message).0, Ordering::Relaxed);
     UnixNanos(seen).max(transaction).max(message)

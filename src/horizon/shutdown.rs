@@ -1,46 +1,60 @@
-//! The end of a server that stops in good order: the horizon becomes exact.
+//! The end of a server that stops cleanly: the horizon becomes exact.
 
-use super::file::{self, State};
-use super::opening::{known, own, save};
+use super::file::{self, PersistedState};
+use super::opening::{check_cluster, merge_replayed, save};
 use super::replayed::{replayed, system_identifier};
 use crate::clock::now;
 use crate::error::Report;
-use crate::id_types::{ID_TYPES, IdType};
+use crate::id_types::{ID_TYPES, IdTypeEntry};
 use crate::lock::ExclusiveLock;
-use crate::shmem::Shared;
+use crate::shmem::{Shared, attached_watermark};
 use crate::{guc, server_log};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Horizon;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
-/// The horizon that this life began at, and what the cells of all systems issued in it: the exact horizon,
-/// if nobody issues any more. And the last reading of the clock that it shows in the timeline in use.
+/// Returns the exact horizon, if no session issues any more: that at which this life began, raised by what the cells
+/// of all ID types issued in it. Also returns the last reading of the clock that this horizon shows in the timeline
+/// in use.
 ///
-/// What a cell began at is left out: it is the horizon's, which is here, or comes from a mark in etcd, and
-/// then other servers issued up to it. An ID of this server is above what its cell began at.
-fn exact(shared: &Shared, issued: impl Fn(&IdType, &Cell) -> [Tick; 2]) -> (Horizon, UnixNanos) {
+/// The time at which a cell began is left out. It is that of the horizon, which is included; or it is etcd's
+/// high-water mark, and then other servers issued up to it. An ID of this server is above the time at which its cell
+/// began.
+fn exact(
+    shared: &Shared,
+    issued: impl Fn(&IdTypeEntry, &Cell) -> [Tick; 2],
+) -> (Horizon, UnixNanos) {
     let record = &shared.record;
     let toggle = shared.gates.horizon().toggle;
-    let begun = Horizon { toggle, ..record.begun() };
-    let mut horizon = Horizon { toggle, ..record.begun_and_issued() };
-    for (system, entry) in ID_TYPES.iter().enumerate() {
-        let Some(earliest) = record.epoch(system) else { continue };
+    let start = Horizon { toggle, ..record.start_horizon() };
+    let mut horizon = Horizon { toggle, ..record.issued_horizon() };
+    for (index, entry) in ID_TYPES.iter().enumerate() {
+        let Some(earliest) = record.epoch(index) else { continue };
         let scale = entry.scale_from(earliest);
-        for (_, cell) in shared.cells(system) {
+        for (_, cell) in shared.cells(index) {
             let issued = issued(entry, cell);
             if issued != [Tick(0); 2] {
                 horizon = (entry.covering)(horizon, scale, issued);
             }
         }
     }
-    // An ID's tick is one that a clock has read; what the horizon began at is not.
-    let read = if horizon.in_use() > begun.in_use() { horizon.in_use().0 - 1 } else { 0 };
-    (horizon, record.extended().max(UnixNanos(read)))
+    let horizon = covering_watermark(horizon);
+    // An ID's tick is one that a clock has read; the time at which the horizon began is not.
+    let read = if horizon.in_use() > start.in_use() { horizon.in_use().0 - 1 } else { 0 };
+    (horizon, record.last_clock_reading().max(UnixNanos(read)))
 }
 
-/// Writes down exactly what is known, when the postmaster ends after all its children. There is no lock to take any
-/// more; the seal does for it. Where the file cannot be written, the horizon stays where it was, which is safe.
+/// Returns the horizon that also covers the watermarks that were reported in this life. Every ID of the next life is
+/// above the greatest lane then.
+fn covering_watermark(mut horizon: Horizon) -> Horizon {
+    let reported = attached_watermark().map(|watermark| watermark.floor.get());
+    horizon.until[0] = horizon.until[0].max(reported.unwrap_or(UnixNanos(0)));
+    horizon
+}
+
+/// Writes the exact horizon when the postmaster ends after all its children. There is no lock to take any more; the
+/// seal replaces it. If the file cannot be written, the horizon stays where it was, which is safe.
 pub fn stop(shared: &'static Shared) {
     if let Err(error) = write_exact(shared) {
         server_log::not_exact(error);
@@ -50,50 +64,64 @@ pub fn stop(shared: &'static Shared) {
 fn write_exact(shared: &Shared) -> Result<(), Report> {
     let record = &shared.record;
     let state = match record.loaded() {
-        // There never was an ID.
-        true if record.epochs().iter().all(Option::is_none) => return Ok(()),
-        // Nor was there one in this life, and nobody wants to know how long the server is down.
+        // There never was an ID, nor a reader of the watermark.
+        true if record.epochs().iter().all(Option::is_none) && record.last_write().is_none() => {
+            return Ok(());
+        }
+        // There was no ID in this life either, and no setting asks how long the server is down.
         true if record.last_write().is_none() && guc::allowable_downtime().is_none() => {
             return Ok(());
         }
         true => {
             shared.lease.stop();
-            let (horizon, since) = exact(shared, |entry, cell| {
+            let (horizon, last_clock_reading) = exact(shared, |entry, cell| {
                 let _ = (entry.seal)(cell);
                 (entry.issued)(cell)
             });
             shared.gates.set(horizon);
             shared.leased.set(Horizon::NONE);
             let (system_identifier, epochs) = (system_identifier(), record.epochs());
-            let (names, written) = (record.names(), now());
-            State { system_identifier, horizon, names, epochs, since, written, stopped: true }
+            let (names, written_at) = (record.names(), now());
+            PersistedState {
+                system_identifier,
+                horizon,
+                names,
+                epochs,
+                last_clock_reading,
+                written_at,
+                stopped: true,
+            }
         }
-        // A standby that was asked nothing still has seen what its primary did.
+        // A standby without calls has still seen what its primary did.
         false if replayed(shared).0 == 0 && record.recovered.message().is_none() => {
             return Ok(());
         }
-        false => State { written: now(), stopped: true, ..known(shared, own(file::read()?)?)? },
+        false => PersistedState {
+            written_at: now(),
+            stopped: true,
+            ..merge_replayed(shared, check_cluster(file::read()?)?)?
+        },
     };
     Ok(file::write(&state)?)
 }
 
-/// Counts this process in, where the last one that leaves has to make the horizon exact.
-pub fn join(shared: &'static Shared) {
+/// Counts this process as a user, if the last user has to make the horizon exact.
+pub fn add_user(shared: &'static Shared) {
     if shared.ends_with_its_users() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         shared.record.users.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Counts this process out. The last to leave makes the horizon exact, and calls `after` when the server's own gates
-/// have moved. A session that is not the last leaves without the lock, which another may hold for as long as its disk
+/// Counts this process out. The last user makes the horizon exact, and calls `after` when the server's own gates have
+/// moved. A session that is not the last leaves without the lock, which another may hold for as long as its disk
 /// takes.
-pub fn leave(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) {
+pub fn remove_user(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) {
     if !shared.ends_with_its_users() {
         return;
     }
     let record = &shared.record;
-    // Release and Acquire: what every other session did before it left comes before what the last does.
+    // Release and Acquire: all that the other sessions did before they left happens before what the last one does.
     if record.users.fetch_sub(1, Ordering::AcqRel) > 1 {
         return;
     }
@@ -103,12 +131,18 @@ pub fn leave(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) {
     if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
         return;
     }
-    let (horizon, since) = exact(shared, |entry, cell| (entry.issued)(cell));
-    // The gate first: if the file cannot be written, or may have been, the gate is at or before it.
+    let (horizon, last_clock_reading) = exact(shared, |entry, cell| (entry.issued)(cell));
+    // The gate moves first: if the file cannot be written, or it is unknown whether it was, the gate is at or before
+    // it.
+    shared.gates.set(horizon);
+    // A reader of the watermark may have raised the floor by the old gates. Either it sees the new ones when it looks
+    // again, or this sees the floor.
+    fence(Ordering::SeqCst);
+    let horizon = covering_watermark(horizon);
     shared.gates.set(horizon);
     after(&lock);
-    record.extended.store(since.0, Ordering::Relaxed);
-    if let Err(error) = save(record, horizon, record.names(), record.epochs(), since) {
+    record.last_clock_reading.store(last_clock_reading.0, Ordering::Relaxed);
+    if let Err(error) = save(record, horizon, record.names(), record.epochs(), last_clock_reading) {
         server_log::not_exact(error.into());
     }
 }

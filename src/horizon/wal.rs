@@ -1,78 +1,86 @@
-//! The horizon in the write-ahead log (WAL), and how a server that replays it gets to know its primary's.
+//! The horizon in the write-ahead log (WAL), and how a server that replays it learns its primary's.
 //!
-//! # Who writes what
-//! * A primary writes each move of its horizon as a message ([`super::message::write`]): PostgreSQL's own record of a
-//!   non-transactional logical message, which a server without this library replays as well. It belongs to no
-//!   database, so no output plugin is shown it, and `pg_logical_emit_message` cannot forge it: that writes the number
-//!   of its session's database. It needs no transaction, assigns no transaction ID, works in a read-only transaction,
-//!   in a parallel worker and at each `wal_level`, and is marked as unimportant, so that it alone makes no
-//!   checkpoint or archived segment due.
-//! * The startup process is the one that replays. Where the library is preloaded it calls the functions of this
-//!   file, which [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the
-//!   greatest horizon by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument
-//!   needs it.
+//! A primary writes each move of its horizon into the WAL as a logical message, before the IDs that the move lets
+//! through. The startup process of a standby, or of a restored backup, reads these messages as it replays them. It
+//! keeps the greatest horizon in shared memory and writes it to the state file before PostgreSQL can discard the WAL
+//! that contains it. So a promoted server begins above all IDs that its WAL can know of.
 //!
-//! A worker that reads the WAL beside the startup process would not do: restart points remove segments that it has not
-//! read yet, it does not start before consistency is reached, and there may be no place for it. A resource manager of
-//! our own would see each record, too, but a server without this library could not replay the WAL.
+//! # Which process writes what
+//! * A primary writes each move of its horizon as a message ([`super::message::write`]), in the form of
+//!   [`wal_message`].
+//! * Only the startup process replays. If the library is preloaded, it calls the functions of this file, which
+//!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
+//!   by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
+//!   They pass the messages of another part of the library on to its [`Listener`], and let it write its own file at the
+//!   same moments.
+//!
+//! A worker that reads the WAL beside the startup process would not suffice: restart points remove segments that it
+//! has not read yet, it does not start before consistency is reached, and `max_worker_processes` may be too small for
+//! it. A resource manager of our own would see each record, too, but a server without this library could not replay
+//! the WAL.
 //!
 //! # The argument
-//! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file, then the message, and
-//!    then opens the gate, all under the node's lock. So an ID is issued after a message that covers it was
-//!    inserted, and all that is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
-//!    Nothing waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has the row
-//!    has the message, with `synchronous_commit = off`, too. If the message cannot be inserted, PostgreSQL raises an error or
-//!    restarts the server; the gate has not moved then, and a state file that is ahead of it is safe.
-//! 2. *Who replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point. Either the
-//!    message is after that: then the startup process meets it, on each timeline, from an archive, a primary or a
-//!    standby, before consistency is reached, with `hot_standby = off` and without a place for a worker. Or it is
-//!    before: then the state file that recovery began with covers it, by 3 and 4.
-//! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and
-//!    the files are copied afterwards; the state file was written before each message that is before it. This holds
-//!    for `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
-//! 4. *A standby's state file covers what is before its restart point.* A restart point is made of a checkpoint
-//!    record that was replayed, and its redo point is before that record. Before the startup process replays such
-//!    a record, it writes down what it has recovered ([`keep`]). It does so once more at the end of recovery, before
+//! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file, then the message,
+//!    and then opens the gate, all under the server's lock. So an ID is issued after a message that covers it was
+//!    inserted. All that is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
+//!    No session waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has
+//!    the row has the message, with `synchronous_commit = off`, too. If the message cannot be inserted, PostgreSQL
+//!    raises an error or restarts the server; the gate has not moved then, and a state file that is ahead of it is
+//!    safe.
+//! 2. *A server that replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point.
+//!    Either the message is after that: then the startup process meets it, on each timeline, from an archive, a
+//!    primary or a standby, before consistency is reached, with `hot_standby = off`, and without a worker. Or it is
+//!    before: then the state file with which recovery began covers it, by 3 and 4.
+//! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and the files are
+//!    copied afterwards; the state file was written before each message that is before it. This holds for
+//!    `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
+//! 4. *A standby's state file covers what is before its restart point.* A restart point comes from a checkpoint
+//!    record that was replayed, and its redo point is before that record. Before the startup process replays such a
+//!    record, it writes down what it has recovered ([`keep`]). It does so once more at the end of recovery, before
 //!    PostgreSQL makes the checkpoint that ends it, after which nothing would be replayed again.
-//! 5. *Nobody opens the state too early.* Sessions and workers open it when recovery is over, and PostgreSQL says so
-//!    after the last record was replayed. What was recovered until then is in shared memory, and the first to open
-//!    the state begins above it, be it a session or the worker. If it is lost with the memory, it is on disk by 4, or comes again.
-//! 6. *A maximum, by lane.* A primary's clock may have been ahead for a while: the greatest message counts, not the last.
-//!    The last one tells the timeline in use and the clock, which are preferences.
+//! 5. *No process opens the state too early.* Sessions and workers open it when recovery is over, and PostgreSQL says
+//!    so after the last record was replayed. What was recovered until then is in shared memory. The first process
+//!    that opens the state begins above it, be it a session or the worker. If it is lost with the memory, it is on
+//!    disk by 4, or is replayed again.
+//! 6. *The horizon is a maximum, by lane.* A primary's clock may have been ahead for a while: the greatest message
+//!    counts, not the last. The last one gives the timeline in use and the clock, which are preferences.
 //! 7. *The file of a primary that crashes is ahead.* It was written before each message that its recovery replays. So
-//!    nothing changes there, unless somebody has put back an older file or removed the state: then the messages since the last
-//!    checkpoint count, as they should.
+//!    nothing changes there, unless an administrator has restored an older file or removed the state. Then the
+//!    messages since the last checkpoint count, as they should.
 //!
-//! # What has a message, and what has none
-//! [`super::write`] writes a message each time: when the gate moves, when a type makes its first IDs by an epoch, when
-//! the state begins at what was recovered, and when a superuser accepts the clock. No message is written where the horizon only
-//! comes down to what was issued: at a clean stop, when the WAL is closed already, and when the last session leaves a
-//! server that does not preload the library. None is due when a life begins at the file's horizon: nothing is
-//! issued in that life before the gate moves. A standby writes none, as it has no WAL of its own.
+//! # Which changes have a message
+//! [`super::write`] writes a message each time: when the gate moves, when a type issues its first IDs with an epoch,
+//! when the state begins at what was recovered, and when a superuser accepts the clock. No message is written when
+//! the horizon only comes down to what was issued. That is so at a clean stop, when the WAL is closed already, and
+//! when the last session leaves a server that does not preload the library. None is due when a life begins at the
+//! file's horizon: nothing is issued in that life before the gate moves. A standby writes none, as it has no WAL of
+//! its own.
 //!
 //! # What does not hold
-//! * IDs that no WAL has told of, or none that arrived: those a client was given before the WAL reached
-//!   the standby, the tail that `pg_rewind` discards, and what the primary made after the target of a recovery to a point
-//!   in time. They are safe if the clock is not behind the last of them.
-//! * A standby that does not preload the library (it need not from PostgreSQL 17 on) has the latest times alone.
-//! * A standby that cannot write its state file says so in the log, and tries again at the next checkpoint record. If it is
+//! * Some IDs are in no WAL, or in none that arrived: those that a client got before the WAL reached the standby, the
+//!   tail that `pg_rewind` discards, and what the primary issued after the target of a recovery to a point in time.
+//!   They are safe if the clock is not behind the last of them.
+//! * A standby that does not preload the library (since PostgreSQL 17 it need not) has the latest times alone.
+//! * A standby that cannot write its state file logs that, and tries again at the next checkpoint record. If it is
 //!   restarted before that succeeds, it has lost the messages before its restart point.
 //!
 //! # What it costs
 //! A record of 100 bytes, which takes 104, for each move of the horizon: once in three quarters of
-//! `flakeid.horizon_lead` in which IDs are asked for. During recovery: a comparison for each record of the
-//! resource manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last.
+//! `flakeid.horizon_lead` in which IDs are generated. During recovery: a comparison for each record of the resource
+//! manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last.
 
-use super::file::{self, State};
+use super::file::{self, PersistedState};
 use super::message::{covers, message_of};
-use super::opening::{known, own};
+use super::opening::{check_cluster, merge_replayed};
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
 use crate::server_log;
 use crate::shmem::{Shared, shared};
+use crate::wal_message;
 use flakeid_core::horizon_message::HorizonMessage;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 type Redo = Option<unsafe extern "C-unwind" fn(*mut pg_sys::XLogReaderState)>;
@@ -82,16 +90,36 @@ static mut MESSAGE_REDO: Redo = None;
 static mut XLOG_REDO: Redo = None;
 static mut MESSAGE_CLEANUP: Cleanup = None;
 
-/// Whether this process has recovered what the state file may not have.
-static UNKEPT: AtomicBool = AtomicBool::new(false);
-/// Whether the log has been told that the state file could not be written.
-static SAID: AtomicBool = AtomicBool::new(false);
+/// A part of the library that has messages of its own in the WAL.
+#[derive(Clone, Copy, Debug)]
+pub struct Listener {
+    /// The prefix of its messages.
+    pub prefix: &'static CStr,
+    /// The startup process calls this with the content of each message that it replays.
+    pub replay: fn(&[u8]),
+    /// The startup process calls this before the next recovery can begin behind what it has replayed.
+    pub keep: fn(),
+}
 
-/// Puts this file's functions around PostgreSQL's own. Called by the postmaster while it preloads libraries; its
+/// The other part of the library, if there is one.
+static mut LISTENER: Option<Listener> = None;
+
+/// Lets another part of the library replay its messages. It is called once, while libraries are preloaded.
+pub fn replay_with(listener: Listener) {
+    // SAFETY: this is a plain variable of a process that has one thread.
+    unsafe { LISTENER = Some(listener) };
+}
+
+/// Whether this process has recovered a horizon that the state file may not have.
+static UNSAVED: AtomicBool = AtomicBool::new(false);
+/// Whether the log says already that the state file could not be written.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// Puts this file's functions around PostgreSQL's own. The postmaster calls this while it preloads libraries; its
 /// children inherit the table.
 pub(super) fn register() {
     let table = (&raw mut pg_sys::RmgrTable).cast::<pg_sys::RmgrData>();
-    // SAFETY: the table has an entry for each number of PostgreSQL's own, and is written to while libraries are
+    // SAFETY: the table has an entry for each number of PostgreSQL's own. It may be changed while libraries are
     // preloaded, as extensions do that have a resource manager; the process has one thread.
     unsafe {
         let message = table.add(pg_sys::RmgrIds::RM_LOGICALMSG_ID as usize);
@@ -105,7 +133,7 @@ pub(super) fn register() {
     }
 }
 
-/// Returns the bytes of a record that are its own, by its kind.
+/// Returns the kind and the own bytes of a record.
 ///
 /// # Safety
 /// `reader` must have read a record, which lives as long as the bytes are used.
@@ -123,41 +151,65 @@ unsafe fn contents<'a>(reader: *mut pg_sys::XLogReaderState) -> (u8, &'a [u8]) {
 
 /// Replays a logical message.
 unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
-    // SAFETY: the startup process calls this with the record that it replays; PostgreSQL's own function is called
-    // as it would be.
-    let (kind, record) = unsafe {
+    // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
+    // function as the startup process would.
+    let (kind, record, listener) = unsafe {
         if let Some(redo) = MESSAGE_REDO {
             redo(reader);
         }
-        contents(reader)
+        let (kind, record) = contents(reader);
+        (kind, record, LISTENER)
     };
-    if u32::from(kind) == pg_sys::XLOG_LOGICAL_MESSAGE
-        && let Some(message) = message_of(record)
-    {
+    if u32::from(kind) != pg_sys::XLOG_LOGICAL_MESSAGE {
+        return;
+    }
+    if let Some(message) = message_of(record) {
         // SAFETY: the bytes are those of the record.
         unsafe { recover(message.as_ptr(), message.len()) };
+    } else if let Some(listener) = listener
+        && let Some(message) = wal_message::content_of(record, listener.prefix)
+    {
+        // SAFETY: the bytes are those of the record.
+        unsafe { pass_on(message.as_ptr(), message.len()) };
     }
 }
 
-/// Keeps in mind what a message of the primary's says.
+/// Passes a message of another part of the library on.
+///
+/// # Safety
+/// `message` must point to `length` bytes.
+#[pg_guard]
+unsafe extern "C-unwind" fn pass_on(message: *const u8, length: usize) {
+    // SAFETY: the caller guarantees these bytes; the variable is set before the startup process begins.
+    unsafe {
+        if let Some(listener) = LISTENER {
+            (listener.replay)(std::slice::from_raw_parts(message, length));
+        }
+    }
+}
+
+/// Adds a message of the primary to what was recovered.
+///
+/// # Safety
+/// `message` must point to `length` bytes.
 #[pg_guard]
 unsafe extern "C-unwind" fn recover(message: *const u8, length: usize) {
-    // SAFETY: the caller has these bytes.
+    // SAFETY: the caller guarantees these bytes.
     let bytes = unsafe { std::slice::from_raw_parts(message, length) };
     let Ok(shared) = shared() else { return };
     match HorizonMessage::decode(bytes) {
         Some(message) => {
             shared.record.recovered.take(&message);
-            UNKEPT.store(true, Ordering::Relaxed);
+            UNSAVED.store(true, Ordering::Relaxed);
         }
         None => server_log::unknown_message(&shared.rate_limits, length),
     }
 }
 
-/// Replays a record of the resource manager XLOG. A checkpoint is where the next recovery may begin.
+/// Replays a record of the resource manager XLOG. The next recovery may begin at a checkpoint.
 unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
-    // SAFETY: the startup process calls this with the record that it replays; PostgreSQL's own function is called
-    // as it would be.
+    // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
+    // function as the startup process would.
     unsafe {
         let (kind, _) = contents(reader);
         let kind = u32::from(kind);
@@ -172,7 +224,8 @@ unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
 
 /// Ends the replay. The checkpoint that ends recovery comes afterwards.
 unsafe extern "C-unwind" fn end_redo() {
-    // SAFETY: the startup process calls this once; PostgreSQL's own function, if it has one, is called as it would be.
+    // SAFETY: the startup process calls this once, and this calls PostgreSQL's own function, if it has one, as the
+    // startup process would.
     unsafe {
         keep_recovered();
         if let Some(cleanup) = MESSAGE_CLEANUP {
@@ -181,28 +234,35 @@ unsafe extern "C-unwind" fn end_redo() {
     }
 }
 
+/// Saves what was recovered, if the state file may not have it.
 #[pg_guard]
 unsafe extern "C-unwind" fn keep_recovered() {
-    if !UNKEPT.load(Ordering::Relaxed) {
-        return;
-    }
-    match shared().and_then(keep) {
-        Ok(()) => {
-            UNKEPT.store(false, Ordering::Relaxed);
-            SAID.store(false, Ordering::Relaxed);
+    if UNSAVED.load(Ordering::Relaxed) {
+        match shared().and_then(keep) {
+            Ok(()) => {
+                UNSAVED.store(false, Ordering::Relaxed);
+                REPORTED.store(false, Ordering::Relaxed);
+            }
+            Err(failure) if !REPORTED.swap(true, Ordering::Relaxed) => {
+                server_log::not_kept(failure);
+            }
+            Err(_) => {}
         }
-        Err(failure) if !SAID.swap(true, Ordering::Relaxed) => server_log::not_kept(failure),
-        Err(_) => {}
+    }
+    // The state file has created the directory.
+    // SAFETY: the variable is set before the startup process begins.
+    if let Some(listener) = unsafe { LISTENER } {
+        (listener.keep)();
     }
 }
 
 /// Makes what was recovered durable, unless the state file covers it.
 fn keep(shared: &Shared) -> Result<(), Report> {
     let _lock = ExclusiveLock::take(shared.lock());
-    let on_disk = own(file::read()?)?;
+    let on_disk = check_cluster(file::read()?)?;
     if on_disk.is_some_and(|state| covers(&state, &shared.record.recovered)) {
         return Ok(());
     }
-    let state = known(shared, on_disk)?;
-    Ok(file::write(&State { stopped: false, ..state })?)
+    let state = merge_replayed(shared, on_disk)?;
+    Ok(file::write(&PersistedState { stopped: false, ..state })?)
 }

@@ -1,9 +1,9 @@
-//! guid's node, as `flakeid.guid_node` names it.
+//! The node of guids in `flakeid.guid_node`.
 
 use sha2::{Digest, Sha256};
 
-/// The node of a value of the setting: a number, or a name whose SHA-256 begins with it, as the
-/// library's `WithNodeFromEnv` has it. `None` for the one that is kept.
+/// Parses the setting: a number, or a name whose SHA-256 begins with the node, as in the library's `WithNodeFromEnv`.
+/// An empty setting gives `None`: the node from the state.
 ///
 /// # Errors
 /// A sentence, for a number of more than 32 bits.

@@ -1,31 +1,31 @@
-//! MAC addresses, one of which is flake128's worker: as `flakeid.interface` names it, or of the first real interface.
+//! MAC addresses. One is the worker of flake128s: that of `flakeid.interface`, or of the first real interface.
 //!
-//! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the
-//! loopback, bridges, tunnels and the inner ends of containers have none. Those of containers often have
-//! addresses that other hosts' containers have, too, so a random one is better than such.
+//! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the loopback, bridges,
+//! tunnels and the inner ends of containers have no such entry. Those of containers often have addresses that
+//! containers on other hosts have, too, so a random address is better.
 
 use std::fs;
 use std::path::Path;
 
 const INTERFACES: &str = "/sys/class/net";
 
-/// What Linux calls the kind of an interface that has a MAC address.
+/// Linux's type number of an interface that has a MAC address.
 const ETHERNET: &str = "1";
 
-/// Of an address's first byte: whether it was made up by who uses it, and whether it is a group's.
+/// The bits of an address's first byte: whether its user made it up, and whether it is a group's.
 const LOCAL: u64 = 0x02 << 40;
 const GROUP: u64 = 0x01 << 40;
 
-/// 48 bits as an address that nobody has sold.
-pub fn local(bits: u64) -> u64 {
+/// Turns 48 bits into a locally administered address, which no manufacturer assigns.
+pub fn locally_administered(bits: u64) -> u64 {
     bits & ((1 << 48) - 1) & !GROUP | LOCAL
 }
 
-/// The worker of a value of the setting: that of the interface of this name, or the address that it is.
-/// `None` for the first real one.
+/// Parses the setting: the name of an interface, or a MAC address. An empty setting gives `None`: the first real
+/// interface.
 ///
 /// # Errors
-/// A sentence, where there is no such interface or it has no address.
+/// A sentence, if there is no such interface or it has no address.
 pub fn parse(setting: &str) -> Result<Option<u64>, String> {
     let setting = setting.trim();
     if setting.is_empty() {
@@ -45,7 +45,7 @@ pub fn parse(setting: &str) -> Result<Option<u64>, String> {
     of_interface(&directory).map(Some).ok_or_else(none)
 }
 
-/// Six bytes in hexadecimal, as in `08:00:2b:01:02:03`.
+/// Parses six bytes in hexadecimal, as in `08:00:2b:01:02:03`.
 fn address(text: &str) -> Option<u64> {
     let bytes: Vec<u8> = text
         .split(':')
@@ -57,6 +57,7 @@ fn address(text: &str) -> Option<u64> {
     (bytes.len() == 6).then(|| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte)))
 }
 
+/// Returns the MAC address of the interface with this directory.
 fn of_interface(directory: &Path) -> Option<u64> {
     let read = |name| fs::read_to_string(directory.join(name)).ok();
     let ethernet = read("type")?.trim() == ETHERNET;

@@ -1,5 +1,5 @@
-//! Who am I: the generator IDs of this node, from `flakeid.generator_ids` and the host's name; and its
-//! numbers in the systems where a node has one of its own.
+//! The identity of this server: its generator IDs, from `flakeid.generator_ids` and the host's name; and its numbers
+//! in ID types that have one number for each server.
 
 pub mod guid_node;
 pub mod mac_address;
@@ -8,15 +8,18 @@ use crate::error::{Code, Report};
 use flakeid_core::generator_ids::{MAX_ID, MAX_OWNED, Owned, Refused};
 use once_cell::sync::OnceCell;
 
-/// What a node is called where nobody says, chosen at random when its state begins and kept there.
+/// The server's names in ID types for which no setting gives one. They are chosen at random when the state begins,
+/// and kept in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names {
     pub guid_node: u32,
-    /// flake128's, for a host without a real network interface.
-    pub worker: u64,
+    /// The worker of flake128s, for a host without a real network interface.
+    pub mac_address: u64,
 }
 
 impl Names {
+    /// Chooses names at random.
+    ///
     /// # Errors
     /// PostgreSQL has no random bytes.
     pub fn random() -> Result<Self, Report> {
@@ -26,10 +29,14 @@ impl Names {
         }
         let [a, b, c, d, worker @ ..] = bytes;
         let worker = worker.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte));
-        Ok(Self { guid_node: u32::from_be_bytes([a, b, c, d]), worker: mac_address::local(worker) })
+        Ok(Self {
+            guid_node: u32::from_be_bytes([a, b, c, d]),
+            mac_address: mac_address::locally_administered(worker),
+        })
     }
 }
 
+/// Constructs the error for a server without random bytes.
 pub fn no_randomness() -> Report {
     Report::new(
         Code::ERRCODE_INTERNAL_ERROR,
@@ -37,18 +44,18 @@ pub fn no_randomness() -> Report {
     )
 }
 
-/// Fills bytes at random; false where PostgreSQL has no random bytes.
+/// Fills bytes at random. Returns false if PostgreSQL has no random bytes.
 pub fn random(bytes: &mut [u8]) -> bool {
-    // SAFETY: fills as many bytes as are there; PostgreSQL has set its source up.
+    // SAFETY: fills exactly these bytes; PostgreSQL has set up its source.
     unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
-// PostgreSQL's own source of randomness; it raises no error.
+// This is PostgreSQL's own source of randomness; it raises no error.
 unsafe extern "C-unwind" {
     fn pg_strong_random(buffer: *mut std::ffi::c_void, len: usize) -> bool;
 }
 
-/// The host's name, read once a process. A failure to read it is not kept: the next reload asks again.
+/// Returns the host's name, which the process reads once. After a failure the next reload reads it again.
 pub fn host_name() -> Option<&'static str> {
     static NAME: OnceCell<String> = OnceCell::new();
     NAME.get_or_try_init(|| hostname::get().map(|name| name.to_string_lossy().into_owned()))
@@ -56,7 +63,7 @@ pub fn host_name() -> Option<&'static str> {
         .map(String::as_str)
 }
 
-/// What a value of the setting stands for on this host, or why it is refused.
+/// Returns the generator IDs that a value of the setting means on this host, or why it is refused.
 pub fn resolve(setting: &str) -> Result<Owned, String> {
     let owned = Owned::parse(setting, || host_name().unwrap_or_default()).map_err(reason)?;
     match owned {
@@ -67,7 +74,7 @@ pub fn resolve(setting: &str) -> Result<Owned, String> {
     }
 }
 
-/// A refusal as a sentence.
+/// Returns a refusal as a sentence.
 pub fn reason(refused: Refused<'_>) -> String {
     match refused {
         Refused::Empty => "A number is missing.".into(),

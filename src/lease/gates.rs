@@ -1,11 +1,11 @@
 //! The gates of ID types whose generator IDs are leased: the server's own, capped by the claim.
 
 use super::error::{LeaseError, not_leased};
-use crate::clock::{boot, now};
-use crate::horizon::{self, Pass, Turn};
+use crate::clock::{now, since_boot};
+use crate::horizon::{self, GateChoice, Turn};
 use crate::id_types::ServerIdType;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Kept, Shared};
+use crate::shmem::{LeaseState, Shared};
 use flakeid_core::clock::Scale;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator::Stamp;
@@ -14,47 +14,47 @@ use flakeid_core::generator::Stamp;
 ///
 /// # Errors
 /// [`LeaseError::NotLeased`].
-pub fn held<'a>(shared: &'a Shared, lock: &'a ExclusiveLock) -> Result<&'a Kept, LeaseError> {
-    let kept = shared.lease.kept(lock);
-    if kept.is_good(boot()) { Ok(kept) } else { Err(not_leased(kept)) }
+pub fn held<'a>(shared: &'a Shared, lock: &'a ExclusiveLock) -> Result<&'a LeaseState, LeaseError> {
+    let state = shared.lease.state(lock);
+    if state.is_usable(since_boot()) { Ok(state) } else { Err(not_leased(state)) }
 }
 
-/// Puts the leased gates to where the node's stand and the claim lets them. Each process that moves one of these two
-/// calls it, with the lock held.
+/// Moves the leased gates to the server's own, as far as the claim permits. Each process that moves one of these
+/// two calls it, with the lock held.
 pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
-    let kept = shared.lease.kept(lock);
-    let (now, boot) = (now(), boot());
-    match kept.is_good(boot) {
-        true => shared.leased.cap(&shared.gates, |horizon| kept.claim.caps(horizon, now, boot)),
+    let state = shared.lease.state(lock);
+    let (now, boot) = (now(), since_boot());
+    match state.is_usable(boot) {
+        true => shared.leased.cap(&shared.gates, |horizon| state.claim.caps(horizon, now, boot)),
         false => {
             shared.leased.set(Horizon { toggle: shared.gates.horizon().toggle, ..Horizon::NONE })
         }
     }
 }
 
-/// Moves the leased gates past a stamp that one of them does not admit, and the server's own gates where they stand in
-/// the way; or leaves that to the process that is at it.
+/// Moves the leased gates past a stamp that one of them does not admit. Moves the server's own gates first if
+/// they are in the way. Leaves both to another process that is moving them already.
 ///
 /// # Errors
-/// As [`horizon::extend`]; [`LeaseError::NotLeased`].
+/// The errors of [`horizon::extend`]; [`LeaseError::NotLeased`].
 pub fn extend<S: ServerIdType>(
     shared: &'static Shared,
     scale: Scale,
     stamp: Stamp,
-) -> Result<Pass, LeaseError> {
+) -> Result<GateChoice, LeaseError> {
     let lock = match horizon::wait_for_turn::<S>(shared, &shared.leased, scale, stamp) {
         Turn::Passed(pass) => return Ok(pass),
         Turn::Mine(lock) => lock,
     };
-    // By the clock since boot, so that it needs no worker.
+    // The deadline is a time since boot, so that this needs no worker.
     if let Err(error) = held(shared, &lock) {
         cap(shared, &lock);
         return Err(error);
     }
     horizon::extend_locked::<S>(shared, &lock, scale, stamp)?;
     cap(shared, &lock);
-    match horizon::passes::<S>(&shared.leased.near, scale, stamp) {
-        true => Ok(Pass::Near),
-        false => Ok(Pass::Leased),
+    match horizon::passes::<S>(&shared.leased.soft, scale, stamp) {
+        true => Ok(GateChoice::Soft),
+        false => Ok(GateChoice::WaitForLease),
     }
 }

@@ -1,29 +1,29 @@
-//! Generator IDs on lease: what this server's processes know of them together.
+//! Leased generator IDs: what the processes of this server share about them.
 //!
-//! Why two servers never make the same ID is argued in [`flakeid_core::lease`]. Here is who does what.
+//! [`flakeid_core::lease`] argues why two servers never generate one ID. This comment says which process writes what.
 //!
-//! # Who writes what
-//! * [`crate::shmem::Kept`] changes under the node's lock alone. The worker ([`mod@etcd`]) writes it. A backend that
-//!   extends the gate reads the deadline there; nothing but the deadline tells it whether the worker still
-//!   lives.
-//! * A copy of it is made after each change, under a lock of its own that nobody holds while it waits for
-//!   anything ([`Shared::look_at_lease`]). Views read the copy, so that a disk that hangs does not hang them.
-//! * [`Shared::leased`](crate::shmem::Shared) are the gates by which systems with generator IDs go while these are leased: the
-//!   node's own, capped by the claim. A process moves both under the same lock. So the hot path
-//!   compares an ID's tick with one gate, as ever, and knows nothing of leases.
-//! * A cell of a generator ID that is given up or lost is sealed, and revived when the ID comes back.
-//! * `generation` rises whenever the set of IDs changes, or the right by which they are used: before any
-//!   cell is sealed for it, and at all gates. A session that made its list for an earlier generation gets no ID
-//!   from it, whether it meets the seal or a cell that has been revived since, and makes its list again: see
-//!   [`flakeid_core::gate`].
+//! # Which process writes what
+//! * [`crate::shmem::LeaseState`] changes under the server's lock alone. The worker ([`mod@etcd`]) writes it. A session
+//!   that extends the gate reads the deadline there. Nothing but the deadline tells it whether the worker is still
+//!   alive.
+//! * After each change the worker copies the state, under a lock of its own that no process holds while it waits
+//!   ([`Shared::lease_snapshot`]). Views read the copy, so a disk that hangs does not hang them.
+//! * [`Shared::leased`](crate::shmem::Shared) holds the gates of ID types with generator IDs while these are leased:
+//!   the server's own gates, capped by the claim. A process moves both under one lock. So the hot path compares the
+//!   tick of an ID with one gate, as always, and knows nothing of leases.
+//! * If a generator ID is given up or lost, its cell is sealed. When the generator ID comes back, the cell is revived.
+//! * `generation` rises when the set of generator IDs changes, or the right by which they are used. It rises
+//!   before any cell is sealed for the change, and at all gates. A session that made its list for an earlier generation
+//!   gets no ID from that list: not from a sealed cell, nor from one that was revived since. It makes its list
+//!   again: see [`flakeid_core::gate`].
 //!
-//! # From one way to the other
-//! Where the setting changes to `etcd:N`, the worker first announces a new generation and seals all cells: a
-//! statement that began under the old setting cannot go on with IDs which may now be another server's, or
-//! this server's on lease. Where it changes to numbers,
-//! the worker gives all up and says [`State::Off`]; sessions wait for that, and revive what was sealed.
+//! # From fixed generator IDs to leased ones, and back
+//! If the setting changes to `etcd:N`, the worker first announces a new generation and seals all cells. A statement
+//! that began under the old setting cannot continue with IDs that may be another server's now, or this server's on
+//! lease. If the setting changes to numbers, the worker gives all up and sets [`LeaseStatus::Off`]. Sessions wait for
+//! that, and revive the cells.
 
-// Without etcd nobody leases any.
+// Without etcd this server leases nothing.
 #![cfg_attr(not(feature = "etcd"), allow(dead_code))]
 
 mod error;
@@ -34,7 +34,7 @@ mod transitions;
 
 use crate::clock::Stopwatch;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Shared, State};
+use crate::shmem::{LeaseStatus, Shared};
 use crate::{guc, wait};
 pub use error::{LeaseError, not_leased, other_epoch};
 pub use gates::{cap, extend, held};
@@ -46,16 +46,16 @@ pub fn register() {
     etcd::register();
 }
 
-/// Whether generator IDs are leased, are being leased, or are being given up.
+/// Returns whether generator IDs are leased, are being leased, or are being given up.
 pub fn is_on(shared: &Shared, lock: &ExclusiveLock) -> bool {
-    shared.lease.kept(lock).state != State::Off
+    shared.lease.state(lock).status != LeaseStatus::Off
 }
 
-/// Waits until `ready` gives something, for as long as a session waits for its clock, and sees to it that
-/// there is a worker.
+/// Waits until `ready` returns something, for as long as a session waits for its clock. Starts a worker if there is no
+/// worker.
 ///
 /// # Errors
-/// The last that `ready` gave; [`LeaseError::Other`] where no worker could be started.
+/// The last error of `ready`; [`LeaseError::Other`] if no worker could be started.
 pub fn wait<T>(
     shared: &'static Shared,
     mut ready: impl FnMut(ExclusiveLock) -> Result<T, LeaseError>,
@@ -79,7 +79,7 @@ pub fn wait<T>(
 #[cfg(feature = "etcd")]
 fn register_now(shared: &Shared) -> Result<(), LeaseError> {
     etcd::register_now()
-        .inspect_err(|_| shared.lease.registered.store(0, Ordering::Relaxed))
+        .inspect_err(|_| shared.lease.worker_requested_at.store(0, Ordering::Relaxed))
         .map_err(LeaseError::Other)
 }
 
@@ -88,16 +88,16 @@ fn register_now(_: &Shared) -> Result<(), LeaseError> {
     Ok(())
 }
 
-/// The cluster that this process's uniqueids have by the registry; [`NO_CLUSTER`] where the setting says it.
+/// The cluster ID that this process's uniqueids have by the registry; [`NO_CLUSTER`] if the setting counts.
 static CLUSTER: AtomicU32 = AtomicU32::new(NO_CLUSTER);
 const NO_CLUSTER: u32 = u32::MAX;
 
-/// What a session goes by has changed.
+/// Sets the cluster ID that this process's uniqueids have by the registry; `None` if the setting counts.
 pub fn set_cluster(cluster: Option<u16>) {
     CLUSTER.store(cluster.map_or(NO_CLUSTER, u32::from), Ordering::Relaxed);
 }
 
-/// The cluster of this process's uniqueids: the registry's, or the setting's.
+/// Returns the cluster ID of this process's uniqueids: the registry's, or the setting's.
 #[inline]
 pub fn cluster() -> u64 {
     match CLUSTER.load(Ordering::Relaxed) {

@@ -1,21 +1,21 @@
-//! What the worker does to what is kept. Each takes the node's lock for itself.
+//! Changes of the lease in shared memory, which the worker makes. Each function takes the server's lock itself.
 
 use super::gates::cap;
-use crate::clock::{boot, now};
+use crate::clock::{now, since_boot};
 use crate::horizon;
 use crate::id_types::ID_TYPES;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Authority, Kept, Marked, Revision, Shared, State};
+use crate::shmem::{Authority, LeaseState, LeaseStatus, LeasedId, Revision, Shared};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator_ids::MAX_OWNED;
-use flakeid_core::lease::{Claim, Sent};
+use flakeid_core::lease::{Claim, RequestTime};
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The node's lock, held to change what is kept. When it goes, all can see the change.
+/// The server's lock, held to change the lease. When it is dropped, views see the change.
 struct Changing<'a> {
     shared: &'a Shared,
     lock: ExclusiveLock,
@@ -29,7 +29,7 @@ impl<'a> Changing<'a> {
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        self.shared.lease.show(&self.lock, self.shared.view_lock());
+        self.shared.lease.publish_snapshot(&self.lock, self.shared.view_lock());
     }
 }
 
@@ -47,41 +47,42 @@ impl DerefMut for Changing<'_> {
     }
 }
 
-/// Changes what is kept.
-fn with<T>(shared: &Shared, change: impl FnOnce(&mut Kept) -> T) -> T {
+/// Changes the lease under the server's lock.
+fn with<T>(shared: &Shared, change: impl FnOnce(&mut LeaseState) -> T) -> T {
     let mut lock = Changing::begin(shared);
     change(shared.lease.change(&mut lock))
 }
 
-/// This process is the worker from now on; false where there is one.
-pub fn enter(shared: &Shared) -> bool {
+/// Registers this process as the worker. Returns false if there is one already.
+pub fn register_worker(shared: &Shared) -> bool {
     let mut lock = Changing::begin(shared);
-    let kept = shared.lease.change(&mut lock);
-    if kept.worker != 0 {
+    let state = shared.lease.change(&mut lock);
+    if state.worker_pid != 0 {
         return false;
     }
-    // SAFETY: variables of this process, set when it joined the server.
+    // SAFETY: both are variables of this process, which PostgreSQL set before it called the worker's main function.
     let (pid, latch) = unsafe { (pg_sys::MyProcPid, pg_sys::MyLatch) };
-    kept.worker = pid;
+    state.worker_pid = pid;
     shared.lease.latch.store(latch, Ordering::Release);
     true
 }
 
-pub fn leave(shared: &Shared) {
+/// Ends what [`register_worker`] began. A session may then ask for another worker.
+pub fn unregister_worker(shared: &Shared) {
     let mut lock = Changing::begin(shared);
     shared.lease.latch.store(std::ptr::null_mut(), Ordering::Release);
-    shared.lease.registered.store(0, Ordering::Relaxed);
-    shared.lease.change(&mut lock).worker = 0;
+    shared.lease.worker_requested_at.store(0, Ordering::Relaxed);
+    shared.lease.change(&mut lock).worker_pid = 0;
 }
 
-/// Whether generator IDs are leased from now on, and how many are wanted.
-pub fn begin(shared: &Shared, wanted: usize) {
+/// Sets how many generator IDs are wanted. If none were leased until now, seals all cells at a new generation.
+pub fn enable(shared: &Shared, wanted: usize) {
     let mut lock = Changing::begin(shared);
-    let kept = shared.lease.change(&mut lock);
-    kept.wanted = wanted;
-    if kept.state == State::Off {
-        kept.state = State::Starting;
-        // Before the generation, and that before the seal.
+    let state = shared.lease.change(&mut lock);
+    state.wanted = wanted;
+    if state.status == LeaseStatus::Off {
+        state.status = LeaseStatus::Starting;
+        // This order matters: a session that meets the seal finds the generation, and with it that leasing is active.
         shared.lease.active.store(true, Ordering::Release);
         next_generation(shared, &lock);
         seal(shared, None);
@@ -89,41 +90,42 @@ pub fn begin(shared: &Shared, wanted: usize) {
     }
 }
 
-/// Generator IDs are not leased any more.
-pub fn end(shared: &Shared) {
+/// Ends leasing: the settings name fixed generator IDs. The worker has given all up before.
+pub fn disable(shared: &Shared) {
     let mut lock = Changing::begin(shared);
-    let kept = shared.lease.change(&mut lock);
-    *kept = Kept { worker: kept.worker, losses: kept.losses, ..Kept::NONE };
+    let state = shared.lease.change(&mut lock);
+    *state = LeaseState { worker_pid: state.worker_pid, losses: state.losses, ..LeaseState::NONE };
     shared.lease.active.store(false, Ordering::Release);
     next_generation(shared, &lock);
     cap(shared, &lock);
 }
 
-/// The last trouble, for the view and for sessions.
-pub fn trouble(shared: &Shared, trouble: &str) {
-    with(shared, |kept| {
-        (kept.trouble, kept.troubled) = (trouble.into(), now());
+/// Records the last error, for the view and for sessions.
+pub fn record_error(shared: &Shared, error: &str) {
+    with(shared, |state| {
+        (state.last_error, state.last_error_at) = (error.into(), now());
     });
 }
 
-/// There is no free one, or there may be again.
-pub fn wait(shared: &Shared, none_free: bool) {
-    with(shared, |kept| match (kept.state, none_free) {
-        (State::Starting | State::Lost, true) => kept.state = State::Waiting,
-        (State::Waiting, false) => kept.state = State::Starting,
+/// Records that the pool has no free generator ID, or that it may have one again.
+pub fn set_waiting(shared: &Shared, none_free: bool) {
+    with(shared, |state| match (state.status, none_free) {
+        (LeaseStatus::Starting | LeaseStatus::Lost, true) => state.status = LeaseStatus::Waiting,
+        (LeaseStatus::Waiting, false) => state.status = LeaseStatus::Starting,
         _ => {}
     });
 }
 
-pub fn endpoint(shared: &Shared, endpoint: &str) {
-    with(shared, |kept| {
-        if kept.endpoint.get() != endpoint {
-            kept.endpoint = endpoint.into();
+/// Records the endpoint that answered last, for the view.
+pub fn set_endpoint(shared: &Shared, endpoint: &str) {
+    with(shared, |state| {
+        if state.endpoint.get() != endpoint {
+            state.endpoint = endpoint.into();
         }
     });
 }
 
-/// What the registry has granted beside the IDs.
+/// A lease as the registry granted it, without its generator IDs.
 #[derive(Clone, Copy, Debug)]
 pub struct Granted<'a> {
     pub lease: i64,
@@ -137,115 +139,117 @@ pub struct Granted<'a> {
     pub sent_at: UnixNanos,
 }
 
-/// These IDs are held from now on, beside others of the same lease. False where the deadline has passed
-/// meanwhile.
-pub fn take(shared: &'static Shared, granted: Granted<'_>, new: &[Marked]) -> bool {
+/// Publishes claims: sessions may use these generator IDs from now on, beside others of the same lease. Returns false
+/// if the deadline passed before the claims were known.
+pub fn publish_claims(shared: &'static Shared, granted: Granted<'_>, new: &[LeasedId]) -> bool {
     let mut lock = Changing::begin(shared);
-    if granted.claim.is_over(boot()) {
+    if granted.claim.is_expired(since_boot()) {
         return false;
     }
     next_generation(shared, &lock);
-    // They may have been this node's before.
-    for &marked in new {
-        let _ = seal(shared, Some(marked));
-        for (place, _) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
-            for (_, cell) in shared.cells(place).filter(|&(id, _)| id == marked.id) {
-                horizon::revive(shared, place, cell, marked.mark);
+    // They may have been this server's before.
+    for &leased in new {
+        let _ = seal(shared, Some(leased));
+        for (slot, _) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
+            for (_, cell) in shared.cells(slot).filter(|&(id, _)| id == leased.id) {
+                horizon::revive(shared, slot, cell, leased.high_water_mark);
             }
         }
     }
-    let kept = shared.lease.change(&mut lock);
-    if kept.state != State::Held || kept.lease != granted.lease {
-        kept.count = 0;
-        kept.since = granted.sent_at;
-        kept.claim = granted.claim;
-        (kept.sent, kept.renewed) = (granted.sent, granted.sent_at);
+    let state = shared.lease.change(&mut lock);
+    if state.status != LeaseStatus::Held || state.lease != granted.lease {
+        state.count = 0;
+        state.leased_at = granted.sent_at;
+        state.claim = granted.claim;
+        (state.sent, state.renewed) = (granted.sent, granted.sent_at);
     }
-    for &marked in new.iter().take(MAX_OWNED - kept.count) {
-        kept.insert(marked);
+    for &leased in new.iter().take(MAX_OWNED - state.count) {
+        state.insert(leased);
     }
-    kept.state = State::Held;
-    kept.lease = granted.lease;
-    kept.namespace = granted.namespace.into();
-    kept.ttl = granted.ttl;
-    (kept.authority, kept.cluster) = (granted.authority, granted.cluster);
-    kept.epoch = granted.epoch;
-    // A lease is not renewed by another claim on it; and one gate is there for all.
-    kept.claim.ceiling = kept.claim.ceiling.min(granted.claim.ceiling);
-    kept.claim.deadline = kept.claim.deadline.min(granted.claim.deadline);
+    state.status = LeaseStatus::Held;
+    state.lease = granted.lease;
+    state.namespace = granted.namespace.into();
+    state.ttl = granted.ttl;
+    (state.authority, state.cluster) = (granted.authority, granted.cluster);
+    state.epoch = granted.epoch;
+    // Another claim does not renew the lease, and all its generator IDs have one gate.
+    state.claim.ceiling = state.claim.ceiling.min(granted.claim.ceiling);
+    state.claim.deadline = state.claim.deadline.min(granted.claim.deadline);
     cap(shared, &lock);
     true
 }
 
-/// The lease was renewed by a request that was sent then. False where it was over before that was
-/// known: then it is lost.
+/// Records a renewal by a request that was sent at that time. Returns false if the lease had ended before its answer
+/// was known: then it is lost.
 pub fn renew(
     shared: &Shared,
     lease: i64,
     claim: Claim,
-    sent: Sent,
+    sent: RequestTime,
     revisions: &[Revision],
 ) -> bool {
     let mut lock = Changing::begin(shared);
-    let kept = shared.lease.change(&mut lock);
-    let boot = boot();
-    if kept.lease != lease || !kept.is_good(boot) || claim.is_over(boot) {
+    let state = shared.lease.change(&mut lock);
+    let boot = since_boot();
+    if state.lease != lease || !state.is_usable(boot) || claim.is_expired(boot) {
         return false;
     }
-    (kept.claim, kept.sent, kept.renewed) = (claim, sent.boot, sent.now);
-    kept.written(revisions);
+    (state.claim, state.sent, state.renewed) = (claim, sent.boot, sent.now);
+    state.set_revisions(revisions);
     cap(shared, &lock);
     true
 }
 
-/// Seals these and gives them up, or all: each with its exact mark. The last to go ends the lease.
-pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<Marked> {
+/// Gives up these generator IDs, or all: seals their cells, and returns each with its exact high-water mark. When the
+/// last one goes, the lease ends.
+pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<LeasedId> {
     let mut lock = Changing::begin(shared);
-    let kept = shared.lease.change(&mut lock);
+    let state = shared.lease.change(&mut lock);
     let mut gone = Vec::new();
-    for marked in kept.held().to_vec() {
-        if ids.is_none_or(|ids| ids.contains(&marked.id)) {
-            kept.remove(marked.id);
-            gone.push(marked);
+    for leased in state.held().to_vec() {
+        if ids.is_none_or(|ids| ids.contains(&leased.id)) {
+            state.remove(leased.id);
+            gone.push(leased);
         }
     }
     if gone.is_empty() {
         return gone;
     }
     if lost {
-        kept.losses += 1;
+        state.losses += 1;
     }
-    if kept.count == 0 {
-        kept.state = if lost { State::Lost } else { State::Starting };
-        kept.lost = if lost { now() } else { kept.lost };
+    if state.count == 0 {
+        state.status = if lost { LeaseStatus::Lost } else { LeaseStatus::Starting };
+        state.lost = if lost { now() } else { state.lost };
     }
     next_generation(shared, &lock);
     cap(shared, &lock);
-    for marked in &mut gone {
-        marked.mark = seal(shared, Some(*marked));
+    for leased in &mut gone {
+        leased.high_water_mark = seal(shared, Some(*leased));
     }
     gone
 }
 
-/// Begins a new generation: from now on no session gets an ID by a list of cells that it made before. The caller
+/// Begins a new generation: from now on no session gets an ID from an earlier list of cells. The caller
 /// holds the lock, and seals and revives cells afterwards.
 fn next_generation(shared: &Shared, _lock: &ExclusiveLock) {
-    // A list that is made from here on is of the new one; it is refused by no gate, whichever was told.
+    // A list from here on has the new generation. No gate refuses it, whether it was told already or not.
     let generation = shared.lease.generation.fetch_add(1, Ordering::Release) + 1;
     shared.gates.announce(generation);
     shared.leased.announce(generation);
 }
 
-/// Seals the cells of a generator ID in all systems, or of all of them. Gives the exact mark: what they
-/// had last, and not less than what the ID was claimed with, as a system that was not asked has no cell
-/// that would know.
-fn seal(shared: &Shared, only: Option<Marked>) -> UnixNanos {
-    let mut horizon = Horizon::NONE.raised(only.map_or(UnixNanos(0), |marked| marked.mark));
-    for (place, entry) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
-        // A tick is by the epoch that it was made by: by the earliest, or by a later one since. A mark must not lie
-        // below it by either, and the later one gives the later moment.
-        let scale = entry.scale_from(horizon::earliest(shared, place).max((entry.scale)().epoch()));
-        for (id, cell) in shared.cells(place) {
+/// Seals the cells of one generator ID in all ID types, or all cells. Returns the exact high-water mark: the last time
+/// that they issued. It is not before the one with which the ID was claimed, since an ID type that was not used has no
+/// cell.
+fn seal(shared: &Shared, only: Option<LeasedId>) -> UnixNanos {
+    let mut horizon =
+        Horizon::NONE.raised(only.map_or(UnixNanos(0), |leased| leased.high_water_mark));
+    for (slot, entry) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
+        // A tick counts from the epoch with which it was issued: the earliest one, or a later one since. The
+        // high-water mark must not be before it with either, and the later epoch gives the later time.
+        let scale = entry.scale_from(horizon::earliest(shared, slot).max((entry.scale)().epoch()));
+        for (id, cell) in shared.cells(slot) {
             if only.is_none_or(|only| only.id == id) {
                 horizon = (entry.covering)(horizon, scale, (entry.seal)(cell));
             }

@@ -1,36 +1,40 @@
-//! A column of IDs, or an expression that gives IDs, and what PostgreSQL's statistics say of it.
+//! Estimates comparisons of a column of IDs, or of an expression that gives IDs, from PostgreSQL's statistics.
 //!
-//! PostgreSQL hands out statistics that the caller must release, once. [`Statistics`] releases them when it
-//! is dropped, and is made only where PostgreSQL has left something to release:
-//! `get_restriction_variable` fills in what it is given, releases it again where the clause is not a column
-//! against a value (`a < b` of one table), leaves the pointer there, and returns false.
+//! PostgreSQL finds the bin of the histogram in which a bound lies, but takes the middle of the bin as its position.
+//! [`Column::part`] uses the real position instead. [`Statistics`] releases what PostgreSQL lends, exactly once.
 //!
-//! # Where in the bin
-//! An ID is a number, and between two bounds of a histogram IDs lie as evenly as their times do. PostgreSQL
-//! finds the bin (`ineq_histogram_selectivity`). It also asks the index for the ends of the table as it is
-//! now, as a time of the last five minutes lies beyond the histogram's end. The comparison that PostgreSQL
-//! calls while it searches is ours ([`probe`]), which so learns the two values between which the bound was
-//! found, those of the index included. PostgreSQL takes "the middle" of the bin for a type that it does not
-//! know; we put the bound's real position in its place.
+//! # Release
+//! The caller of PostgreSQL must release statistics, once. [`Statistics`] does so when it is dropped. It is created
+//! only if PostgreSQL has left something to release. `get_restriction_variable` fills in a struct of the caller. If
+//! the clause does not compare a column with a value (`a < b` of one table), it releases the statistics itself. Then
+//! it leaves the pointer in the struct and returns false.
+//!
+//! # Position in the bin
+//! An ID is a number, and between two bounds of a histogram IDs are as evenly distributed as their times. PostgreSQL
+//! finds the bin (`ineq_histogram_selectivity`). It also reads the current ends of the table from the index. A time of
+//! the last five minutes lies beyond the end of the histogram. While it searches, PostgreSQL calls our comparison,
+//! [`probe`]. So `probe` learns the two values between which the bound lies, including those from the index. For a
+//! type that it does not know PostgreSQL assumes the middle of the bin. We replace that by the position of the bound
+//! between the two values.
 
-use super::id_type::IdType;
+use super::id_type::SqlIdType;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, List, Node, Oid, PlannerInfo};
 use std::ffi::{c_int, c_void};
 use std::ptr::{addr_of_mut, null_mut};
 
-/// The statistics that PostgreSQL has found for an expression (`VariableStatData`).
+/// The statistics that PostgreSQL has found for an expression (`VariableStatData`). Dropping them releases them.
 pub struct Statistics(pg_sys::VariableStatData);
 
 impl Drop for Statistics {
     fn drop(&mut self) {
         if let (false, Some(free)) = (self.0.statsTuple.is_null(), self.0.freefunc) {
-            // SAFETY: what ReleaseVariableStats does; a Statistics holds a tuple that nobody has released.
+            // SAFETY: this is what ReleaseVariableStats does. No other code releases the tuple of a Statistics.
             unsafe { free(self.0.statsTuple) };
         }
     }
 }
 
-/// One clause as PostgreSQL takes it apart: a column, and what it is compared with.
+/// A clause that PostgreSQL has taken apart: a column, and the expression with which it is compared.
 pub struct Restriction {
     pub statistics: Statistics,
     pub other: *mut Node,
@@ -38,11 +42,11 @@ pub struct Restriction {
 }
 
 impl Restriction {
-    /// Takes a clause apart; returns `None` unless one side alone is of the relation.
+    /// Takes a clause apart. Returns `None` unless exactly one side belongs to the relation.
     ///
     /// # Safety
-    /// The arguments are those of an estimator's call: the planner's state, the two operands and the
-    /// relation's number.
+    /// The arguments are those of a call of an estimator: the planner's state, the two operands, and the number of the
+    /// relation.
     pub unsafe fn of(
         root: *mut PlannerInfo,
         arguments: *mut List,
@@ -50,8 +54,8 @@ impl Restriction {
     ) -> Option<Self> {
         let mut found = pg_sys::VariableStatData::default();
         let (mut other, mut column_is_left) = (null_mut(), false);
-        // SAFETY: the caller's; PostgreSQL fills in what it is given. Where it returns false it has released
-        // what it found, so that `found` must not become a Statistics.
+        // SAFETY: the caller guarantees the arguments; PostgreSQL writes to the three variables. If it returns false it
+        // has released the statistics, so that `found` must not become a Statistics.
         let is_restriction = unsafe {
             pg_sys::get_restriction_variable(
                 root,
@@ -68,21 +72,21 @@ impl Restriction {
 }
 
 impl Statistics {
-    /// Looks an expression up. What is not a column of a relation has no relation.
+    /// Looks an expression up. An expression that is not a column of a relation has no relation.
     ///
     /// # Safety
-    /// An expression of the query that the planner's state is of.
+    /// `root` is the planner's state, and `expression` an expression of the same query.
     pub unsafe fn of(root: *mut PlannerInfo, expression: *mut Node, relation: c_int) -> Self {
         let mut found = pg_sys::VariableStatData::default();
-        // SAFETY: the caller's; PostgreSQL fills in what it is given, and leaves its release to the caller.
+        // SAFETY: the caller guarantees that both belong to one query. PostgreSQL fills in `found` and leaves its
+        // release to Statistics.
         unsafe { pg_sys::examine_variable(root, expression, relation, &mut found) };
         Self(found)
     }
 
-    /// The ID type of the expression, where the column below it and every value in its statistics are of
-    /// that type, too.
-    pub fn id_type(&self) -> Option<IdType> {
-        let id_type = IdType::of(self.0.vartype)?;
+    /// Returns the ID type of the expression, if the column below it and every value in its statistics have that type.
+    pub fn id_type(&self) -> Option<SqlIdType> {
+        let id_type = SqlIdType::of(self.0.vartype)?;
         let is_of = |kind| self.slot(kind, |slot| id_type.is_of(slot.valuetype)).unwrap_or(true);
         let all_are = id_type.is_of(self.0.atttype)
             && is_of(pg_sys::STATISTIC_KIND_MCV)
@@ -94,9 +98,9 @@ impl Statistics {
         self.0.var
     }
 
-    /// The relation that the expression is of, where there is one.
+    /// Returns the relation to which the expression belongs, if there is one.
     pub fn relation(&self) -> Option<&pg_sys::RelOptInfo> {
-        // SAFETY: null, or a relation of the planner's, which outlives the estimate.
+        // SAFETY: the pointer is null, or that of a relation of the planner, which outlives the estimate.
         unsafe { self.0.rel.as_ref() }
     }
 
@@ -104,25 +108,25 @@ impl Statistics {
         !self.0.statsTuple.is_null()
     }
 
-    /// The part of the rows whose value is NULL.
+    /// Returns the part of the rows whose value is NULL.
     fn nulls(&self) -> f64 {
         if !self.are_there() {
             return 0.0;
         }
-        // SAFETY: the tuple is a row of pg_statistic.
+        // SAFETY: the tuple exists, and is a row of pg_statistic.
         unsafe {
             let row = pg_sys::GETSTRUCT(self.0.statsTuple).cast::<pg_sys::FormData_pg_statistic>();
             f64::from((*row).stanullfrac)
         }
     }
 
-    /// What `read` makes of the statistics of this kind, where there are any.
+    /// Calls `read` with the statistics of this kind, if there are any.
     fn slot<T>(&self, kind: u32, read: impl FnOnce(&pg_sys::AttStatsSlot) -> T) -> Option<T> {
         if !self.are_there() {
             return None;
         }
         let mut slot = pg_sys::AttStatsSlot::default();
-        // SAFETY: the tuple is a row of pg_statistic; the slot is freed after it has been read.
+        // SAFETY: the tuple exists, and is a row of pg_statistic. The slot is freed after `read` has returned.
         unsafe {
             let found = pg_sys::get_attstatsslot(
                 &mut slot,
@@ -140,36 +144,35 @@ impl Statistics {
         }
     }
 
-    /// What `read` makes of the histogram's bounds, in their order, where there is a histogram.
+    /// Calls `read` with the bounds of the histogram, in their order, if there is a histogram.
     fn histogram<T>(&self, read: impl FnOnce(&[Datum]) -> T) -> Option<T> {
         self.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, |slot| {
-            // SAFETY: a slot has this many values.
+            // SAFETY: `values` has `nvalues` elements.
             read(unsafe { std::slice::from_raw_parts(slot.values, slot.nvalues as usize) })
         })
     }
 }
 
-/// The end of a range that a clause gives.
+/// The side of a bound on which a comparison is true.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Above,
     Below,
 }
 
-/// A comparison as it reads with the column on its left.
+/// A comparison with the column on its left side.
 #[derive(Clone, Copy)]
 pub struct Comparison {
     pub operator: Oid,
     pub side: Side,
-    /// Whether it is true of the bound itself.
+    /// Whether the comparison is true of the bound itself.
     pub or_equal: bool,
 }
 
 impl Comparison {
-    /// Turns a comparison so that the column is on its left. Returns `None` where no operator of this ID
-    /// type says that.
+    /// Turns a comparison so that the column is on its left. Returns `None` if this ID type has no operator for that.
     pub fn of(
-        id_type: IdType,
+        id_type: SqlIdType,
         operator: Oid,
         side: Side,
         or_equal: bool,
@@ -182,13 +185,13 @@ impl Comparison {
             return Some(Self { operator, side, or_equal });
         }
         let side = if side == Side::Above { Side::Below } else { Side::Above };
-        // SAFETY: reads the catalog.
+        // SAFETY: `get_commutator` reads the catalog.
         let commutator = unsafe { pg_sys::get_commutator(operator) };
         id_type.is_compared_by(commutator).then_some(Self { operator: commutator, side, or_equal })
     }
 
-    /// The type's own comparison of this kind: its btree's operator.
-    pub fn of_btree(id_type: IdType, side: Side, or_equal: bool) -> Option<Self> {
+    /// Returns the comparison of this kind that the btree operator class of the type has.
+    pub fn of_btree(id_type: SqlIdType, side: Side, or_equal: bool) -> Option<Self> {
         let strategy = match (side, or_equal) {
             (Side::Below, false) => pg_sys::BTLessStrategyNumber,
             (Side::Below, true) => pg_sys::BTLessEqualStrategyNumber,
@@ -207,11 +210,11 @@ impl Comparison {
         }
     }
 
-    /// This operator and the three that belong to it: its commutator, its negator, and the negator's
-    /// commutator. One that is not declared is 0, which no clause has.
+    /// Returns this comparison and the three that belong to it: its commutator, its negator, and the commutator of its
+    /// negator. The operator of one that is not declared is 0, which no clause has.
     pub fn family(self) -> [Self; 4] {
         let Self { operator, side, or_equal } = self;
-        // SAFETY: these read the catalog, and give 0 for what is not there.
+        // SAFETY: these functions read the catalog, and return 0 if there is no such operator.
         let (converse, negator, negated_converse) = unsafe {
             let converse = pg_sys::get_commutator(operator);
             (converse, pg_sys::get_negator(operator), pg_sys::get_negator(converse))
@@ -226,34 +229,34 @@ impl Comparison {
     }
 }
 
-/// A column of IDs, and what is known of its values.
+/// A column of IDs, with the statistics of its values.
 pub struct Column {
     pub root: *mut PlannerInfo,
-    pub id_type: IdType,
+    pub id_type: SqlIdType,
     pub statistics: Statistics,
     collation: Oid,
     pub nulls: f64,
 }
 
-/// What [`probe`] sees of the values that a bound is compared with.
+/// The state of [`probe`] during a search: the nearest values below and above the bound.
 struct BinProbe {
-    id_type: IdType,
+    id_type: SqlIdType,
     comparison: Comparison,
     below: Option<u128>,
     above: Option<u128>,
 }
 
-/// Answers as the operator does, and writes down the nearest values on both sides.
+/// Returns what the operator would return, and remembers the nearest values on both sides of the bound.
 unsafe extern "C-unwind" fn probe(fcinfo: FunctionCallInfo) -> Datum {
-    // SAFETY: PostgreSQL calls it with a value of the statistics or of the column's index, and the bound.
-    // Both are of the ID type that the BinProbe was made for, which outlives the search.
+    // SAFETY: PostgreSQL passes a value of the statistics or of the column's index, and the bound. Both have the ID
+    // type of the BinProbe, to which `fn_extra` points and which outlives the search.
     unsafe {
         let probe = &mut *(*(*fcinfo).flinfo).fn_extra.cast::<BinProbe>();
         let arguments = (*fcinfo).args.as_slice(2);
         let value = probe.id_type.number(arguments[0].value);
         let bound = probe.id_type.number(arguments[1].value);
         let holds = probe.comparison.holds(value, bound);
-        // What fulfills "less" is below the bound.
+        // A value for which "less" is true is below the bound.
         if holds == (probe.comparison.side == Side::Below) {
             probe.below = Some(probe.below.map_or(value, |below| below.max(value)));
         } else {
@@ -265,18 +268,18 @@ unsafe extern "C-unwind" fn probe(fcinfo: FunctionCallInfo) -> Datum {
 }
 
 impl Column {
-    /// Returns `None` unless the expression and its statistics are of one of our ID types.
+    /// Returns a column, or `None` unless the expression and its statistics have one of our ID types.
     pub fn of(root: *mut PlannerInfo, statistics: Statistics, collation: Oid) -> Option<Self> {
         let (id_type, nulls) = (statistics.id_type()?, statistics.nulls());
         Some(Self { root, id_type, statistics, collation, nulls })
     }
 
-    /// Whether this user may see the statistics.
+    /// Returns whether this user may see the statistics.
     pub fn is_visible(&self) -> bool {
         self.statistics.0.acl_ok
     }
 
-    /// Estimates the part of all rows that a comparison is true of; `None` without statistics.
+    /// Estimates the part of all rows for which a comparison is true. Returns `None` without statistics.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.
@@ -285,8 +288,8 @@ impl Column {
             return None;
         }
         let mut common = 0.0;
-        // SAFETY: the operator takes two values of the ID type and has code, as `Comparison` is made only so;
-        // the statistics' values and the bound are of that type.
+        // SAFETY: a `Comparison` is created only for an operator that takes two values of the ID type and has a
+        // function. The values of the statistics and the bound have that type.
         let (in_common, in_histogram) = unsafe {
             let mut function = pg_sys::FmgrInfo::default();
             pg_sys::fmgr_info(pg_sys::get_opcode(comparison.operator), &mut function);
@@ -304,8 +307,8 @@ impl Column {
         Some((in_common + rest * in_histogram.unwrap_or(0.5)).clamp(0.0, 1.0))
     }
 
-    /// Estimates the part of the histogram's rows. The function is the operator's: PostgreSQL looks at its
-    /// OID to see whether this user may have the statistics.
+    /// Estimates the part of the histogram's rows. `function` is the function of the operator: PostgreSQL checks by its
+    /// OID whether this user may read the statistics.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.
@@ -319,7 +322,7 @@ impl Column {
         function.fn_addr = Some(probe);
         function.fn_extra = addr_of_mut!(bin).cast::<c_void>();
         let above = comparison.side == Side::Above;
-        // SAFETY: the statistics are of this column, and `bin` outlives the call, the only one that uses it.
+        // SAFETY: the statistics belong to this column. Only this call uses `bin`, which outlives it.
         let part = unsafe {
             pg_sys::ineq_histogram_selectivity(
                 self.root,
@@ -334,10 +337,10 @@ impl Column {
             )
         };
         let (Some(low), Some(high)) = (bin.below, bin.above) else {
-            // The bound is before the first or after the last value, or there is no histogram.
+            // The bound is before the first value or after the last, or there is no histogram.
             return (part >= 0.0).then_some(part);
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the bound is a value of the column's ID type.
         let position = unsafe { self.id_type.number(bound) }.saturating_sub(low) as f64;
         let bins =
             self.statistics.histogram(|bounds| bounds.len() - 1).map_or(1, |bins| bins.max(1))
@@ -347,11 +350,11 @@ impl Column {
         Some((if above { part - beyond_middle } else { part + beyond_middle }).clamp(0.0, 1.0))
     }
 
-    /// The first byte of the histogram's middle value, where there is a histogram.
+    /// Returns the first byte of the middle value of the histogram, if there is a histogram.
     pub fn first_byte_of_median(&self) -> Option<u8> {
         self.statistics.histogram(|bounds| {
             let median = *bounds.get(bounds.len() / 2)?;
-            // SAFETY: `Column::of` has checked that the statistics' values are of this ID type.
+            // SAFETY: `Column::of` has checked that the values of the statistics have this ID type.
             Some(unsafe { self.id_type.first_byte(median) })
         })?
     }

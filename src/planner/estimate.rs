@@ -1,25 +1,34 @@
-//! How many rows a comparison of IDs is true of: the RESTRICT and JOIN functions of `<`, `<=`, `>=` and `>`.
+//! Estimates for how many rows a comparison of IDs is true: the RESTRICT and JOIN functions of `<`, `<=`, `>=` and `>`.
 //!
-//! PostgreSQL has two things to say of a range of a column, and says neither of a type that it doesn't
-//! know. It looks up in which of the histogram's hundred bins a bound lies, but not where in the bin:
-//! `convert_to_scalar` has a list of types, and to all others it answers "in the middle". And it sees that
-//! `id >= a AND id <= b` is one range (`clauselist_selectivity`), but only by the names of its own
-//! estimators. So a range within one bin, as are five minutes of a month, would be taken for one row, or
-//! for two hundred bins' worth. Hence these estimators, which do both. Where in the bin a bound lies is the
-//! subject of [`super::column`].
+//! PostgreSQL's estimators do not find the position of an ID in a bin of the histogram. They do not recognize `id >=
+//! a AND id <= b` as one range, either. These estimators do both. Of the two bounds of a range, the lower one gets
+//! the rows above it. The upper one gets the part *of those* that is below it. For an operator of foreign types the
+//! answer is "unknown".
+//!
+//! # The gap in PostgreSQL
+//! PostgreSQL estimates a range of a column by two means, and has neither for a type that it does not know:
+//!
+//! - It finds in which of the histogram's hundred bins a bound lies, but not at which position in the bin.
+//!   `convert_to_scalar` has a list of types; for all others it takes the middle.
+//! - It recognizes that `id >= a AND id <= b` is one range (`clauselist_selectivity`), but only by the names of its own
+//!   estimators.
+//!
+//! So PostgreSQL would estimate five minutes of a month, which lie in one bin, as one row or as up to a quarter of all
+//! rows. [`super::column`] finds the position in the bin.
 //!
 //! # One range
-//! The planner multiplies the estimates of clauses that it doesn't recognize as a pair. So of a pair the
-//! lower bound says how many rows are above it, and the upper one which part *of those* is below itself.
-//! Of several bounds on one side the tightest speaks, and the others say "all". An estimator is given one
-//! clause only; the others are found where the planner keeps them, in the relation's restrictions and joins
-//! or in the AND around the clause below one of them ([`clauses_with`]). That holds for joins, too, of which
-//! PostgreSQL never sees that two bounds are one range.
+//! The planner multiplies the estimates of clauses that it does not recognize as a pair. So the estimate of the lower
+//! bound of a pair is the part of the rows above it. The estimate of the upper bound is the part *of those* that is
+//! below it. Of several bounds on one side the tightest one gets the estimate, and the others get "all".
 //!
-//! # What is not ours
-//! Any user may declare an operator with these estimators. They answer "unknown" unless the operator's two
-//! operands, the column, its statistics and the value are all of one ID type ([`super::id_type`]), and they
-//! ask that again for each further bound that they look at.
+//! PostgreSQL passes one clause to an estimator. The estimator finds the others where the planner keeps them: among
+//! the restrictions and joins of the relation, or in the AND around the clause below one of them ([`clauses_with`]).
+//! This also applies to joins, where PostgreSQL never recognizes that two bounds are one range.
+//!
+//! # Foreign types
+//! Any user may declare an operator with these estimators. They answer "unknown" unless the two operands of the
+//! operator, the column, its statistics and the value all have one ID type ([`super::id_type`]). They check that again
+//! for each further bound.
 
 use super::column::{Column, Comparison, Restriction, Side, Statistics};
 use super::{clause, clauses_with, constant, is, nodes};
@@ -31,9 +40,9 @@ use std::ffi::c_int;
 const UNKNOWN: f64 = 0.333_333_333_333_333_3;
 const UNKNOWN_RANGE: f64 = 0.005;
 /// The estimate for a range that seems to hold no row.
-pub(super) const LEAST: f64 = 1.0e-10;
+pub(super) const MIN_SELECTIVITY: f64 = 1.0e-10;
 
-/// A bound of the column in one of the clauses.
+/// A bound of the column, from one of the clauses.
 #[derive(Clone, Copy)]
 struct Bound {
     arguments: *mut List,
@@ -41,21 +50,23 @@ struct Bound {
     value: Value,
 }
 
-/// What a column is compared with.
+/// The value with which a column is compared.
 #[derive(Clone, Copy)]
 enum Value {
     /// A value of the column's ID type.
     Known(Datum),
     Null,
-    /// A value that only the execution will know, or one that is not of the column's ID type.
+    /// A value that is known only at execution, or one that does not have the column's ID type.
     Unknown,
 }
 
 impl Value {
+    /// Returns the value of an expression, as far as the planner knows it.
+    ///
     /// # Safety
-    /// An expression of the query that the column is of.
+    /// `expression` belongs to the same query as the column.
     unsafe fn of(column: &Column, expression: *mut Node) -> Self {
-        // SAFETY: the caller's; a Const is looked at as such.
+        // SAFETY: the caller guarantees that the expression belongs to the query. `constant` returns a valid Const.
         unsafe {
             match constant(column.root, expression) {
                 Some(value) if !column.id_type.is_of((*value).consttype) => Self::Unknown,
@@ -67,12 +78,12 @@ impl Value {
     }
 }
 
-/// Removes what PostgreSQL puts around an expression to change only its type's name.
+/// Removes the nodes that PostgreSQL puts around an expression to change only the name of its type.
 ///
 /// # Safety
-/// A node of an expression.
+/// `node` is a node of an expression.
 unsafe fn without_relabeling(mut node: *mut Node) -> *mut Node {
-    // SAFETY: the tag says what the node is.
+    // SAFETY: the tag decides as which struct the node is read.
     unsafe {
         while is(node, NodeTag::T_RelabelType) {
             node = (*node.cast::<pg_sys::RelabelType>()).arg.cast();
@@ -81,12 +92,12 @@ unsafe fn without_relabeling(mut node: *mut Node) -> *mut Node {
     }
 }
 
-/// Collects the column's bounds among these clauses.
+/// Collects the bounds of the column from these clauses.
 ///
 /// # Safety
-/// Clauses of the query that the column is of.
+/// `list` has clauses of the query to which the column belongs.
 unsafe fn bounds(column: &Column, list: *mut List, family: [Comparison; 4]) -> Vec<Bound> {
-    // SAFETY: each node is looked at as what its tag says.
+    // SAFETY: the tag decides as which struct a node is read.
     unsafe {
         nodes(list)
             .filter_map(|node| {
@@ -111,7 +122,7 @@ unsafe fn bounds(column: &Column, list: *mut List, family: [Comparison; 4]) -> V
                 let comparison =
                     Comparison::of(column.id_type, operator, side, or_equal, column_is_left)?;
                 let value = Value::of(column, other);
-                // The estimate of that clause itself says that no row fulfills a comparison with NULL.
+                // A comparison with NULL is no bound. Its own estimate says that it is true for no row.
                 let counts = !matches!(value, Value::Null);
                 counts.then_some(Bound { arguments: (*operation).args, comparison, value })
             })
@@ -119,12 +130,12 @@ unsafe fn bounds(column: &Column, list: *mut List, family: [Comparison; 4]) -> V
     }
 }
 
-/// Picks the tightest bound of one side: a known one if there is one, the first of equal ones.
+/// Returns the tightest bound of one side: a known one if there is one, and the first of equal ones.
 fn tightest(column: &Column, bounds: &[Bound], side: Side) -> Option<Bound> {
     let of_side = bounds.iter().filter(|bound| bound.comparison.side == side);
     of_side.copied().reduce(|best, bound| match (best.value, bound.value) {
         (Value::Known(a), Value::Known(b)) => {
-            // SAFETY: known values are of the column's ID type.
+            // SAFETY: known values have the column's ID type.
             let (a, b) = unsafe { (column.id_type.number(a), column.id_type.number(b)) };
             let tighter = if side == Side::Above { b > a } else { b < a };
             if tighter { bound } else { best }
@@ -134,26 +145,27 @@ fn tightest(column: &Column, bounds: &[Bound], side: Side) -> Option<Bound> {
     })
 }
 
-/// Collects the column's bounds that hold together with the one that has these arguments, itself included;
-/// `None` where the clause is not found.
+/// Collects the bounds of the column that must hold together with the clause that has these arguments, including that
+/// clause. Returns `None` if the clause is not found.
 ///
 /// # Safety
-/// The arguments of a clause of the query that the column is of.
+/// `arguments` are the arguments of a clause of the query to which the column belongs.
 unsafe fn others(
     column: &Column,
     comparison: Comparison,
     arguments: *mut List,
 ) -> Option<Vec<Bound>> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the arguments belong to a clause of the query.
     unsafe {
         let list = clauses_with(column.statistics.relation()?, arguments)?;
         Some(bounds(column, list, comparison.family()))
     }
 }
 
+/// Estimates the part of the rows for which a comparison with a value is true.
 fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
-    // SAFETY: the arguments of every RESTRICT function: the planner's state, the operator, its list of
-    // two operands, and the relation that alone is looked at.
+    // SAFETY: every RESTRICT function has these arguments: the planner's state, the operator, the list of its two
+    // operands, and the number of the only relation whose columns count.
     let (root, operator, arguments, relation, collation) = unsafe {
         let values = (*fcinfo).args.as_slice(4);
         (
@@ -165,7 +177,7 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
         )
     };
     pg_sys::check_for_interrupts!();
-    // SAFETY: as PostgreSQL has passed them.
+    // SAFETY: PostgreSQL has passed these arguments to this estimator.
     let restriction = unsafe { Restriction::of(root, arguments, relation) };
     let Some(Restriction { statistics, other, column_is_left }) = restriction else {
         return UNKNOWN;
@@ -173,20 +185,20 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     let Some(mut column) = Column::of(root, statistics, collation) else { return UNKNOWN };
     let comparison = Comparison::of(column.id_type, operator, side, or_equal, column_is_left);
     let Some(comparison) = comparison else { return UNKNOWN };
-    // SAFETY: what the clause compares the column with is an expression of the query.
+    // SAFETY: the other side of the clause is an expression of the query.
     let value = unsafe { Value::of(&column, other) };
     if matches!(value, Value::Null) {
         return 0.0;
     }
     let own = Bound { arguments, comparison, value };
 
-    // SAFETY: the arguments are a clause's of the query.
+    // SAFETY: the arguments belong to a clause of the query.
     let others = unsafe { others(&column, comparison, arguments) }.unwrap_or_else(|| vec![own]);
     if tightest(&column, &others, comparison.side).is_some_and(|best| best.arguments != arguments) {
         return 1.0;
     }
     let part = |column: &mut Column, bound: Bound| match bound.value {
-        // SAFETY: a known value is of the column's ID type, and not NULL.
+        // SAFETY: a known value has the column's ID type, and is not NULL.
         Value::Known(value) => unsafe { column.part(bound.comparison, value) },
         Value::Null | Value::Unknown => None,
     };
@@ -198,17 +210,18 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     let Some(lower) = lower else { return own_part.unwrap_or(UNKNOWN) };
     match (part(&mut column, lower), own_part) {
         (Some(lower), Some(own)) => {
-            let both = (lower + own - (1.0 - column.nulls)).max(LEAST);
+            let both = (lower + own - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
             if lower > both { both / lower } else { 1.0 }
         }
         (lower, _) => (UNKNOWN_RANGE / lower.unwrap_or(UNKNOWN)).min(1.0),
     }
 }
 
-/// Estimates a comparison with another relation's rows: all that is known is whether it is one of a pair.
+/// Estimates a comparison with the rows of another relation, by whether it is one bound of a pair. Nothing else is
+/// known.
 fn estimate_join(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
-    // SAFETY: the first three arguments of every JOIN function: the planner's state, the operator, and its
-    // list of two operands.
+    // SAFETY: every JOIN function begins with these three arguments: the planner's state, the operator, and the list of
+    // its two operands.
     let (root, operator, arguments) = unsafe {
         let values = (*fcinfo).args.as_slice(3);
         (
@@ -225,7 +238,7 @@ fn estimate_join(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
         let Some(column) = Column::of(root, statistics, Oid::INVALID) else { return UNKNOWN };
         let comparison = Comparison::of(column.id_type, operator, side, or_equal, number == 0);
         let Some(comparison) = comparison else { return UNKNOWN };
-        // SAFETY: the arguments are a clause's of the query.
+        // SAFETY: the arguments belong to a clause of the query.
         let others = unsafe { others(&column, comparison, arguments) }.unwrap_or_default();
         let has = |side| others.iter().any(|bound| bound.comparison.side == side);
         if comparison.side == Side::Below && has(Side::Above) && has(Side::Below) {

@@ -1,13 +1,14 @@
-//! Which ID type a value in a query has.
+//! Decides which ID type a value in a query has.
 //!
-//! PostgreSQL lets every user declare an operator with our estimators, of any two types. So an estimator
-//! that trusted the operator would read a bigint as the address of a flake128. Here is the only way to a
-//! [`IdType`]: a type is one of ours if its input function is the code of this library. Only a superuser
-//! can declare such a type. A domain counts as the type it is over.
+//! PostgreSQL lets every user declare an operator with our estimators, for any two types. An estimator that trusted the
+//! operator would read a bigint as the address of a flake128. So estimators do not trust the operator.
 //!
-//! Code that reads a [`Datum`] as an ID holds an `IdType`, and has asked [`IdType::is_of`] about the type that
-//! PostgreSQL gives for that very datum: the operator's two operands, the constant, the column's values and
-//! the statistics.
+//! [`SqlIdType::of`] is the only way to get a [`SqlIdType`]. A type is one of ours if its input function is code of
+//! this library. Only a superuser can declare such a type. A domain counts as its base type.
+//!
+//! Code that reads a [`Datum`] as an ID holds a `SqlIdType`. It has called [`SqlIdType::is_of`] for the type that
+//! PostgreSQL names for that datum: the two operands of the operator, the constant, the values of the column, and the
+//! statistics.
 
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
@@ -21,7 +22,7 @@ unsafe extern "C-unwind" {
 
 type Input = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 
-/// How a value lies in its datum.
+/// The size of a value, and whether the datum is the value or its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     bytes: usize,
@@ -34,7 +35,7 @@ const fn by_reference(bytes: usize) -> Layout {
     Layout { bytes, by_value: false }
 }
 
-/// The ID types that have estimators of their own. A flake is a bigint, of which PostgreSQL knows enough.
+/// The ID types that use our estimators. A flake is a bigint, for which PostgreSQL has estimators.
 const LAYOUTS: [(Input, Layout); 5] = [
     (sno_in_wrapper, by_reference(flakeid_core::sno::LEN)),
     (flake128_in_wrapper, by_reference(flakeid_core::flake128::LEN)),
@@ -43,28 +44,28 @@ const LAYOUTS: [(Input, Layout); 5] = [
     (uniqueid_in_wrapper, WORD),
 ];
 
-/// The types whose IDs have a drift.
+/// An ID type whose IDs have a drift: guid or guid_local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guid {
     Global,
     Local,
 }
 
-/// One of our ID types, as this database has it.
+/// One of our ID types, as a type in this database.
 #[derive(Clone, Copy, Debug)]
-pub struct IdType {
+pub struct SqlIdType {
     oid: Oid,
     input: Input,
     layout: Layout,
 }
 
-impl IdType {
-    /// Returns the ID type that a type is, or is a domain over; `None` for a type that is not ours.
+impl SqlIdType {
+    /// Returns the ID type of a type or of the base type of a domain. Returns `None` for a type that is not ours.
     pub fn of(type_oid: Oid) -> Option<Self> {
         if type_oid == Oid::INVALID {
             return None;
         }
-        // SAFETY: these functions read the catalog, and write into the variables that they are given.
+        // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
         unsafe {
             let oid = pg_sys::getBaseType(type_oid);
             let (mut bytes, mut by_value) = (0, false);
@@ -86,15 +87,16 @@ impl IdType {
         }
     }
 
-    /// Whether a type is this ID type or a domain over it.
+    /// Returns whether a type is this ID type or a domain over it.
     pub fn is_of(self, type_oid: Oid) -> bool {
-        // SAFETY: reads the catalog.
+        // SAFETY: `getBaseType` reads the catalog.
         type_oid != Oid::INVALID && unsafe { pg_sys::getBaseType(type_oid) } == self.oid
     }
 
-    /// Whether an operator compares two values of this ID type, and can be called.
+    /// Returns whether an operator compares two values of this ID type, and has a function to call.
     pub fn is_compared_by(self, operator: Oid) -> bool {
-        // SAFETY: reads the catalog; an operator that has code has two operands to look up.
+        // SAFETY: these functions read the catalog. `op_input_types` raises an error only for an operator that does
+        // not exist, and this one exists, as it has a function.
         unsafe {
             if operator == Oid::INVALID || pg_sys::get_opcode(operator) == Oid::INVALID {
                 return false;
@@ -105,7 +107,7 @@ impl IdType {
         }
     }
 
-    /// Which of the two types with a drift this is.
+    /// Returns which of the two types with a drift this is, or `None` if its IDs have no drift.
     pub fn guid(self) -> Option<Guid> {
         let input = self.input as usize;
         if input == guid_in_wrapper as Input as usize {
@@ -114,9 +116,9 @@ impl IdType {
         (input == guid_local_in_wrapper as Input as usize).then_some(Guid::Local)
     }
 
-    /// The operator of the type's own btree operator class that has this strategy number.
+    /// Returns the operator with this strategy number in the default btree operator class of the type.
     pub fn btree_operator(self, strategy: u32) -> Option<Oid> {
-        // SAFETY: reads the catalog; the entry of the type cache lives as long as the session.
+        // SAFETY: these functions read the catalog. An entry of the type cache lives as long as the session.
         let operator = unsafe {
             let entry =
                 pg_sys::lookup_type_cache(self.oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32);
@@ -129,17 +131,17 @@ impl IdType {
         self.is_compared_by(operator).then_some(operator)
     }
 
-    /// The highest byte of the ID.
+    /// Returns the highest byte of an ID.
     ///
     /// # Safety
     /// The datum is a value of this ID type, and not NULL.
     pub unsafe fn first_byte(self, datum: Datum) -> u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the datum is a value of this ID type.
         let number = unsafe { self.number(datum) };
         (number >> (8 * (self.layout.bytes - 1))) as u8
     }
 
-    /// The number as which the ID sorts: its big-endian bytes, or the word that is passed by value.
+    /// Returns the number as which an ID sorts: its big-endian bytes, or the word that is passed by value.
     ///
     /// # Safety
     /// The datum is a value of this ID type, and not NULL.
@@ -147,7 +149,7 @@ impl IdType {
         if self.layout.by_value {
             return datum.value() as u128;
         }
-        // SAFETY: the caller's: the datum is the address of a value, which has this many bytes.
+        // SAFETY: the caller guarantees that the datum is the address of a value, which has this many bytes.
         let bytes =
             unsafe { std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), self.layout.bytes) };
         crate::types::number(bytes)

@@ -1,22 +1,23 @@
-//! What the planner learns about IDs. [`estimate`] says how many rows a comparison of IDs is true of.
-//! [`recheck`] says the same of a condition that follows a range of an index. Both rest on [`mod@column`], a
-//! column's statistics, and on [`id_type`], which says whether a value is an ID at all. Here is how they walk
-//! the planner's trees.
+//! Tells the planner how many rows a condition about IDs selects.
+//!
+//! [`estimate`] estimates comparisons of IDs, [`recheck`] conditions that follow a range of an index. Both use
+//! [`mod@column`], the statistics of a column, and [`id_type`], which decides whether a value is an ID. This file has
+//! the functions that walk the planner's trees.
 
 mod column;
 mod estimate;
 mod id_type;
+mod multi_insert;
 mod recheck;
 
 use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 
-/// Reduces an expression to the value that the planner knows for it; `None` where the value is known only
-/// later.
+/// Reduces an expression to the value that the planner knows for it. Returns `None` if the value is known only later.
 ///
 /// # Safety
-/// An expression of the query that the planner's state is of.
+/// `root` is the planner's state, and `expression` an expression of the same query.
 unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut pg_sys::Const> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that both belong to one query. A node with the tag T_Const is a Const.
     unsafe {
         // Most are constants already, and PostgreSQL would copy them.
         if is(expression, NodeTag::T_Const) {
@@ -27,28 +28,32 @@ unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut
     }
 }
 
+/// Returns whether a node has this tag; null has no tag.
+///
 /// # Safety
-/// A node, or null.
+/// `node` is a node, or null.
 unsafe fn is(node: *mut Node, tag: NodeTag) -> bool {
-    // SAFETY: a node begins with its tag.
+    // SAFETY: the node is not null, and begins with its tag.
     !node.is_null() && unsafe { (*node).type_ } == tag
 }
 
+/// Iterates over the nodes of a list.
+///
 /// # Safety
-/// A list of nodes that outlives the iterator, or null.
+/// `list` is a list of nodes that outlives the iterator, or null.
 unsafe fn nodes(list: *mut List) -> impl Iterator<Item = *mut Node> {
-    // SAFETY: the caller's: where there is a list it has a length.
+    // SAFETY: the caller guarantees that a list that is not null can be read.
     let length = if list.is_null() { 0 } else { unsafe { (*list).length as usize } };
-    // SAFETY: a list has as many elements as its length says.
+    // SAFETY: a list has as many elements as its length says, and the caller guarantees that they are nodes.
     (0..length).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
 }
 
-/// Returns the clause in a restriction of the planner's: for an OR the one with restrictions inside.
+/// Returns the clause of a RestrictInfo, and any other clause as it is. The clause of an OR contains RestrictInfos.
 ///
 /// # Safety
-/// A clause of the query, or a RestrictInfo.
+/// `node` is a clause of the query, or a RestrictInfo.
 unsafe fn clause(node: *mut Node) -> *mut Node {
-    // SAFETY: the tag says what the node is.
+    // SAFETY: the tag decides as which struct the node is read.
     unsafe {
         if !is(node, NodeTag::T_RestrictInfo) {
             return node;
@@ -59,13 +64,13 @@ unsafe fn clause(node: *mut Node) -> *mut Node {
     }
 }
 
-/// Finds the list of clauses, all of which must hold, in which the operator or the function with these
-/// arguments stands.
+/// Finds the operator or the function that has these arguments. Returns the list that contains it, whose clauses must
+/// all hold.
 ///
 /// # Safety
-/// A list of the query's clauses, and the arguments of one of its clauses.
+/// `list` has clauses of the query, and `arguments` are the arguments of a clause of the query.
 unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut List> {
-    // SAFETY: each node is looked at as what its tag says.
+    // SAFETY: the tag decides as which struct a node is read.
     unsafe {
         nodes(list).find_map(|node| {
             let node = clause(node);
@@ -88,7 +93,7 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
                     let and = is(branch, NodeTag::T_BoolExpr)
                         && (*branch.cast::<pg_sys::BoolExpr>()).boolop
                             == pg_sys::BoolExprType::AND_EXPR;
-                    // A branch of one clause has no others to look at.
+                    // A branch that is one clause has no other clauses.
                     let list = and.then(|| (*branch.cast::<pg_sys::BoolExpr>()).args)?;
                     clauses_around(list, arguments)
                 }),
@@ -98,17 +103,17 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
     }
 }
 
-/// A clause is looked at together with this many others at most. Each of them evaluates all others, so that the
-/// time and the memory of planning grow with the square of their number.
+/// The largest number of clauses that are estimated together. Each of them evaluates all others, so that the time and
+/// the memory of planning grow with the square of their number.
 const MAX_CLAUSES: i32 = 64;
 
-/// Finds the clauses that hold together with the one that has these arguments, among the restrictions and
-/// the joins of a relation; `None` where there are more than [`MAX_CLAUSES`].
+/// Finds the clauses that must hold together with the clause that has these arguments, among the restrictions and the
+/// joins of a relation. Returns `None` if there are more than [`MAX_CLAUSES`].
 ///
 /// # Safety
-/// The arguments of a clause of the query that the relation is of.
+/// `arguments` are the arguments of a clause of the query to which the relation belongs.
 unsafe fn clauses_with(relation: &pg_sys::RelOptInfo, arguments: *mut List) -> Option<*mut List> {
-    // SAFETY: a relation's restrictions and joins are clauses of the query.
+    // SAFETY: the restrictions and joins of a relation are lists of clauses of the query.
     unsafe {
         clauses_around(relation.baserestrictinfo, arguments)
             .or_else(|| clauses_around(relation.joininfo, arguments))

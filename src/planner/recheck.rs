@@ -1,27 +1,30 @@
-//! `flakeid_recheck(condition)`: the condition itself. The planner learns from its support function that the
-//! condition is true of nearly all rows that it is asked about.
+//! Implements `flakeid_recheck(condition)`, which returns the condition, and tells the planner how often it is true.
 //!
-//! Where an ID's position in an index does not tell its time exactly, a predicate is a range of the index and
-//! a condition that is evaluated for each row of the range. The planner knows nothing of such a condition and
-//! would take it to be true of every third row. But the range has already chosen the rows.
+//! A predicate such as `id <@ times` is a range of the index and a condition for each row of the range. The planner
+//! would estimate that the condition is true for every third row. The support function says that it is true for
+//! nearly all rows, as the range has already selected them. Several conditions on one ID get one common estimate.
 //!
-//! Only for a short time does the range hold many more: a guid's index is exact to some minutes, since the
-//! node stands between the parts of the time. The part of those minutes that the condition leaves is computed
-//! from the condition, `guid_timestamp(id) <@ times`, and the drift that the column's IDs have.
+//! # One condition
+//! For some ID types the position of an ID in an index does not tell its time exactly. There a predicate is a range of
+//! the index and a condition that is evaluated for each row of the range.
+//!
+//! The range contains many more rows only if the times are short. The index of a guid is exact to some minutes, since
+//! the node is between the parts of the time. The part of those minutes that the condition selects is computed from
+//! the condition, `guid_timestamp(id) <@ times`, and from the drift of the column's IDs.
 //!
 //! # Several conditions
-//! `id >= t1 AND id <= t2` is two predicates, each with a range of its own, open at one end. The planner takes
-//! them to be independent and multiplies what it expects of the two ranges: of a month of IDs it would expect
-//! a quarter for any two times in the middle, however near to each other. So the first condition in the list
-//! answers for all of them: the part of the rows that the common range of times holds, divided by the product
-//! that the planner computes. The others answer "all".
+//! `id >= t1 AND id <= t2` is two predicates, each with a range that is open at one end. The planner treats them as
+//! independent, and multiplies its estimates of the two ranges. Of a month of IDs it would expect a quarter for any two
+//! times in the middle, even if they are near to each other. So the first condition in the list answers for all of
+//! them. Its answer is the part of the rows in the common range of times, divided by the product that the planner
+//! computes. The others answer "all".
 
 use super::column::{Column, Comparison, Side, Statistics};
-use super::estimate::LEAST;
+use super::estimate::MIN_SELECTIVITY;
 use super::id_type::Guid;
 use super::{clause, clauses_with, constant, is, nodes};
 use crate::clock::unix_micros;
-use crate::types::{Ready, ends};
+use crate::types::{RawDatum, ends};
 use flakeid_core::clock::UnixMicros;
 use flakeid_core::guid::{Clock, Drift, Id};
 use flakeid_core::guid_local::Local;
@@ -34,30 +37,29 @@ fn flakeid_recheck(condition: bool) -> bool {
     condition
 }
 
-/// Answers the planner's question. A null pointer, which is not NULL, says that there is no answer.
+/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which is not NULL.
 #[pg_extern(sql = false)]
-fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> Ready {
-    // SAFETY: a support function has one argument, a node, which begins with its tag; the tag says
-    // which.
+fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
     unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
         if !is(node, NodeTag::T_SupportRequestSelectivity) {
-            return Ready::pointer(std::ptr::null_mut());
+            return RawDatum::pointer(std::ptr::null_mut());
         }
         let request = node.cast::<SupportRequestSelectivity>();
         (*request).selectivity = share(request).unwrap_or(1.0);
-        Ready::pointer(node.cast())
+        RawDatum::pointer(node.cast())
     }
 }
 
-/// Estimates the part of a range of guids, or of local ones, that is of the times in the condition; `None` for a condition of
-/// another form.
+/// Estimates which part of a range of guids or guid_locals has the times in the condition. Returns `None` for a
+/// condition of another form.
 ///
 /// # Safety
-/// The planner's question about a call of [`flakeid_recheck`].
+/// `request` is the planner's question about a call of [`flakeid_recheck`].
 unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
     pg_sys::check_for_interrupts!();
-    // SAFETY: what a question holds is of the query: its arguments, and the expressions in them.
+    // SAFETY: the arguments in a question, and the expressions in them, belong to the query.
     unsafe {
         let root = (*request).root;
         let condition = nodes((*request).args).next()?;
@@ -65,14 +67,14 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let statistics = Statistics::of(root, own.id, (*request).varRelid);
         let mut column = Column::of(root, statistics, Oid::INVALID)?;
         let guid = column.id_type.guid()?;
-        // Most values have the drift of the median, as a guid's highest bits are its drift. A user who may
-        // not read the column learns nothing about its values.
+        // Most values have the drift of the median, as the highest bits of a guid are its drift. A user who may not
+        // read the column learns nothing about its values.
         let median = if column.is_visible() { column.first_byte_of_median() } else { None };
         let drift = median.map_or(Drift::DEFAULT, Drift::of_first_byte);
 
         let all = own.with_others(&column, request);
         let [first, others @ ..] = all.as_slice() else { return None };
-        // A guid_local has no node between the parts of its time, so that its index is exact.
+        // A guid_local has no node between the parts of its time, so its index is exact.
         let share = |from, to| match guid {
             Guid::Global => drift.share(from, to),
             Guid::Local => 1.0,
@@ -86,16 +88,16 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let from = all.iter().map(|times| times.from).max()?;
         let to = all.iter().map(|times| times.to).min()?;
         if from > to {
-            return Some(LEAST);
+            return Some(MIN_SELECTIVITY);
         }
         let expected: Option<f64> =
             all.iter().map(|times| times.part(&mut column, guid, drift)).product();
         let common = Times { from, to, ..own }.part(&mut column, guid, drift)?;
-        Some((common / expected? * share(from, to)).clamp(LEAST, 1.0))
+        Some((common / expected? * share(from, to)).clamp(MIN_SELECTIVITY, 1.0))
     }
 }
 
-/// The times that a condition allows the time of a guid.
+/// The times that a condition allows for a guid.
 #[derive(Clone, Copy)]
 struct Times {
     condition: *mut Node,
@@ -107,12 +109,14 @@ struct Times {
 }
 
 impl Times {
+    /// Returns the times of a condition: a comparison with a time, `<@` with a range of times, or two comparisons.
+    ///
     /// # Safety
-    /// An expression of the query.
+    /// `condition` is an expression of the query.
     unsafe fn of(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
-        // SAFETY: each node is looked at as what its tag says.
+        // SAFETY: the tag decides as which struct a node is read.
         unsafe {
-            // From PostgreSQL 17 on the planner writes a range out as two comparisons.
+            // From PostgreSQL 17 on the planner rewrites a range as two comparisons.
             let both = is(condition, NodeTag::T_BoolExpr)
                 && (*condition.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR;
             let conditions = match both {
@@ -130,10 +134,12 @@ impl Times {
         }
     }
 
+    /// Returns the times of one comparison of `guid_timestamp(id)` with a time or a range of times.
+    ///
     /// # Safety
-    /// An expression of the query.
+    /// `condition` is an expression of the query.
     unsafe fn of_comparison(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
-        // SAFETY: each node is looked at as what its tag says; a Const's value as its type says.
+        // SAFETY: the tag decides as which struct a node is read, and the type of a Const how its value is read.
         unsafe {
             if !is(condition, NodeTag::T_OpExpr) {
                 return None;
@@ -164,8 +170,8 @@ impl Times {
             }
             let time = unix_micros(value.value() as i64);
             let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
-            // A microsecond more or less does not matter here. PostgreSQL has not looked up yet which
-            // function an operator is that it put there itself.
+            // A microsecond more or less does not matter here. The function is looked up, as the planner has not done
+            // that yet for operators that it added itself.
             let (from, to) = match u32::from(pg_sys::get_opcode((*operation).opno)) {
                 pg_sys::F_TIMESTAMPTZ_LT | pg_sys::F_TIMESTAMPTZ_LE => (first, time),
                 pg_sys::F_TIMESTAMPTZ_GE | pg_sys::F_TIMESTAMPTZ_GT => (time, last),
@@ -176,17 +182,17 @@ impl Times {
         }
     }
 
-    /// Collects the conditions on the same ID that must hold together with this one, itself included, in
-    /// the order in which the planner has them. A condition about the inverse clock is alone.
+    /// Collects the conditions on the same ID that must hold together with this one, in the order of the planner,
+    /// including this one. A condition about the inverse clock is alone.
     ///
     /// # Safety
-    /// The question in which the condition stands.
+    /// `request` is the question that contains the condition.
     unsafe fn with_others(
         self,
         column: &Column,
         request: *const SupportRequestSelectivity,
     ) -> Vec<Self> {
-        // SAFETY: each node is looked at as what its tag says.
+        // SAFETY: the tag decides as which struct a node is read.
         unsafe {
             let relation = column.statistics.relation().filter(|_| self.counts_up);
             let Some(list) = relation.and_then(|relation| clauses_with(relation, (*request).args))
@@ -211,7 +217,7 @@ impl Times {
         }
     }
 
-    /// Estimates the part of the rows in the range of the index that belongs to these times. It holds whole
+    /// Estimates the part of all rows that is in the range of the index for these times. The range consists of whole
     /// windows of the drift.
     fn part(&self, column: &mut Column, guid: Guid, drift: Drift) -> Option<f64> {
         let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
@@ -224,10 +230,10 @@ impl Times {
                 (Datum::from(first.0), Datum::from(last.0))
             }
         };
-        // SAFETY: a guid is passed by the address of its bytes, which outlive the calls, and a guid_local by
-        // its word; `guid` says which of them the column has.
+        // SAFETY: the datum of a guid is the address of its bytes, which outlive the calls. That of a guid_local is its
+        // word. `guid` says which of them the column has.
         let (above, below) =
             unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
-        Some((above + below - (1.0 - column.nulls)).max(LEAST))
+        Some((above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY))
     }
 }

@@ -1,61 +1,63 @@
-//! The node's gate, and one nearer by: so that few wait while the horizon is written.
+//! The server's gate in two parts, soft and hard, so that few sessions wait while the horizon is written.
 //!
-//! All sessions meet a gate at one moment, as they read one clock; and who meets it while it is being
-//! moved can only wait for the disk. So the hot path asks a gate that stands a part of the lead before
-//! the true one. The first to meet that takes the lock and moves both. The others find the lock taken
-//! and go on by the true gate, which they meet only if the write takes longer than that part.
+//! All sessions meet a gate at one moment, as they read one clock. A session that meets it while another one moves it
+//! can only wait for the disk. So the hot path asks the soft gate, which stands a part of the lead before the hard
+//! one. The first session that meets the soft gate takes the lock and moves both. The other sessions find the lock
+//! taken, and continue to the hard gate. They meet that only if the write takes longer than that part of the lead.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Gate, Horizon};
-use flakeid_core::generator::{Stamp, System};
+use flakeid_core::generator::{IdLayout, Stamp};
 use std::time::Duration;
 
-/// The near gate is this part of the lead before the true one.
+/// The soft gate stands this part of the lead before the hard one.
 const PART: u32 = 4;
 
-/// On cache lines that nothing else writes to: every ID reads them.
+/// Two gates, on cache lines that nothing else writes to, since every ID reads them.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Gates {
-    pub near: Gate,
-    /// The gate as `flakeid_core::gate` has it. It never stands beyond the durable horizon, and the
-    /// near one never beyond it.
-    pub last: Gate,
+    /// The gate that the hot path asks first.
+    pub soft: Gate,
+    /// The gate of the argument in [`flakeid_core::gate`]. It is never past the durable horizon, and the soft gate is
+    /// never past it.
+    pub hard: Gate,
 }
 
 impl Gates {
+    /// Constructs gates that admit nothing.
     pub fn closed() -> Self {
-        Self { near: Gate::closed(), last: Gate::closed() }
+        Self { soft: Gate::closed(), hard: Gate::closed() }
     }
 
-    /// Where the true gate stands.
+    /// Returns the horizon at which the hard gate stands.
     pub fn horizon(&self) -> Horizon {
-        self.last.horizon()
+        self.hard.horizon()
     }
 
-    /// Puts both to a durable horizon, or before it. The caller holds the lock.
+    /// Moves both gates to a durable horizon, or to a time before it. The caller holds the lock.
     pub fn set(&self, horizon: Horizon) {
-        self.near.set(horizon);
-        self.last.set(horizon);
+        self.soft.set(horizon);
+        self.hard.set(horizon);
     }
 
-    /// [`Gate::announce`] at both. The caller holds the lock.
+    /// Announces a generation at both gates: [`Gate::announce`]. The caller holds the lock.
     pub fn announce(&self, generation: u64) {
-        self.near.announce(generation);
-        self.last.announce(generation);
+        self.soft.announce(generation);
+        self.hard.announce(generation);
     }
 
-    /// Puts both to where another's stand, as far as it may.
+    /// Moves both gates to where other gates stand, limited by `caps`. The caller holds the lock.
     pub fn cap(&self, others: &Self, caps: impl Fn(Horizon) -> Horizon) {
-        self.near.set(caps(others.near.horizon()));
-        self.last.set(caps(others.last.horizon()));
+        self.soft.set(caps(others.soft.horizon()));
+        self.hard.set(caps(others.hard.horizon()));
     }
 
-    /// [`Gate::extend`] by the lead from `from` on.
+    /// Moves both gates to the lead from `from` on, by [`Gate::extend`].
     ///
     /// # Errors
-    /// As there.
-    pub fn extend<S: System, E>(
+    /// The error of `make_durable`; then the gates have not moved.
+    pub fn extend<S: IdLayout, E>(
         &self,
         stamp: Stamp,
         from: UnixNanos,
@@ -63,14 +65,14 @@ impl Gates {
         make_durable: impl FnOnce(Horizon) -> Result<(), E>,
     ) -> Result<(), E> {
         let moment = after(from, lead);
-        self.last.extend::<S, E>(stamp, moment, make_durable)?;
-        let horizon = self.last.horizon();
-        // The lanes that did not come along are met where they are.
+        self.hard.extend::<S, E>(stamp, moment, make_durable)?;
+        let horizon = self.hard.horizon();
+        // A lane that did not move is the same in both gates.
         let until = horizon.until.map(|until| match until == moment {
             true => after(from, lead - lead / PART),
             false => until,
         });
-        self.near.set(Horizon { until, ..horizon });
+        self.soft.set(Horizon { until, ..horizon });
         Ok(())
     }
 }

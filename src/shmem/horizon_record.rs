@@ -1,71 +1,80 @@
-//! What shared memory holds of the horizon beside the gate.
+//! The part of shared memory that holds the horizon, beside the gates: where this life of the memory began, what was
+//! written when, and what recovery has replayed.
+//!
+//! A *life* of the shared memory lasts from its setup to the end of the postmaster or to a crash.
 
 use crate::clock::now;
 use crate::id_types::ID_TYPES;
 use crate::identity::Names;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
-use flakeid_core::generator::System;
+use flakeid_core::generator::IdLayout;
 use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// No epoch.
+/// The value of an epoch that is not set.
 pub const NO_EPOCH: u64 = u64::MAX;
 
-/// What is known of the horizon in this life of the shared memory. Numbers are nanoseconds since 1970.
-/// All is written under the node's lock, but for `replayed`, which one worker writes, and `recovered`.
+/// The horizon in this life of the shared memory. Numbers are nanoseconds since 1970. Processes change them under the
+/// server's lock, except `replayed`, which one worker changes, and `recovered`.
 #[derive(Debug)]
 pub struct HorizonRecord {
-    /// Whether the state file has been read, and the rest, and the gate, are set.
+    /// Whether the state file has been read, and all other fields and the gates are set.
     pub loaded: AtomicBool,
-    /// What the cells begin at, by lane, and its tick-tock bit.
-    pub begun: [AtomicU64; LANES],
+    /// The horizon at which this life began, by lane, and its tick-tock bit. Cells begin above it.
+    pub start_horizon: [AtomicU64; LANES],
     pub toggle: AtomicBool,
-    /// By lane, what cells had issued in this life before they were revived, which they forget.
+    /// The last times that cells had issued in this life before they were revived, by lane. A cell forgets them when
+    /// it is revived.
     pub issued: [AtomicU64; LANES],
-    /// The last reading of the clock that was known then; one behind it has stepped back.
-    pub since: AtomicU64,
-    /// The same as it is known now: that, or when the gate was last extended.
-    pub extended: AtomicU64,
-    /// Each system's earliest epoch; [`NO_EPOCH`] where it has made no IDs.
+    /// The last reading of the clock that was known when this life began. A clock behind it has stepped back.
+    pub start_clock_reading: AtomicU64,
+    /// The last reading of the clock that is known now: that of the start, or of the last move of the gates.
+    pub last_clock_reading: AtomicU64,
+    /// The earliest epoch of each ID type; [`NO_EPOCH`] if it has issued no IDs.
     pub epochs: [AtomicU64; ID_TYPES.len()],
-    /// What the node is called where nobody says; a worker of 0 is none.
+    /// The epoch of flake by the postmaster's settings; [`NO_EPOCH`] if the library is not preloaded.
+    pub epoch_in_force: AtomicU64,
+    /// The random names of the server, for ID types for which no setting gives one. A MAC address of 0 means that
+    /// they are not known.
     pub guid_node: AtomicU32,
-    pub worker: AtomicU64,
-    /// The last write: when, by the clock and since boot, and how long it took. 0 before the first.
-    pub written: AtomicU64,
+    pub mac_address: AtomicU64,
+    /// The last write: its time by the clock and since boot, and its duration. 0 before the first write.
+    pub written_at: AtomicU64,
     pub written_since_boot: AtomicU64,
     pub took: AtomicU64,
-    /// How long the write before it took; 0 where there was none.
+    /// The duration of the write before the last one; 0 if there was no such write.
     pub took_before: AtomicU64,
-    /// How many writes have been made and how many have failed, when the last failed and with which error of
-    /// the operating system. They are counted for people alone.
+    /// The number of writes and of failed writes, the time of the last failure, and the operating system's number for
+    /// its error. Only a view uses them.
     pub writes: AtomicU64,
     pub failures: AtomicU64,
     pub failed: AtomicU64,
     pub failed_with: AtomicI32,
-    /// The primary's time, as far as a standby knows it.
+    /// Whether this server has written its place beside the state.
+    pub located: AtomicBool,
+    /// The primary's time, as far as a standby has replayed it.
     pub replayed: AtomicU64,
     /// The primary's horizon, as far as a standby has replayed it.
     pub recovered: Recovered,
-    /// Processes that issue IDs, where the last to leave has to know that it is.
+    /// The number of processes that issue IDs, on a server where the last of them makes the horizon exact.
     pub users: AtomicU32,
 }
 
-/// What the last write was.
+/// The last write of the state file.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     pub at: UnixNanos,
     pub took: Duration,
 }
 
-/// What was counted of writes since shared memory was set up.
+/// The counts of writes since shared memory was set up.
 #[derive(Clone, Copy, Debug)]
 pub struct Writes {
     pub writes: u64,
     pub failures: u64,
-    /// The last failure, and the operating system's number for it; 0 where it had none.
+    /// The time of the last failure, and the operating system's number for its error; 0 for an error of another kind.
     pub failed: Option<UnixNanos>,
     pub failed_with: i32,
 }
@@ -74,15 +83,16 @@ impl HorizonRecord {
     pub fn new() -> Self {
         Self {
             loaded: AtomicBool::new(false),
-            begun: std::array::from_fn(|_| AtomicU64::new(0)),
+            start_horizon: std::array::from_fn(|_| AtomicU64::new(0)),
             toggle: AtomicBool::new(false),
             issued: std::array::from_fn(|_| AtomicU64::new(0)),
-            since: AtomicU64::new(0),
-            extended: AtomicU64::new(0),
+            start_clock_reading: AtomicU64::new(0),
+            last_clock_reading: AtomicU64::new(0),
             epochs: std::array::from_fn(|_| AtomicU64::new(NO_EPOCH)),
+            epoch_in_force: AtomicU64::new(NO_EPOCH),
             guid_node: AtomicU32::new(0),
-            worker: AtomicU64::new(0),
-            written: AtomicU64::new(0),
+            mac_address: AtomicU64::new(0),
+            written_at: AtomicU64::new(0),
             written_since_boot: AtomicU64::new(0),
             took: AtomicU64::new(0),
             took_before: AtomicU64::new(0),
@@ -90,76 +100,85 @@ impl HorizonRecord {
             failures: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             failed_with: AtomicI32::new(0),
+            located: AtomicBool::new(false),
             replayed: AtomicU64::new(0),
             recovered: Recovered::new(),
             users: AtomicU32::new(0),
         }
     }
 
+    /// Returns whether the state has been opened in this life of the memory.
     pub fn loaded(&self) -> bool {
-        // Acquire pairs with the Release in `load`.
+        // Acquire pairs with the Release in `install_state`.
         self.loaded.load(Ordering::Acquire)
     }
 
-    pub fn begun(&self) -> Horizon {
+    /// Returns the horizon at which this life began.
+    pub fn start_horizon(&self) -> Horizon {
         Horizon {
-            until: std::array::from_fn(|lane| UnixNanos(self.begun[lane].load(Ordering::Relaxed))),
+            until: std::array::from_fn(|lane| {
+                UnixNanos(self.start_horizon[lane].load(Ordering::Relaxed))
+            }),
             toggle: self.toggle.load(Ordering::Relaxed),
         }
     }
 
-    /// What this life began at, and what revived cells had issued in it.
-    pub fn begun_and_issued(&self) -> Horizon {
-        let mut horizon = self.begun();
+    /// Returns the horizon at which this life began, raised by all that revived cells had issued in it.
+    pub fn issued_horizon(&self) -> Horizon {
+        let mut horizon = self.start_horizon();
         for (until, issued) in horizon.until.iter_mut().zip(&self.issued) {
             *until = UnixNanos(issued.load(Ordering::Relaxed)).max(*until);
         }
         horizon
     }
 
-    /// Keeps what a cell has issued that is about to be revived. The caller holds the lock.
+    /// Adds what a cell has issued, before it is revived. The caller holds the lock.
     pub fn keep(&self, issued: Horizon) {
         for (kept, until) in self.issued.iter().zip(issued.until) {
             kept.fetch_max(until.0, Ordering::Relaxed);
         }
     }
 
-    pub fn extended(&self) -> UnixNanos {
-        UnixNanos(self.extended.load(Ordering::Relaxed))
+    /// Returns the last reading of the clock that is known.
+    pub fn last_clock_reading(&self) -> UnixNanos {
+        UnixNanos(self.last_clock_reading.load(Ordering::Relaxed))
     }
 
-    pub fn epoch(&self, system: usize) -> Option<UnixNanos> {
-        match self.epochs[system].load(Ordering::Relaxed) {
+    /// Returns the earliest epoch of the ID type with this index; `None` if it has issued no IDs.
+    pub fn epoch(&self, id_type: usize) -> Option<UnixNanos> {
+        match self.epochs[id_type].load(Ordering::Relaxed) {
             NO_EPOCH => None,
             epoch => Some(UnixNanos(epoch)),
         }
     }
 
+    /// Returns the earliest epoch of each ID type.
     pub fn epochs(&self) -> [Option<UnixNanos>; ID_TYPES.len()] {
-        std::array::from_fn(|system| self.epoch(system))
+        std::array::from_fn(|id_type| self.epoch(id_type))
     }
 
-    /// `None` until the state has been read.
+    /// Returns the random names of the server; `None` until the state has been read.
     pub fn names(&self) -> Option<Names> {
         let guid_node = self.guid_node.load(Ordering::Relaxed);
-        let worker = self.worker.load(Ordering::Relaxed);
-        (self.loaded() && worker != 0).then_some(Names { guid_node, worker })
+        let mac_address = self.mac_address.load(Ordering::Relaxed);
+        (self.loaded() && mac_address != 0).then_some(Names { guid_node, mac_address })
     }
 
-    /// How long the last two writes took.
+    /// Returns the durations of the last two writes, the last one first.
     pub fn took(&self) -> [Duration; 2] {
         [&self.took, &self.took_before]
             .map(|took| Duration::from_nanos(took.load(Ordering::Relaxed)))
     }
 
+    /// Returns the last write of the state file; `None` before the first.
     pub fn last_write(&self) -> Option<Written> {
-        let at = UnixNanos(self.written.load(Ordering::Relaxed));
+        let at = UnixNanos(self.written_at.load(Ordering::Relaxed));
         let took = Duration::from_nanos(self.took.load(Ordering::Relaxed));
         (at.0 != 0).then_some(Written { at, took })
     }
 
-    /// Counts a write of the state file; `failed_with` is the operating system's number for the error that it ended
-    /// with, and 0 for another error.
+    /// Counts a write of the state file. An error is the operating system's number for it, or 0 for an error of
+    /// another kind.
     pub fn count_write(&self, outcome: Result<(), i32>) {
         let Err(failed_with) = outcome else {
             self.writes.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +189,7 @@ impl HorizonRecord {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts writes from now on.
+    /// Begins to count writes from 0.
     pub fn reset_writes(&self) {
         for count in [&self.writes, &self.failures, &self.failed] {
             count.store(0, Ordering::Relaxed);
@@ -178,7 +197,7 @@ impl HorizonRecord {
         self.failed_with.store(0, Ordering::Relaxed);
     }
 
-    /// What was counted of writes.
+    /// Returns the counts of writes.
     pub fn writes(&self) -> Writes {
         let failed = UnixNanos(self.failed.load(Ordering::Relaxed));
         Writes {
@@ -189,32 +208,33 @@ impl HorizonRecord {
         }
     }
 
-    /// Returns how long the clock has yet to go to the horizon that this life began at in the timelines of one
-    /// ID type, the nearer one where it has two: the wait after a crash. It is zero where that is longer than
-    /// the lead, or where the clock has stepped back.
-    pub fn recovery_left<S: System>(&self, lead: Duration) -> Duration {
-        let (now, begun) = (now().0, self.begun());
-        let since = self.since.load(Ordering::Relaxed);
-        // The lead of then may have been another.
-        let was = Duration::from_nanos(begun.in_use().0.saturating_sub(since));
-        let ahead = [false, true].map(|toggle| begun.of::<S>(toggle).0.saturating_sub(now));
+    /// Returns how far the clock is behind the horizon at which this life began, in the timelines of one ID type: the
+    /// wait after a crash. Of two timelines the nearer one counts. The result is zero if it would be longer than the
+    /// lead, or if the clock has stepped back.
+    pub fn recovery_left<S: IdLayout>(&self, lead: Duration) -> Duration {
+        let (now, start_horizon) = (now().0, self.start_horizon());
+        let start_clock_reading = self.start_clock_reading.load(Ordering::Relaxed);
+        // The lead may have been another when that horizon was written.
+        let was =
+            Duration::from_nanos(start_horizon.in_use().0.saturating_sub(start_clock_reading));
+        let ahead = [false, true].map(|toggle| start_horizon.of::<S>(toggle).0.saturating_sub(now));
         match ahead.into_iter().filter(|&left| left > 0).min().map(Duration::from_nanos) {
-            Some(left) if left <= lead.max(was) && now >= since => left,
+            Some(left) if left <= lead.max(was) && now >= start_clock_reading => left,
             _ => Duration::ZERO,
         }
     }
 }
 
-/// The horizon that the replayed WAL tells. The startup process alone writes it; who reads it after recovery
-/// sees all of it, as PostgreSQL publishes the end of recovery with a memory barrier.
+/// The horizon that the replayed WAL contains. Only the startup process writes it. A process that reads it after
+/// recovery sees all of it, as PostgreSQL publishes the end of recovery with a memory barrier.
 #[derive(Debug)]
 pub struct Recovered {
-    /// By lane, the greatest of all messages; 0 where there was none.
+    /// The greatest time of all messages by lane; 0 if there was no message.
     until: [AtomicU64; LANES],
-    /// As the last message has them.
+    /// The timeline and the reading of the clock of the last message.
     toggle: AtomicBool,
     read_at: AtomicU64,
-    /// The earliest epoch of flake; [`NO_EPOCH`] where the primary has made none.
+    /// The earliest epoch of flake; [`NO_EPOCH`] if the primary has issued no flakes.
     flake_epoch: AtomicU64,
 }
 
@@ -239,7 +259,12 @@ impl Recovered {
         }
     }
 
-    /// Returns the greatest horizon of all messages, with the rest as the last has it.
+    /// Returns the earliest epoch of flake in all messages; [`NO_EPOCH`] if none has one.
+    pub fn flake_epoch(&self) -> u64 {
+        self.flake_epoch.load(Ordering::Relaxed)
+    }
+
+    /// Returns the greatest horizon of all messages, with the other fields of the last one.
     pub fn message(&self) -> Option<HorizonMessage> {
         let until: [_; LANES] =
             std::array::from_fn(|lane| UnixNanos(self.until[lane].load(Ordering::Relaxed)));

@@ -1,6 +1,7 @@
-//! What is kept of a lease in shared memory.
+//! The part of shared memory that holds the lease of generator IDs: its state under the server's lock, a copy for
+//! views, and flags that sessions and the worker read without a lock.
 
-use crate::clock::boot;
+use crate::clock::since_boot;
 use crate::lock::{ExclusiveLock, Lock};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::MAX_OWNED;
@@ -10,21 +11,23 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where things stand.
+/// The status of the lease, as the view shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum LeaseStatus {
     /// Generator IDs are not leased.
     Off,
-    /// None has been leased yet.
+    /// No generator ID has been leased yet.
     Starting,
-    /// All of the pool are leased by others.
+    /// Other servers lease all generator IDs of the pool.
     Waiting,
+    /// The server holds generator IDs.
     Held,
-    /// They were held, and are not any more.
+    /// The server held generator IDs, and has lost them.
     Lost,
 }
 
-impl State {
+impl LeaseStatus {
+    /// Returns the name that the view shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -36,7 +39,7 @@ impl State {
     }
 }
 
-/// A text of shared memory, cut to what there is room for.
+/// A text in shared memory, cut to the space that it has.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<const N: usize> {
     len: usize,
@@ -60,31 +63,31 @@ impl<const N: usize> From<&str> for Text<N> {
     }
 }
 
-/// A generator ID and the mark that it was claimed with.
+/// A generator ID, and the high-water mark with which it was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Marked {
+pub struct LeasedId {
     pub id: u16,
-    /// Every ID that was made under it before has a tick that begins before this.
-    pub mark: UnixNanos,
-    /// The revision of etcd in which the claim was last written, and the mark with it.
+    /// The tick of every ID that was generated with it before begins before this time.
+    pub high_water_mark: UnixNanos,
+    /// The revision of etcd in which the claim and the high-water mark were last written.
     pub revision: i64,
 }
 
-/// Who granted a lease. An etcd's cluster ID may be that of another etcd, and a registry may be copied into another
-/// etcd, so both count.
+/// The etcd and the registry that granted a lease. Two etcds can have one cluster ID, and a registry can be copied
+/// into another etcd, so both count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Authority {
     /// The cluster ID of the etcd.
     pub etcd: u64,
-    /// The ID of the registry; 0 for none.
+    /// The ID of the registry; 0 for no registry.
     pub registry: u64,
 }
 
 /// A generator ID, and the revision in which its claim was last written.
 pub type Revision = (u16, i64);
 
-impl Marked {
-    /// The same as of another revision, if there is one for it.
+impl LeasedId {
+    /// Returns this leased ID with its revision from `revisions`, if that has one.
     #[must_use]
     pub fn as_of(self, revisions: &[Revision]) -> Self {
         let new = revisions.iter().find(|(id, _)| *id == self.id);
@@ -92,44 +95,50 @@ impl Marked {
     }
 }
 
-/// What is kept in shared memory. Clocks are in nanoseconds since 1970; 0 is never.
+/// The lease as all processes of the server know it. Times by the clock are in nanoseconds since 1970, and 0 is
+/// never.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
-    pub state: State,
+pub struct LeaseState {
+    pub status: LeaseStatus,
+    /// The number of generator IDs that the settings ask for.
     pub wanted: usize,
-    /// Those that are held, by rising ID.
-    pub held: [Marked; MAX_OWNED],
+    /// The generator IDs that the server holds, in ascending order: the first `count` ones.
+    pub held: [LeasedId; MAX_OWNED],
     pub count: usize,
-    /// Who granted the lease.
+    /// The etcd and the registry that granted the lease.
     pub authority: Authority,
+    /// The cluster ID of the namespace.
     pub cluster: u16,
-    /// flake's epoch, which all servers of a namespace have in common.
+    /// The epoch of flake that all servers of the namespace have in common.
     pub epoch: UnixNanos,
-    /// The present lease, or the last one; 0 for none.
+    /// The present lease, or the last one; 0 before the first.
     pub lease: i64,
-    /// Of which namespace they are.
+    /// The namespace of the lease.
     pub namespace: Text<128>,
-    /// How long a lease is granted for.
+    /// The duration for which etcd grants the lease.
     pub ttl: Duration,
+    /// The limits up to which the generator IDs may be used.
     pub claim: Claim,
-    /// When the request was sent, by the clock since boot, that renewed it last.
+    /// The time since boot at which the request was sent that renewed the lease last.
     pub sent: Duration,
-    pub since: UnixNanos,
+    pub leased_at: UnixNanos,
     pub renewed: UnixNanos,
     pub losses: u64,
     pub lost: UnixNanos,
     pub endpoint: Text<256>,
-    /// The last trouble, and when that was.
-    pub trouble: Text<512>,
-    pub troubled: UnixNanos,
-    pub worker: i32,
+    /// The last error, and its time.
+    pub last_error: Text<512>,
+    pub last_error_at: UnixNanos,
+    /// The process ID of the worker; 0 if no worker runs.
+    pub worker_pid: i32,
 }
 
-impl Kept {
+impl LeaseState {
+    /// The state of a server that leases nothing.
     pub const NONE: Self = Self {
-        state: State::Off,
+        status: LeaseStatus::Off,
         wanted: 0,
-        held: [Marked { id: 0, mark: UnixNanos(0), revision: 0 }; MAX_OWNED],
+        held: [LeasedId { id: 0, high_water_mark: UnixNanos(0), revision: 0 }; MAX_OWNED],
         count: 0,
         authority: Authority { etcd: 0, registry: 0 },
         cluster: 0,
@@ -139,210 +148,218 @@ impl Kept {
         ttl: Duration::ZERO,
         claim: Claim { ceiling: UnixNanos(0), deadline: Duration::ZERO },
         sent: Duration::ZERO,
-        since: UnixNanos(0),
+        leased_at: UnixNanos(0),
         renewed: UnixNanos(0),
         losses: 0,
         lost: UnixNanos(0),
         endpoint: Text::EMPTY,
-        trouble: Text::EMPTY,
-        troubled: UnixNanos(0),
-        worker: 0,
+        last_error: Text::EMPTY,
+        last_error_at: UnixNanos(0),
+        worker_pid: 0,
     };
 
-    pub fn held(&self) -> &[Marked] {
+    /// Returns the generator IDs that the server holds.
+    pub fn held(&self) -> &[LeasedId] {
         &self.held[..self.count]
     }
 
-    /// Whether IDs may be made now.
-    pub fn is_good(&self, boot: Duration) -> bool {
-        self.state == State::Held && !self.claim.is_over(boot)
+    /// Returns whether IDs may be generated now.
+    pub fn is_usable(&self, since_boot: Duration) -> bool {
+        self.status == LeaseStatus::Held && !self.claim.is_expired(since_boot)
     }
 
-    /// Where things stand now: a deadline that has passed is seen before the worker has seen to it, or
-    /// where it can't.
-    pub fn state_at(&self, boot: Duration) -> State {
-        match self.state {
-            State::Held if self.claim.is_over(boot) => State::Lost,
+    /// Returns the status now. A deadline that has passed counts before the worker has noticed it, or if it cannot.
+    pub fn status_at(&self, since_boot: Duration) -> LeaseStatus {
+        match self.status {
+            LeaseStatus::Held if self.claim.is_expired(since_boot) => LeaseStatus::Lost,
             state => state,
         }
     }
 
-    /// As `etcdctl` writes it.
+    /// Returns the ID of the lease as `etcdctl` writes it.
     pub fn lease_text(&self) -> Option<String> {
         (self.lease != 0).then(|| format!("{:x}", self.lease))
     }
 
-    /// The same with these IDs alone, to speak of them.
+    /// Returns a copy of this state that holds these generator IDs alone, for messages.
     #[cfg(feature = "etcd")]
-    pub fn only(&self, ids: &[Marked]) -> Self {
-        let mut kept = Self { count: 0, ..*self };
-        ids.iter().for_each(|&marked| kept.insert(marked));
-        kept
+    pub fn only(&self, ids: &[LeasedId]) -> Self {
+        let mut state = Self { count: 0, ..*self };
+        ids.iter().for_each(|&leased| state.insert(leased));
+        state
     }
 
-    /// Claims were written in these revisions.
-    pub fn written(&mut self, revisions: &[Revision]) {
+    /// Sets the revisions in which claims were written.
+    pub fn set_revisions(&mut self, revisions: &[Revision]) {
         for held in &mut self.held[..self.count] {
             *held = held.as_of(revisions);
         }
     }
 
-    /// Adds an ID, or puts it in place of what is there of the same ID: none is in the list twice.
-    pub fn insert(&mut self, marked: Marked) {
-        let place = self.held().partition_point(|held| held.id < marked.id);
-        if let Some(held) = self.held[..self.count][place..].first_mut()
-            && held.id == marked.id
+    /// Adds a generator ID, or replaces the entry of the same one: no generator ID is in the list more than once.
+    pub fn insert(&mut self, leased: LeasedId) {
+        let i = self.held().partition_point(|held| held.id < leased.id);
+        if let Some(held) = self.held[..self.count][i..].first_mut()
+            && held.id == leased.id
         {
-            *held = marked;
+            *held = leased;
             return;
         }
-        self.held.copy_within(place..self.count, place + 1);
-        self.held[place] = marked;
+        self.held.copy_within(i..self.count, i + 1);
+        self.held[i] = leased;
         self.count += 1;
     }
 
+    /// Removes a generator ID.
     pub fn remove(&mut self, id: u16) {
-        if let Some(place) = self.held().iter().position(|held| held.id == id) {
-            self.held.copy_within(place + 1..self.count, place);
+        if let Some(i) = self.held().iter().position(|held| held.id == id) {
+            self.held.copy_within(i + 1..self.count, i);
             self.count -= 1;
         }
     }
 }
 
-/// In shared memory.
+/// The lease in shared memory.
 #[derive(Debug)]
 pub struct Lease {
-    kept: UnsafeCell<Kept>,
-    /// A copy of what is kept, as of the last change.
-    shown: UnsafeCell<Kept>,
-    /// Counts changes of the set of IDs, and of the right by which they are used.
+    state: UnsafeCell<LeaseState>,
+    /// A copy of the state as of the last change.
+    snapshot: UnsafeCell<LeaseState>,
+    /// The generation of the server's identity. It rises with each change of the set of generator IDs, and of the
+    /// right by which they are used.
     pub generation: AtomicU64,
-    /// A fingerprint of the identity that the postmaster's settings name; 0 where it does not have the library.
+    /// A fingerprint of the identity in the postmaster's settings; 0 if the postmaster has not loaded the library.
     in_force: AtomicU64,
-    /// Whether generator IDs are leased, so that there is something to look at under the lock.
+    /// Whether generator IDs are leased. If not, there is nothing to read under the lock.
     pub active: AtomicBool,
-    /// The worker's, to wake it; null while no worker runs.
+    /// The worker's latch, to wake it; null while no worker runs.
     pub latch: AtomicPtr<pg_sys::Latch>,
     /// Whether a session wants a renewal now.
-    asked: AtomicBool,
-    /// When a session last asked the server for a worker, in nanoseconds since boot.
-    pub registered: AtomicU64,
-    /// The postmaster ends.
+    renewal_requested: AtomicBool,
+    /// The time at which a session last asked the server for a worker, in nanoseconds since boot.
+    pub worker_requested_at: AtomicU64,
+    /// Whether the postmaster is ending.
     stopping: AtomicBool,
 }
 
 impl Lease {
+    /// Constructs the state of a server that leases nothing.
     pub fn new() -> Self {
         Self {
-            kept: UnsafeCell::new(Kept::NONE),
-            shown: UnsafeCell::new(Kept::NONE),
+            state: UnsafeCell::new(LeaseState::NONE),
+            snapshot: UnsafeCell::new(LeaseState::NONE),
             generation: AtomicU64::new(0),
             in_force: AtomicU64::new(0),
             active: AtomicBool::new(false),
             latch: AtomicPtr::new(std::ptr::null_mut()),
-            asked: AtomicBool::new(false),
-            registered: AtomicU64::new(0),
+            renewal_requested: AtomicBool::new(false),
+            worker_requested_at: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
     }
 
-    /// What is kept, for who holds the node's lock.
-    pub fn kept(&self, _lock: &ExclusiveLock) -> &Kept {
-        // SAFETY: it changes under the lock alone, and the borrow ends with the lock's.
-        unsafe { &*self.kept.get() }
+    /// Returns the state. The caller holds the server's lock.
+    pub fn state(&self, _lock: &ExclusiveLock) -> &LeaseState {
+        // SAFETY: the state changes under the lock alone, and the borrow ends with the lock's.
+        unsafe { &*self.state.get() }
     }
 
-    /// What is kept, to change it.
+    /// Returns the state, to change it.
     #[allow(clippy::mut_from_ref)]
-    pub fn change<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut Kept {
-        // SAFETY: it changes under the lock alone; there is one lock, and it is borrowed for as long.
-        unsafe { &mut *self.kept.get() }
+    pub fn change<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut LeaseState {
+        // SAFETY: the state changes under the lock alone. There is one lock, and it is borrowed mutably for as long.
+        unsafe { &mut *self.state.get() }
     }
 
-    /// Copies what is kept, for those who only look.
-    pub fn show(&self, lock: &ExclusiveLock, view_lock: &Lock) {
-        let kept = *self.kept(lock);
+    /// Copies the state for processes that only read it.
+    pub fn publish_snapshot(&self, lock: &ExclusiveLock, view_lock: &Lock) {
+        let state = *self.state(lock);
         let _view = ExclusiveLock::take(view_lock);
-        // SAFETY: the copy is read and written under the lock for views alone.
-        unsafe { *self.shown.get() = kept };
+        // SAFETY: the copy is read and written only under the lock for views, which is held here.
+        unsafe { *self.snapshot.get() = state };
     }
 
-    /// Returns what was kept after the last change. It waits for no disk.
-    pub fn look(&self, view_lock: &Lock) -> Kept {
+    /// Returns the state as of the last change. This never waits for a disk.
+    pub fn snapshot(&self, view_lock: &Lock) -> LeaseState {
         let _view = ExclusiveLock::take(view_lock);
-        // SAFETY: the copy is read and written under the lock for views alone.
-        unsafe { *self.shown.get() }
+        // SAFETY: the copy is read and written only under the lock for views, which is held here.
+        unsafe { *self.snapshot.get() }
     }
 
-    /// Whether generator IDs are leased. Who has read the generation before, and is told no, meets a seal
-    /// of a later one.
+    /// Returns whether generator IDs are leased. A session that has read the generation first, and gets "no" here,
+    /// meets the seal of a later generation.
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Acquire)
     }
 
+    /// Returns the generation of the server's identity.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The identity that the server's settings name from now on.
+    /// Sets the identity that the server's settings name from now on.
     pub fn put_in_force(&self, fingerprint: u64) {
         self.in_force.store(fingerprint, Ordering::Release);
     }
 
-    /// Whether a session whose settings name this identity may make IDs by them. In the middle of a statement a
-    /// session goes by the settings that the statement began with. While nothing was ever leased it may: the
-    /// administrator waits for such statements before he gives their generator IDs to another server. But a lease may
-    /// have given these IDs to another server since.
+    /// Returns whether a session whose settings name this identity may generate IDs by them. Within a statement a
+    /// session keeps the settings with which the statement began. As long as nothing was ever leased it may: the
+    /// administrator waits for such statements before another server gets their generator IDs. But a lease may have
+    /// given these generator IDs to another server since.
     pub fn admits(&self, fingerprint: u64) -> bool {
-        // The worker begins a generation after the postmaster has told it of new settings, so this order of the two
-        // sees the settings of the generation or later ones.
+        // The worker begins a generation after the postmaster has told it of new settings. So this order of the two
+        // loads finds the settings of the generation, or later ones.
         self.generation() == 0 || [0, fingerprint].contains(&self.in_force.load(Ordering::Acquire))
     }
 
-    /// From now on a sealed cell stays sealed.
+    /// Lets sealed cells stay sealed from now on.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
 
+    /// Returns whether the postmaster is ending.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Asks the worker to renew now.
-    pub fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
+    /// Requests a renewal now, and wakes the worker.
+    pub fn request_renewal(&self) {
+        self.renewal_requested.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Whether somebody has asked since.
+    /// Returns whether a session has requested a renewal since the last call.
     #[cfg(feature = "etcd")]
-    pub fn was_asked(&self) -> bool {
-        self.asked.swap(false, Ordering::AcqRel)
+    pub fn take_renewal_request(&self) -> bool {
+        self.renewal_requested.swap(false, Ordering::AcqRel)
     }
 
+    /// Returns whether a session has requested a renewal, and leaves the request as it is.
     #[cfg(feature = "etcd")]
-    pub fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Acquire)
+    pub fn is_renewal_requested(&self) -> bool {
+        self.renewal_requested.load(Ordering::Acquire)
     }
 
+    /// Wakes the worker, if it runs.
     fn wake(&self) {
         let latch = self.latch.load(Ordering::Acquire);
         if !latch.is_null() {
-            // SAFETY: the latch of a process's entry in PostgreSQL's shared memory, which is there as long
-            // as the server. Should another process have it by now, it wakes for nothing.
+            // SAFETY: the latch belongs to a process's entry in PostgreSQL's shared memory, which exists as long as
+            // the server. If another process has the entry by now, it wakes up once more than it needs to.
             unsafe { pg_sys::SetLatch(latch) };
         }
     }
 
-    /// Whether to ask the server for a worker: no worker runs, and no session has asked for a while.
+    /// Returns whether to ask the server for a worker: no worker runs, and no session has asked for a while.
     pub fn lacks_worker(&self) -> bool {
-        const WHILE: u64 = 5_000_000_000;
-        let (now, last) = (boot().as_nanos() as u64, self.registered.load(Ordering::Relaxed));
-        let early = last != 0 && now.saturating_sub(last) < WHILE;
+        const REQUEST_INTERVAL: u64 = 5_000_000_000;
+        let (now, last) =
+            (since_boot().as_nanos() as u64, self.worker_requested_at.load(Ordering::Relaxed));
+        let early = last != 0 && now.saturating_sub(last) < REQUEST_INTERVAL;
         self.latch.load(Ordering::Acquire).is_null()
             && !early
             && self
-                .registered
+                .worker_requested_at
                 .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
     }

@@ -1,28 +1,31 @@
-//! The one shared struct: the cells of each ID type, found by generator ID, and the parts that other rooms work on.
-//! Each part is plain data with a file of its own; the code that works on it is above this room.
+//! The one shared struct: the cells of each ID type, found by generator ID, and the parts that other modules work on.
+//! Each part is plain data in a file of its own. The code that works on a part is on a higher floor. The memory of the
+//! watermark is a segment of its own.
 //!
-//! # Who writes what
-//! * [`Shared`] is set up once, before anyone can see it: by the postmaster at start and after a
-//!   crash, or under the registry's lock where there is no preload.
-//! * The gates and their record change under the exclusive lock, and so does the lease.
-//! * An ID type's `keys[i]` says whose cell stands at its place `i`. It is written once, by the backend
-//!   that first needs that generator ID in that ID type, under the exclusive lock, after the cell has
-//!   been set to begin above the horizon; it is never cleared. A reload can therefore take IDs
-//!   away from this node and give them back: their cells are still there and go on where they were,
-//!   however long another backend has gone on under the old setting.
-//! * A cell changes by its own compare-and-swap, without any lock: see `flakeid_core::cell`.
+//! # Which process writes what
+//! * [`Shared`] is set up once, before any other process can see it: by the postmaster at start and after a crash, or
+//!   under the registry's lock if the library is not preloaded.
+//! * The gates, the record of the horizon and the lease change under the exclusive lock.
+//! * An ID type's `keys[i]` is the generator ID whose cell is `cells[i]`. It is written once, by the first session
+//!   that needs that generator ID in that ID type. The session holds the exclusive lock, and has set the cell to
+//!   begin above the horizon. A key is never cleared. So a reload can take generator IDs away from this server and
+//!   give them back: their cells are still there and continue where they were, even if another session has continued
+//!   under the old setting for a long time.
+//! * A cell changes by its own compare-and-swap, without a lock: see `flakeid_core::cell`.
 //!
 //! # What survives
-//! Nothing here survives the postmaster or a crash. What must is in the state file, and a postmaster
-//! that ends in good order writes it a last time ([`stop`]).
+//! Nothing here survives the postmaster or a crash. What must survive is in the state file. A postmaster that stops
+//! cleanly writes that file a last time ([`stop`]).
 
 mod gates;
 mod horizon_record;
 mod lease;
+mod watermark;
 
 pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered};
-pub use lease::{Authority, Kept, Lease, Marked, Revision, State};
+pub use lease::{Authority, Lease, LeaseState, LeaseStatus, LeasedId, Revision};
+pub use watermark::{Prepared, ProcessSlot, Watermark};
 
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
@@ -34,36 +37,41 @@ use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use serde::Serialize;
+use std::ffi::CStr;
 use std::mem::{align_of, size_of};
 use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// How many generator IDs a server can have owned between two starts.
-const PLACES: usize = 1024;
+/// The number of different generator IDs that a server can have owned between two starts.
+const MAX_CELLS: usize = 1024;
 
-const NAME: &std::ffi::CStr = c"flakeid";
+/// The names of the two segments.
+const NAME: &CStr = c"flakeid";
+const WATERMARK_NAME: &CStr = c"flakeid_watermark";
 
-/// What a named segment has, of which the struct needs a part. It is the same for all versions: a segment
-/// of another size is an error of PostgreSQL's, which would not say what to do.
+/// The size of the named segment; the struct needs a part of it. All versions use the same size: for a segment of
+/// another size PostgreSQL raises an error of its own, which would not say what to do.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 const ROOM: usize = {
     assert!(size_of::<Shared>() <= 1 << 20);
     1 << 20
 };
 
-/// A key that is no generator ID.
+/// The key of a cell without a generator ID.
 const FREE: u32 = u32::MAX;
 
+/// The memory that all processes of a server share.
 #[repr(C)]
 pub struct Shared {
-    /// Who set it up.
+    /// The build that set the struct up. It is the first field, so that every version finds it.
     build: Build,
-    /// Taken to bring in a generator ID, and to move the gates. Its holder may wait for the disk.
+    /// The server's lock: a process holds it to add a cell, and to move the gates. The holder may wait for the disk.
     lock: Lock,
-    /// Taken to copy what views show. Its holder waits for nothing; it may hold the other lock, too.
+    /// A process holds it to copy what views show, and waits for nothing in that time. It may hold the other lock,
+    /// too.
     view_lock: Lock,
-    kind: Kind,
-    /// When counting began, in nanoseconds since 1970.
+    origin: ShmemOrigin,
+    /// The time when counting began, in nanoseconds since 1970.
     pub counted_since: AtomicU64,
     pub record: HorizonRecord,
     pub rate_limits: RateLimits,
@@ -74,36 +82,39 @@ pub struct Shared {
     cells: [Cells; ID_TYPES.len()],
 }
 
-/// One ID type's cells, each at the place of its generator ID's key.
+/// The cells of one ID type. The cell of `keys[i]` is `cells[i]`.
 #[repr(C)]
 struct Cells {
-    keys: [AtomicU32; PLACES],
-    cells: [Cell; PLACES],
+    keys: [AtomicU32; MAX_CELLS],
+    cells: [Cell; MAX_CELLS],
 }
 
-/// How a server came to have the shared struct.
+/// The origin of the shared struct on this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub enum Kind {
-    /// By `shared_preload_libraries`.
+pub enum ShmemOrigin {
+    /// The postmaster set it up, as `shared_preload_libraries` names the library.
     Preloaded,
-    /// By the first backend that asked, as a named segment (PostgreSQL 17 and later).
+    /// The first session that needed it set it up, as a named segment (PostgreSQL 17 and later).
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     NamedSegment,
 }
 
-/// This process's address of the struct; null until it has one.
+/// This process's address of the struct; null until the process has attached to it.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+
+/// This process's address of the memory of the watermark; null until the process has attached to it.
+static WATERMARK: AtomicPtr<Watermark> = AtomicPtr::new(std::ptr::null_mut());
 
 static mut ON_CLEAN_EXIT: Option<fn(&'static Shared)> = None;
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Asks for room at the server's start, while libraries are preloaded. The postmaster calls `on_clean_exit` when it ends
-/// after all its children, and not after a crash.
+/// Requests memory at the server's start, while libraries are preloaded. The postmaster calls `on_clean_exit` when it
+/// ends after all its children, but not after a crash.
 pub fn request(on_clean_exit: fn(&'static Shared)) {
-    // SAFETY: plain variables of a process that has one thread.
+    // SAFETY: these are plain variables of a process that has one thread.
     unsafe {
         ON_CLEAN_EXIT = Some(on_clean_exit);
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
@@ -116,19 +127,20 @@ pub fn request(on_clean_exit: fn(&'static Shared)) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn request_room() {
-    // SAFETY: called by the postmaster when sizes are added up.
+    // SAFETY: the postmaster calls this hook when libraries may request memory, before it has children.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
             previous();
         }
         pg_sys::RequestAddinShmemSpace(size_of::<Shared>());
+        pg_sys::RequestAddinShmemSpace(watermark::size());
     }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn startup() {
-    // SAFETY: called by the postmaster when the segment is there, also after a crash; nobody else
-    // runs then, so the struct is set up before anyone sees it.
+    // SAFETY: the postmaster calls this hook when the segment exists, also after a crash. No other process runs then,
+    // so the struct is set up before any process can see it.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
             previous();
@@ -137,9 +149,16 @@ unsafe extern "C-unwind" fn startup() {
         let memory = pg_sys::ShmemInitStruct(NAME.as_ptr(), size_of::<Shared>(), &mut found);
         let shared = memory.cast::<Shared>();
         if !found {
-            set_up(shared, Kind::Preloaded);
+            set_up(shared, ShmemOrigin::Preloaded);
         }
         adopt(shared);
+        let size = watermark::size();
+        let memory = pg_sys::ShmemInitStruct(WATERMARK_NAME.as_ptr(), size, &mut found);
+        let memory = memory.cast::<Watermark>();
+        if !found {
+            watermark::set_up(memory, (*shared).lock.tranche().into());
+        }
+        WATERMARK.store(memory, Ordering::Relaxed);
         publish_identity();
         if !pg_sys::IsUnderPostmaster {
             pg_sys::on_shmem_exit(Some(stop), pg_sys::Datum::null());
@@ -147,45 +166,49 @@ unsafe extern "C-unwind" fn startup() {
     }
 }
 
-/// Shows all processes the generator IDs and the cluster that the postmaster goes by. It reads a changed file before
-/// any other process is told to. Does nothing in other processes.
+/// Publishes the generator IDs, the cluster ID and the epoch that the postmaster has by its settings. The postmaster
+/// reads a changed file before it tells any other process to. Does nothing in other processes.
 pub fn publish_identity() {
     let shared = SHARED.load(Ordering::Relaxed);
-    // SAFETY: a plain variable of PostgreSQL's.
+    // SAFETY: reads a plain variable of PostgreSQL's.
     if shared.is_null() || unsafe { pg_sys::IsUnderPostmaster } {
         return;
     }
-    // SAFETY: it was set up before it was stored, and lasts as long as the process.
-    unsafe { &*shared }.lease.put_in_force(guc::identity_fingerprint());
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
+    let shared = unsafe { &*shared };
+    shared.lease.put_in_force(guc::identity_fingerprint());
+    let epoch = guc::epoch().scale().epoch();
+    shared.record.epoch_in_force.store(epoch.0, Ordering::Relaxed);
 }
 
-/// The postmaster ends, its children have; `code` is not 0 where it goes on after a crash.
+/// Makes the state exact when the postmaster ends after its children. `code` is not 0 if it continues after a crash.
 #[pg_guard]
 unsafe extern "C-unwind" fn stop(code: i32, _argument: pg_sys::Datum) {
     if code != 0 {
         return;
     }
-    // SAFETY: set before the hook was that registered this function.
+    // SAFETY: the variable was set before the hook that registered this function.
     if let (Some(on_clean_exit), Ok(shared)) = (unsafe { ON_CLEAN_EXIT }, shared()) {
         on_clean_exit(shared);
     }
 }
 
+/// Writes the initial struct.
+///
 /// # Safety
-/// `shared` must be room for the struct that nobody else can see yet.
-unsafe fn set_up(shared: *mut Shared, kind: Kind) {
+/// `shared` must be memory for the struct that no other process can see yet.
+unsafe fn set_up(shared: *mut Shared, origin: ShmemOrigin) {
     assert!(shared.is_aligned(), "shared memory is not aligned to {}", align_of::<Shared>());
-    // SAFETY: the fields are written in place, as the struct is too large for the stack; the room is
-    // ours by the caller's word. Cells are atomics, for which any bytes will do: each is set when its
-    // place is given a key.
+    // SAFETY: the caller owns the memory. The fields are written in place, as the struct is too large for the stack.
+    // Cells are atomics, for which any bytes are valid: each is set before its key.
     unsafe {
-        // Memory that is used again can hold what an earlier struct left.
+        // Memory that is used again can hold the build of an earlier struct.
         addr_of_mut!((*shared).build).write_bytes(0, 1);
         let tranche = new_tranche();
         for lock in [addr_of_mut!((*shared).lock), addr_of_mut!((*shared).view_lock)] {
             Lock::set_up(lock, tranche);
         }
-        addr_of_mut!((*shared).kind).write(kind);
+        addr_of_mut!((*shared).origin).write(origin);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
         addr_of_mut!((*shared).record).write(HorizonRecord::new());
         addr_of_mut!((*shared).rate_limits).write(RateLimits::new());
@@ -193,11 +216,11 @@ unsafe fn set_up(shared: *mut Shared, kind: Kind) {
         addr_of_mut!((*shared).leased).write(Gates::closed());
         addr_of_mut!((*shared).lease).write(Lease::new());
         for id_type in 0..ID_TYPES.len() {
-            for place in 0..PLACES {
-                addr_of_mut!((*shared).cells[id_type].keys[place]).write(AtomicU32::new(FREE));
+            for i in 0..MAX_CELLS {
+                addr_of_mut!((*shared).cells[id_type].keys[i]).write(AtomicU32::new(FREE));
             }
         }
-        // Last: whoever finds this here finds the rest.
+        // The build is last: a process that finds it here finds the other fields, too.
         addr_of_mut!((*shared).build).write(*Build::this());
     }
 }
@@ -213,6 +236,8 @@ fn new_tranche() -> i32 {
     tranche
 }
 
+/// Attaches this process to the struct.
+///
 /// # Safety
 /// `shared` must have been set up.
 unsafe fn adopt(shared: *mut Shared) {
@@ -226,24 +251,59 @@ unsafe fn adopt(shared: *mut Shared) {
     SHARED.store(shared, Ordering::Relaxed);
 }
 
-/// The shared struct.
+/// Returns the shared struct, and attaches this process to it first if necessary.
 ///
 /// # Errors
-/// The server has none and cannot make one now, or another build of the library set it up.
+/// The server has no struct and cannot create one now, or another build of the library set it up.
 pub fn shared() -> Result<&'static Shared, Report> {
     let mut shared = SHARED.load(Ordering::Relaxed);
     if shared.is_null() {
         shared = named_segment()?;
     }
-    // SAFETY: it was set up before it was stored, and lasts as long as the process.
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
     Ok(unsafe { &*shared })
 }
 
-/// How the server has the struct; `None` where this process has not got it (yet).
-pub fn kind() -> Option<Kind> {
+/// Returns the shared struct if this process has shared memory now. A process that has left it, as the logging
+/// collector does, still has the address.
+#[inline]
+pub fn attached() -> Option<&'static Shared> {
     let shared = SHARED.load(Ordering::Relaxed);
-    // SAFETY: as in `shared`.
-    (!shared.is_null()).then(|| unsafe { (*shared).kind })
+    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the struct was set up
+    // before its address was stored, and lasts as long as the process.
+    unsafe { if pg_sys::UsedShmemSegAddr.is_null() { None } else { shared.as_ref() } }
+}
+
+/// Returns how the server came to have the struct; `None` if this process is not attached to it (yet).
+pub fn origin() -> Option<ShmemOrigin> {
+    let shared = SHARED.load(Ordering::Relaxed);
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
+    (!shared.is_null()).then(|| unsafe { (*shared).origin })
+}
+
+/// Returns the memory of the watermark, and attaches this process to it first if necessary.
+///
+/// # Errors
+/// The errors of [`shared`].
+pub fn watermark() -> Result<&'static Watermark, Report> {
+    // This checks the build first: another one may use another size, for which PostgreSQL has an error of its own.
+    let shared = shared()?;
+    let mut memory = WATERMARK.load(Ordering::Relaxed);
+    if memory.is_null() {
+        memory = named_watermark(shared);
+        WATERMARK.store(memory, Ordering::Relaxed);
+    }
+    // SAFETY: the memory was set up before its address was stored, and lasts as long as the process.
+    Ok(unsafe { &*memory })
+}
+
+/// Returns the memory of the watermark if this process is attached to it and has shared memory now.
+#[inline]
+pub fn attached_watermark() -> Option<&'static Watermark> {
+    let memory = WATERMARK.load(Ordering::Relaxed);
+    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the memory was set up
+    // before its address was stored, and lasts as long as the process.
+    unsafe { if pg_sys::UsedShmemSegAddr.is_null() { None } else { memory.as_ref() } }
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -251,83 +311,131 @@ fn named_segment() -> Result<*mut Shared, Report> {
     Err(not_preloaded())
 }
 
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+fn named_watermark(_shared: &Shared) -> *mut Watermark {
+    pgrx::error!("the library is preloaded without the memory of the watermark")
+}
+
+/// Returns the segment of this name, and lets `set_up` set it up if it is new. The registry calls that once, under its
+/// lock, before another process gets the segment.
+///
+/// # Safety
+/// `set_up` must be sound for memory of this size.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-fn named_segment() -> Result<*mut Shared, Report> {
+unsafe fn named_memory<T>(name: &CStr, size: usize, set_up: unsafe fn(*mut T)) -> *mut T {
     use std::ffi::c_void;
+    /// Sets a segment up. The registry of PostgreSQL 17 and 18 passes no argument on.
+    static mut SET_UP: Option<unsafe fn(*mut c_void)> = None;
     #[cfg(any(feature = "pg17", feature = "pg18"))]
     #[pg_guard]
     unsafe extern "C-unwind" fn init(memory: *mut c_void) {
-        // SAFETY: the registry calls this once, under its lock, before it hands the segment out.
-        unsafe { set_up(memory.cast(), Kind::NamedSegment) };
+        // SAFETY: the registry calls this with the segment that this process asks for.
+        unsafe {
+            if let Some(set_up) = SET_UP {
+                set_up(memory);
+            }
+        }
     }
     // From PostgreSQL 19 on the registry passes on an argument.
     #[cfg(not(any(feature = "pg17", feature = "pg18")))]
     #[pg_guard]
     unsafe extern "C-unwind" fn init(memory: *mut c_void, _argument: *mut c_void) {
-        // SAFETY: the registry calls this once, under its lock, before it hands the segment out.
-        unsafe { set_up(memory.cast(), Kind::NamedSegment) };
+        // SAFETY: the registry calls this with the segment that this process asks for.
+        unsafe {
+            if let Some(set_up) = SET_UP {
+                set_up(memory);
+            }
+        }
     }
     let mut found = false;
-    // SAFETY: the segment has room for the struct and is kept mapped until the process ends. Whoever made
-    // it, it begins with a build; what comes after that is only looked at where that is our own.
+    // SAFETY: this process has one thread. The two types of functions differ in what their argument points to.
     unsafe {
-        let memory = pg_sys::GetNamedDSMSegment(
-            NAME.as_ptr(),
-            ROOM,
+        SET_UP = Some(std::mem::transmute::<unsafe fn(*mut T), unsafe fn(*mut c_void)>(set_up));
+        pg_sys::GetNamedDSMSegment(
+            name.as_ptr(),
+            size,
             Some(init),
             &mut found,
             #[cfg(not(any(feature = "pg17", feature = "pg18")))]
             std::ptr::null_mut(),
-        );
-        let build = *memory.cast::<Build>();
+        )
+        .cast()
+    }
+}
+
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+fn named_segment() -> Result<*mut Shared, Report> {
+    /// # Safety
+    /// The conditions of [`set_up`].
+    unsafe fn set_up_named(shared: *mut Shared) {
+        // SAFETY: the caller guarantees it.
+        unsafe { set_up(shared, ShmemOrigin::NamedSegment) };
+    }
+    // SAFETY: the segment is large enough for the struct, and stays mapped until the process ends. It begins with a
+    // build, in every version. What follows is read only if that is this build.
+    unsafe {
+        let shared = named_memory(NAME, ROOM, set_up_named);
+        let build = *shared.cast::<Build>();
         if build != *Build::this() {
             return Err(other_segment(build));
         }
-        let shared = memory.cast::<Shared>();
         adopt(shared);
         Ok(shared)
     }
 }
 
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+fn named_watermark(_shared: &Shared) -> *mut Watermark {
+    /// # Safety
+    /// The conditions of [`watermark::set_up`].
+    unsafe fn set_up_named(memory: *mut Watermark) {
+        let shared = SHARED.load(Ordering::Relaxed);
+        // SAFETY: the caller guarantees the memory. This process is attached to the shared struct.
+        unsafe { watermark::set_up(memory, (*shared).lock.tranche().into()) };
+    }
+    // SAFETY: the segment has the size that this build asks for, and stays mapped until the process ends.
+    unsafe { named_memory(WATERMARK_NAME, watermark::size(), set_up_named) }
+}
+
 impl Shared {
-    /// For [`ExclusiveLock`].
+    /// Returns the server's lock, for [`ExclusiveLock`].
     pub fn lock(&self) -> &Lock {
         &self.lock
     }
 
-    /// For [`ExclusiveLock`], to copy what views show.
+    /// Returns the lock for [`ExclusiveLock`] under which a process copies what views show.
     pub fn view_lock(&self) -> &Lock {
         &self.view_lock
     }
 
-    /// Returns what is kept of the lease now. It waits for no disk.
-    pub fn look_at_lease(&self) -> Kept {
-        self.lease.look(&self.view_lock)
+    /// Returns the lease as it is now. This never waits for a disk.
+    pub fn lease_snapshot(&self) -> LeaseState {
+        self.lease.snapshot(&self.view_lock)
     }
 
-    /// Whether nobody sees it end but the processes that use it.
+    /// Returns whether the memory can end unseen by all processes but its users: the postmaster does not know it.
     pub fn ends_with_its_users(&self) -> bool {
-        self.kind != Kind::Preloaded
+        self.origin != ShmemOrigin::Preloaded
     }
 
-    /// The cells of the ID type at this place of [`ID_TYPES`], with their generator IDs.
+    /// Returns the cells of the ID type with this index in [`ID_TYPES`], with their generator IDs.
     pub fn cells(&self, id_type: usize) -> impl Iterator<Item = (u16, &Cell)> {
         let Cells { keys, cells } = &self.cells[id_type];
-        // Acquire pairs with the Release in `bring_in`.
+        // Acquire pairs with the Release in `add_cell`.
         let key = |key: &AtomicU32| u16::try_from(key.load(Ordering::Acquire)).ok();
         keys.iter().zip(cells).map_while(move |(at, cell)| Some((key(at)?, cell)))
     }
 
-    /// The cell of a generator ID of the ID type at this place of [`ID_TYPES`], if it is there.
+    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`], if it exists.
     pub fn find(&'static self, id_type: usize, id: u16) -> Option<&'static Cell> {
         self.cells[id_type].find(id)
     }
 
-    /// The cell of a generator ID of the ID type at this place of [`ID_TYPES`]. A cell that is not there
-    /// is set up by `begin`, before anyone sees it. The lock is held.
+    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`]. If it does not exist, it is
+    /// added: `begin` sets it up before another process can see it. The caller holds the lock.
     ///
     /// # Errors
-    /// Too many different generator IDs have been owned since the server's start.
+    /// The server has owned too many different generator IDs since its start.
     pub fn cell(
         &'static self,
         _lock: &ExclusiveLock,
@@ -338,29 +446,29 @@ impl Shared {
         let cells = &self.cells[id_type];
         match cells.find(id) {
             Some(cell) => Ok(cell),
-            None => cells.bring_in(id, begin),
+            None => cells.add_cell(id, begin),
         }
     }
 }
 
 impl Cells {
     fn find(&'static self, id: u16) -> Option<&'static Cell> {
-        // Acquire pairs with the Release in `bring_in`: who sees a key sees its cell.
+        // Acquire pairs with the Release in `add_cell`: a process that sees a key also sees its cell.
         let key_is_id = |key: &AtomicU32| key.load(Ordering::Acquire) == u32::from(id);
-        self.keys.iter().position(key_is_id).map(|place| &self.cells[place])
+        self.keys.iter().position(key_is_id).map(|i| &self.cells[i])
     }
 
-    /// The lock is held.
-    fn bring_in(
+    /// Adds a cell. The caller holds the lock.
+    fn add_cell(
         &'static self,
         id: u16,
         begin: impl FnOnce(&Cell),
     ) -> Result<&'static Cell, Report> {
         let is_free = |key: &AtomicU32| key.load(Ordering::Relaxed) == FREE;
-        let place = self.keys.iter().position(is_free).ok_or_else(no_place_left)?;
-        begin(&self.cells[place]);
-        self.keys[place].store(id.into(), Ordering::Release);
-        Ok(&self.cells[place])
+        let i = self.keys.iter().position(is_free).ok_or_else(too_many_cells)?;
+        begin(&self.cells[i]);
+        self.keys[i].store(id.into(), Ordering::Release);
+        Ok(&self.cells[i])
     }
 }
 
@@ -383,11 +491,11 @@ fn other_segment(theirs: Build) -> Report {
         .hint("Restart the server so that all sessions load the installed library.")
 }
 
-fn no_place_left() -> Report {
+fn too_many_cells() -> Report {
     Report::new(
         Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         "too many generator IDs since the server started",
     )
-    .detail(format!("The limit is {PLACES} for each ID type."))
+    .detail(format!("The limit is {MAX_CELLS} for each ID type."))
     .hint("Restart the server.")
 }

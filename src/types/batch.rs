@@ -1,11 +1,11 @@
-//! Many IDs at once, and where the n-th ID of a tick stands.
+//! Generates many IDs at once, and finds the n-th ID of a tick.
 
 use super::error::ValueError;
 use crate::error::{OrRaise, Report};
-use crate::generator::{Generator, Issuer, Run, partitions};
+use crate::generator::{Generator, Issuer, Run, generator_slots};
 use crate::guc;
 
-/// `n` IDs, taken from the cells in blocks as they are asked for.
+/// Returns `n` new IDs. It takes them from the cells in blocks, as the caller asks for the next one.
 pub fn batch<S: Issuer, T>(
     generator: &'static Generator<S>,
     n: i32,
@@ -28,29 +28,38 @@ pub fn batch<S: Issuer, T>(
     })
 }
 
-/// Where an ID for a given time goes.
-pub struct Place {
-    pub generator: u64,
+/// A sequence number within a tick, and the generator ID or the server's one number (node, worker) that it belongs to.
+pub struct IdSlot {
+    pub generator_id: u64,
     pub sequence: u32,
 }
 
-/// The `number`-th of the node's places in a tick, counted from 0 and around, in the order of the IDs
-/// there: the one of sequence and generator ID runs first that stands below.
-pub fn place_at<S: Issuer>(number: i64) -> Result<Place, Report> {
+/// Returns the `number`-th of this server's slots in a tick, counted from 0 and starting again after the last. The
+/// slots count in the order of their IDs: first that of sequence number and generator ID which is lower in the ID.
+///
+/// # Errors
+/// [`ValueError::Negative`]; settings that are not valid, and generator IDs that this ID type cannot have.
+pub fn id_slot_at<S: Issuer>(number: i64) -> Result<IdSlot, Report> {
     guc::ensure_usable()?;
-    let marks: Vec<u64> = partitions::<S>()?.iter().map(|partition| partition.mark).collect();
-    place_among::<S>(&marks, number)
+    let generator_ids: Vec<u64> =
+        generator_slots::<S>()?.iter().map(|slot| slot.generator_id).collect();
+    id_slot_among::<S>(&generator_ids, number)
 }
 
-/// The same among these generators.
-pub fn place_among<S: Issuer>(generators: &[u64], number: i64) -> Result<Place, Report> {
+/// Returns the `number`-th slot in a tick of a server that has these generator IDs.
+///
+/// # Errors
+/// [`ValueError::Negative`].
+pub fn id_slot_among<S: Issuer>(generator_ids: &[u64], number: i64) -> Result<IdSlot, Report> {
     let number = u64::try_from(number)
         .map_err(|_| ValueError::Negative { what: "number within the tick", value: number })?;
-    let (first, last) = S::rules().sequence;
-    let (length, count) = (u64::from(last - first + 1), generators.len() as u64);
-    let (sequence, generator) = match S::SEQUENCE_FIRST {
+    let (sequence_min, sequence_max) = S::rules().sequence;
+    let length = u64::from(sequence_max - sequence_min + 1);
+    let count = generator_ids.len() as u64;
+    let (offset, index) = match S::SEQUENCE_FIRST {
         true => (number / count % length, number % count),
         false => (number % length, number / length % count),
     };
-    Ok(Place { generator: generators[generator as usize], sequence: first + sequence as u32 })
+    let (generator_id, sequence) = (generator_ids[index as usize], sequence_min + offset as u32);
+    Ok(IdSlot { generator_id, sequence })
 }

@@ -1,4 +1,4 @@
-//! Datums made by hand: values of a few bytes, rows, and the memory they lie in.
+//! Builds datums by hand: values of a few bytes, rows, and the memory that holds them.
 
 use crate::error::Report;
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
@@ -6,43 +6,43 @@ use pgrx::datum::Datum;
 use pgrx::{FromDatum, pg_sys};
 use std::ffi::c_void;
 
-/// A finished datum of whatever type the SQL declaration says, in the caller's memory context.
-pub struct Ready(pg_sys::Datum);
+/// A finished datum of the type that the SQL declaration names, in the caller's memory context.
+pub struct RawDatum(pg_sys::Datum);
 
-impl Ready {
-    /// An address as a value of type internal.
+impl RawDatum {
+    /// Returns an address as a value of type internal.
     pub fn pointer(address: *mut c_void) -> Self {
         Self(address.into())
     }
 }
 
-impl From<Ready> for pg_sys::Datum {
-    fn from(ready: Ready) -> Self {
+impl From<RawDatum> for pg_sys::Datum {
+    fn from(ready: RawDatum) -> Self {
         ready.0
     }
 }
 
-// SAFETY: the datum is made by this module, in the memory context of the call.
-unsafe impl BoxRet for Ready {
+// SAFETY: a RawDatum holds a datum of the function's declared type, allocated in the memory context of the call.
+unsafe impl BoxRet for RawDatum {
     #[inline]
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        // SAFETY: as above.
+        // SAFETY: the datum has the type that the function is declared to return.
         unsafe { fcinfo.return_raw_datum(self.0) }
     }
 }
 
-pgrx::impl_sql_translatable!(Ready, "internal");
+pgrx::impl_sql_translatable!(RawDatum, "internal");
 
-/// A copy of `bytes` in the current memory context; nothing where there is no memory.
+/// Copies `bytes` into the current memory context; returns `None` if memory is exhausted.
 #[inline]
 pub fn try_copy(bytes: &[u8]) -> Option<*mut u8> {
-    // pgrx guards every call against errors by a sigsetjmp, a third of an ID's price. With
-    // MCXT_ALLOC_NO_OOM this one raises none: where there is no memory it returns null.
+    // pgrx guards every call against errors by a sigsetjmp, a third of the cost of an ID. With
+    // MCXT_ALLOC_NO_OOM this function raises no error: it returns null if memory is exhausted.
     unsafe extern "C-unwind" {
         fn palloc_extended(size: usize, flags: std::ffi::c_int) -> *mut c_void;
     }
-    // SAFETY: a valid size; no error can be raised, as said; CurrentMemoryContext is set in every
-    // call. What comes back is null or room for the bytes.
+    // SAFETY: the size is valid, no error can be raised (see the comment above), and CurrentMemoryContext is
+    // set in every call. The result is null or has room for the bytes.
     unsafe {
         let room = palloc_extended(bytes.len(), pg_sys::MCXT_ALLOC_NO_OOM as std::ffi::c_int);
         if room.is_null() {
@@ -53,7 +53,7 @@ pub fn try_copy(bytes: &[u8]) -> Option<*mut u8> {
     }
 }
 
-/// A copy of `bytes` in the current memory context.
+/// Copies `bytes` into the current memory context; raises an error if memory is exhausted.
 #[inline]
 pub fn copy(bytes: &[u8]) -> *mut u8 {
     match try_copy(bytes) {
@@ -62,61 +62,65 @@ pub fn copy(bytes: &[u8]) -> *mut u8 {
     }
 }
 
-/// The longest text of an ID.
-const LONGEST: usize = 31;
+/// The length of the longest text of an ID, in bytes.
+const MAX_TEXT_LEN: usize = 31;
 
-/// A type's text as its output function gives it: of at most [`LONGEST`] bytes, none of them NUL.
+/// Returns a text as the result of an output function. It has at most [`MAX_TEXT_LEN`] bytes and no NUL.
 #[inline]
-pub fn cstring(text: &[u8]) -> Ready {
-    let mut with_nul = [0; LONGEST + 1];
+pub fn cstring(text: &[u8]) -> RawDatum {
+    let mut with_nul = [0; MAX_TEXT_LEN + 1];
     with_nul[..text.len()].copy_from_slice(text);
-    Ready(copy(&with_nul[..=text.len()]).into())
+    RawDatum(copy(&with_nul[..=text.len()]).into())
 }
 
-/// NULL, for a function that has left its error with the caller.
-pub fn null(fcinfo: pg_sys::FunctionCallInfo) -> Ready {
-    // SAFETY: the call's own.
+/// Returns NULL, for a function that has left its error with the caller.
+pub fn null(fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
+    // SAFETY: `fcinfo` belongs to this call, which may write its result there.
     unsafe { (*fcinfo).isnull = true };
-    Ready(pg_sys::Datum::null())
+    RawDatum(pg_sys::Datum::null())
 }
 
-/// One row of the type that the function was declared to return; no column is NULL.
-pub fn row<const N: usize>(fcinfo: pg_sys::FunctionCallInfo, values: [pg_sys::Datum; N]) -> Ready {
+/// Returns one row of the type that the function is declared to return; no column is NULL. Later versions add columns
+/// only at the end. The SQL of an earlier version has fewer columns and gets the first values.
+pub fn row<const N: usize>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    values: [pg_sys::Datum; N],
+) -> RawDatum {
     typed_row(fcinfo, |_| values)
 }
 
-/// The same, for values that depend on a column's type.
+/// Returns one row like [`row`], of values that depend on the type of a column.
 pub fn typed_row<const N: usize>(
     fcinfo: pg_sys::FunctionCallInfo,
     values: impl FnOnce(pg_sys::TupleDesc) -> [pg_sys::Datum; N],
-) -> Ready {
+) -> RawDatum {
     let mut nulls = [false; N];
     let mut desc: pg_sys::TupleDesc = std::ptr::null_mut();
-    // SAFETY: fcinfo is the call's own; the descriptor is checked before it is used, and has as many
-    // columns as there are values.
+    // SAFETY: `fcinfo` belongs to this call. The descriptor is checked before it is used, and has no more
+    // columns than there are values.
     unsafe {
         let class = pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut desc);
-        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*desc).natts as usize != N {
+        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*desc).natts as usize > N {
             pgrx::error!("flakeid's library and its SQL declarations do not match");
         }
         let desc = pg_sys::BlessTupleDesc(desc);
         let mut values = values(desc);
         let tuple = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), nulls.as_mut_ptr());
-        Ready(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+        RawDatum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
     }
 }
 
-/// A small number as a column of type integer.
+/// Returns a small number as a column of type integer.
 pub fn integer(value: u64) -> pg_sys::Datum {
     pg_sys::Datum::from(value as i32)
 }
 
-/// A number as a column of type bigint.
+/// Returns a number as a column of type bigint.
 pub fn bigint(value: u64) -> pg_sys::Datum {
     pg_sys::Datum::from(value as i64)
 }
 
-/// A hardware address, 48 bits: PostgreSQL's macaddr.
+/// A MAC address of 48 bits: PostgreSQL's macaddr.
 #[derive(Clone, Copy, Debug)]
 pub struct MacAddr(pub u64);
 
@@ -127,13 +131,13 @@ impl MacAddr {
     }
 }
 
-// SAFETY: a macaddr is the address of six bytes; functions that take one are strict.
+// SAFETY: the datum of a macaddr is the address of six bytes. Functions that take one are STRICT, so it is not NULL.
 unsafe impl<'fcx> ArgAbi<'fcx> for MacAddr {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: as above; the datum is read as it is.
+        // SAFETY: Address takes any datum as it is, and does not read what it points to.
         let address = unsafe { arg.unbox_arg_using_from_datum::<Address>() };
         let bytes = match address {
-            // SAFETY: as above.
+            // SAFETY: the SQL declaration says macaddr, so the datum is the address of six bytes.
             Some(Address(address)) => unsafe { *address.cast_mut_ptr::<[u8; 6]>() },
             None => pgrx::error!("a macaddr is NULL in a function that is declared STRICT"),
         };
@@ -143,28 +147,28 @@ unsafe impl<'fcx> ArgAbi<'fcx> for MacAddr {
 
 pgrx::impl_sql_translatable!(MacAddr, "macaddr");
 
-/// PostgreSQL's interval, in microseconds: a month has 30 days.
+/// PostgreSQL's interval, in microseconds. A month has 30 days.
 #[derive(Clone, Copy, Debug)]
 pub struct Span(pub i128);
 
 impl Span {
     pub fn of_seconds(seconds: u64) -> pg_sys::Datum {
         let interval = pg_sys::Interval { time: seconds as i64 * 1_000_000, day: 0, month: 0 };
-        // SAFETY: a plain struct of 16 bytes without padding.
+        // SAFETY: Interval is a plain struct of 16 bytes without padding.
         let bytes: [u8; 16] = unsafe { std::mem::transmute(interval) };
         copy(&bytes).into()
     }
 }
 
-// SAFETY: an interval is the address of one; functions that take one are strict.
+// SAFETY: the datum of an interval is the address of one. Functions that take one are STRICT, so it is not NULL.
 unsafe impl<'fcx> ArgAbi<'fcx> for Span {
     #[inline]
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: as above.
+        // SAFETY: Address takes any datum as it is, and does not read what it points to.
         let address = unsafe { arg.unbox_arg_using_from_datum::<Address>() };
         match address {
             Some(Address(address)) => {
-                // SAFETY: as above.
+                // SAFETY: the SQL declaration says interval, so the datum is the address of an Interval.
                 let interval = unsafe { &*address.cast_mut_ptr::<pg_sys::Interval>() };
                 let days = i128::from(interval.month) * 30 + i128::from(interval.day);
                 Self(days * 86_400_000_000 + i128::from(interval.time))
@@ -176,7 +180,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Span {
 
 pgrx::impl_sql_translatable!(Span, "interval");
 
-/// A datum as it is.
+/// A datum as PostgreSQL passes it.
 struct Address(pg_sys::Datum);
 
 impl FromDatum for Address {

@@ -1,52 +1,52 @@
-//! What is wrong with a value: a text that is no ID, a time that no ID can have.
+//! Errors about a value: a text that is no ID, a time that no ID can have.
 
 use crate::error::{Code, Report, moment, quoted, text_detail};
 use flakeid_core::Error;
 use flakeid_core::clock::{Scale, Tick, UnixMicros};
 use pgrx::pg_sys;
 
-/// A type of ID, as errors speak of it.
+/// The name of an ID type, and the description of its text, for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeInfo {
     pub name: &'static str,
-    /// How its text is written, as a sentence.
+    /// A sentence that says how its text is written.
     pub spelling: &'static str,
 }
 
-/// Why a value is not valid for its type.
+/// The reason why a value is not valid for its type.
 #[derive(Debug)]
 pub enum ValueError {
     /// A text that is no value of a type.
-    Text { kind: TypeInfo, text: Vec<u8>, error: Error },
-    /// Bytes that are no value of a type, by their number.
-    Length { kind: TypeInfo, expected: usize, bytes: usize },
-    /// A text that is no ID of a type in the format it is said to have.
-    TextAs { system: &'static str, text: Vec<u8>, format: String, error: Error },
-    /// A format that a type's IDs are not written in.
-    Format { system: &'static str, format: Vec<u8>, formats: String },
-    /// A base that numbers are not written in.
+    Text { type_info: TypeInfo, text: Vec<u8>, error: Error },
+    /// A number of bytes that no value of a type has.
+    Length { type_info: TypeInfo, expected: usize, bytes: usize },
+    /// A text that is no ID of a type in the format that the caller names.
+    TextAs { id_type: &'static str, text: Vec<u8>, format: String, error: Error },
+    /// A format in which IDs of a type are not written.
+    Format { id_type: &'static str, format: Vec<u8>, formats: String },
+    /// A base in which numbers are not written.
     Base { base: i32 },
     /// A number that is no flake128.
     NotFlake128 { number: String },
-    /// An epoch outside what flake can count from.
+    /// An epoch outside the range from which flake can count.
     Epoch { time: UnixMicros, last: UnixMicros },
-    /// A negative number of IDs, or one to number an ID by.
+    /// A negative number: a number of IDs, or the number of an ID within its tick.
     Negative { what: &'static str, value: i64 },
-    /// Times of partitions that have no beginning or no end.
+    /// Times of partitions that begin or end at infinity.
     EndlessPartitions,
     /// A step that does not lead from one partition to a later one.
     Step { from: UnixMicros, to: UnixMicros },
-    /// A partition that holds the time of no ID of a type.
-    EmptyPartition { system: &'static str, scale: Scale, from: UnixMicros, to: UnixMicros },
+    /// A partition that contains the time of no ID of a type.
+    EmptyPartition { id_type: &'static str, scale: Scale, from: UnixMicros, to: UnixMicros },
 }
 
 impl ValueError {
-    /// Raises it as an error.
+    /// Raises this error.
     pub fn raise(self) -> ! {
         Report::from(self).raise()
     }
 
-    /// Raises it, or leaves it with a caller that can take it softly: see [`Report::raise_softly`].
+    /// Raises this error, or leaves it with a caller that handles soft errors: see [`Report::raise_softly`].
     pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
         Report::from(self).raise_softly(fcinfo);
     }
@@ -55,25 +55,25 @@ impl ValueError {
 impl From<ValueError> for Report {
     fn from(error: ValueError) -> Self {
         match error {
-            ValueError::Text { kind, text, error } => Self::new(
+            ValueError::Text { type_info, text, error } => Self::new(
                 Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for type {}: \"{}\"", kind.name, quoted(&text)),
+                format!("invalid input syntax for type {}: \"{}\"", type_info.name, quoted(&text)),
             )
-            .detail(text_detail(&format!("A {}", kind.name), error))
-            .hint(kind.spelling),
-            ValueError::Length { kind: TypeInfo { name, .. }, expected, bytes } => Self::new(
+            .detail(text_detail(&format!("A {}", type_info.name), error))
+            .hint(type_info.spelling),
+            ValueError::Length { type_info: TypeInfo { name, .. }, expected, bytes } => Self::new(
                 Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
                 format!("invalid length in external \"{name}\" value"),
             )
             .detail(format!("A {name} has {expected} bytes, this value has {bytes}.")),
-            ValueError::TextAs { system, text, format, error } => Self::new(
+            ValueError::TextAs { id_type, text, format, error } => Self::new(
                 Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for a {system} in {format}: \"{}\"", quoted(&text)),
+                format!("invalid input syntax for a {id_type} in {format}: \"{}\"", quoted(&text)),
             )
-            .detail(text_detail(&format!("A {system} in this format"), error)),
-            ValueError::Format { system, format, formats } => Self::new(
+            .detail(text_detail(&format!("A {id_type} in this format"), error)),
+            ValueError::Format { id_type, format, formats } => Self::new(
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("unrecognized {system} format: \"{}\"", quoted(&format)),
+                format!("unrecognized {id_type} format: \"{}\"", quoted(&format)),
             )
             .hint(format!("Formats are {formats}.")),
             ValueError::Base { base } => Self::new(
@@ -105,16 +105,16 @@ impl From<ValueError> for Report {
                 "partition step does not lead to a later time",
             )
             .detail(format!("The step leads from {} to {}.", moment(from), moment(to))),
-            ValueError::EmptyPartition { system, scale, from, to } => Self::new(
+            ValueError::EmptyPartition { id_type, scale, from, to } => Self::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 format!(
-                    "no {system} ID can be in a partition from {} to {}",
+                    "no {id_type} ID can be in a partition from {} to {}",
                     moment(from),
                     moment(to)
                 ),
             )
             .detail(format!(
-                "A {system} has times from {} to {} in ticks of {} ms.",
+                "A {id_type} has times from {} to {} in ticks of {} ms.",
                 moment(scale.start(Tick(0))),
                 moment(scale.start(scale.last())),
                 scale.unit() as f64 / 1e6

@@ -1,15 +1,16 @@
-//! Functions that PostgreSQL calls, exported under the symbol that SQL names (`AS 'MODULE_PATHNAME', 'flake_next_wrapper'`).
+//! Exports functions that PostgreSQL calls, under the symbol that SQL names (`AS 'MODULE_PATHNAME',
+//! 'flake_next_wrapper'`).
 //!
-//! The macros here take the whole symbol, so that a search for it finds the place. `pg_extern` makes it of a function's
-//! name: the symbol `flake_min_wrapper` is `fn flake_min`.
+//! The macros here take the whole symbol, so that a search for it finds the function. `pg_extern` appends `_wrapper`
+//! to a function's name: the symbol `flake_min_wrapper` is `fn flake_min`.
 //!
 //! `pg_extern` also runs a function in a guard that turns Rust's panics into PostgreSQL's errors. The guard costs some
-//! 3 ns: a tenth of an ID, and more than a comparison, of which an index scan makes one for each entry. So `bare` and
-//! `quick` do without it, for what neither panics nor raises an error.
+//! 3 ns. That is a tenth of an ID, and more than a comparison, of which an index scan makes one for each entry. So
+//! `unguarded_fn` and `fast_path_fn` run code without it. Such code neither panics nor raises an error.
 
-/// Exports `$body`, a datum made of `$fcinfo`, under the symbol `$symbol`. It must not panic and must not raise an
-/// error.
-macro_rules! bare {
+/// Exports `$body` under the symbol `$symbol`, without the guard. `$body` computes a datum from `$fcinfo`; it must not
+/// panic and must not raise an error.
+macro_rules! unguarded_fn {
     ($symbol:ident: |$fcinfo:ident| $body:expr) => {
         const _: () = {
             #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
@@ -20,7 +21,7 @@ macro_rules! bare {
             }
 
             /// # Safety
-            /// Called by PostgreSQL, as its SQL declares it.
+            /// The caller is PostgreSQL, with the arguments that the SQL declaration names.
             #[unsafe(export_name = stringify!($symbol))]
             unsafe extern "C-unwind" fn wrapper(
                 $fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
@@ -31,30 +32,45 @@ macro_rules! bare {
     };
 }
 
-/// Exports `$body`, a datum made of `$fcinfo`, under the symbol `$symbol`, within the guard.
-macro_rules! guarded {
+/// Exports `$body` under the symbol `$symbol`, within the guard. `$body` computes a datum from `$fcinfo`.
+macro_rules! guarded_fn {
     ($symbol:ident: |$fcinfo:ident| $body:expr) => {
-        $crate::types::export::bare!($symbol: |$fcinfo| {
+        $crate::types::export::unguarded_fn!($symbol: |$fcinfo| {
             let body = || $body;
-            // SAFETY: the frame above is this one, which has nothing to drop.
+            // SAFETY: an error passes only this frame, which has nothing to drop.
             unsafe { ::pgrx::pg_sys::panic::pgrx_extern_c_guard(body) }
         });
     };
 }
 
-/// Exports two ways to make a datum of `$fcinfo` under the symbol `$symbol`: `$quick`, an optional datum, is tried
-/// first, without the guard; where it is `None`, `$otherwise` makes the datum within the guard.
-macro_rules! quick {
-    ($symbol:ident: |$fcinfo:ident| $quick:expr, $otherwise:expr) => {
-        $crate::types::export::bare!($symbol: |$fcinfo| {
-            if let Some(datum) = $quick {
+/// Exports two ways to compute a datum from `$fcinfo` under the symbol `$symbol`. `$fast_path` comes first, without the
+/// guard. If it is `None`, `$otherwise` computes the datum within the guard.
+macro_rules! fast_path_fn {
+    ($symbol:ident: |$fcinfo:ident| $fast_path:expr, $otherwise:expr) => {
+        $crate::types::export::unguarded_fn!($symbol: |$fcinfo| {
+            if let Some(datum) = $fast_path {
                 return datum;
             }
             let otherwise = || $otherwise;
-            // SAFETY: the frame above is this one, which has nothing to drop.
+            // SAFETY: an error passes only this frame, which has nothing to drop.
             unsafe { ::pgrx::pg_sys::panic::pgrx_extern_c_guard(otherwise) }
         });
     };
 }
 
-pub(super) use {bare, guarded, quick};
+/// Exports a function `X_next` under the symbol `$symbol`, as `fast_path_fn` does, and its twin for COPY under `$twin`
+/// ([`copy_twin`](super::copy_twin)).
+macro_rules! next_fns {
+    ($symbol:ident $twin:ident: |$fcinfo:ident| $fast_path:expr, $otherwise:expr) => {
+        $crate::types::export::fast_path_fn!($symbol: |$fcinfo| $fast_path, $otherwise);
+        $crate::types::export::fast_path_fn!($twin: |$fcinfo|
+            if $crate::types::copy_twin::is_checked($fcinfo) { $fast_path } else { None },
+            {
+                $crate::types::copy_twin::check($fcinfo);
+                $otherwise
+            }
+        );
+    };
+}
+
+pub(super) use {fast_path_fn, guarded_fn, next_fns, unguarded_fn};

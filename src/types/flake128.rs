@@ -1,7 +1,7 @@
-//! The type flake128: sixteen bytes, passed by reference.
+//! The type flake128 and its SQL functions: sixteen bytes, passed by reference.
 
-use super::batch::{batch, place_at};
-use super::datum::{MacAddr, Ready, copy, integer, row, try_copy};
+use super::batch::{batch, id_slot_at};
+use super::datum::{MacAddr, RawDatum, copy, integer, row, try_copy};
 use super::error::{TypeInfo, ValueError};
 use super::export;
 use super::skeleton;
@@ -11,7 +11,7 @@ use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
 use flakeid_core::base62::Text;
-use flakeid_core::flake128::{Flake128 as System, Id, LEN, NAME};
+use flakeid_core::flake128::{Flake128 as Flake128Type, Id, LEN, NAME};
 use pgrx::datum::Uuid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -24,7 +24,7 @@ pub struct Flake128(Id);
 skeleton::by_reference!(Flake128, Id, "flake128");
 
 impl Value for Flake128 {
-    const KIND: TypeInfo = TypeInfo {
+    const TYPE_INFO: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A flake128 is written as a number in base 62, with the digits 0-9, A-Z and a-z.",
     };
@@ -95,11 +95,11 @@ fn flake128_to_text(value: Flake128, base: i32) -> String {
     value.0.text(checked_base(base)).as_str().into()
 }
 
-// Text comes as bytes: in a database that is not in UTF-8 it need not be a str.
+// Text comes as bytes. In a database that is not in UTF-8 it need not be a str.
 #[pg_extern(sql = false)]
 fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
     let read = Id::from_text(text, checked_base(base)).map_err(|error| ValueError::TextAs {
-        system: NAME,
+        id_type: NAME,
         text: text.into(),
         format: format!("base {base}"),
         error,
@@ -107,20 +107,20 @@ fn flake128_from_text(text: &[u8], base: i32) -> Flake128 {
     Flake128(read.or_raise())
 }
 
-/// This process's.
-static IDS: Generator<System> = Generator::new();
+/// The generator of flake128s in this process.
+static IDS: Generator<Flake128Type> = Generator::new();
 
-impl Issuer for System {
+impl Issuer for Flake128Type {
     const IDENTITY: Identity = Identity::Node(generator::flake128_worker);
 }
 
 #[inline]
 fn pack(run: generator::Run, i: u32) -> Flake128 {
     let sequence = run.block.sequence + i;
-    Flake128(Id::pack(run.block.stamp.tick::<System>(), run.generator, sequence.into()))
+    Flake128(Id::pack(run.block.stamp.tick::<Flake128Type>(), run.generator_id, sequence.into()))
 }
 
-export::quick!(flake128_next_wrapper: |_fcinfo|
+export::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fcinfo|
     IDS.take_prefetched().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
     copy(&pack(IDS.take(1), 0).bytes()).into()
 );
@@ -131,7 +131,7 @@ fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {
 }
 
 #[pg_extern(sql = false)]
-fn flake128_decode(value: Flake128, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+fn flake128_decode(value: Flake128, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     let parts = value.0.parts();
     let fields =
         [Time(value.0.time()).datum(), MacAddr(parts.worker).datum(), integer(parts.sequence)];
@@ -145,8 +145,8 @@ fn flake128_encode(time: Time, worker: MacAddr, sequence: i32) -> Flake128 {
 
 #[pg_extern(sql = false)]
 fn flake128_at(time: Time, number: i64) -> Flake128 {
-    let place = place_at::<System>(number).or_raise();
-    Flake128(Id::encode(time.0, place.generator as i64, place.sequence.into()).or_raise())
+    let slot = id_slot_at::<Flake128Type>(number).or_raise();
+    Flake128(Id::encode(time.0, slot.generator_id as i64, slot.sequence.into()).or_raise())
 }
 
 skeleton::time_bounds!(Flake128, Id:

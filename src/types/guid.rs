@@ -1,7 +1,7 @@
-//! The type guid: twelve bytes, passed by reference.
+//! The type guid and its SQL functions: twelve bytes, passed by reference.
 
-use super::batch::place_at;
-use super::datum::{Ready, Span, bigint, integer, row};
+use super::batch::id_slot_at;
+use super::datum::{RawDatum, Span, bigint, integer, row};
 use super::error::TypeInfo;
 use super::guid_local::GuidLocal;
 use super::guid_types::{self, clock, drift};
@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{Guid as System, Id, LEN, NAME, TEXT_LEN};
+use flakeid_core::guid::{Guid as GuidType, Id, LEN, NAME, TEXT_LEN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -23,7 +23,7 @@ pub struct Guid(Id);
 skeleton::by_reference!(Guid, Id, "guid");
 
 impl Value for Guid {
-    const KIND: TypeInfo = TypeInfo {
+    const TYPE_INFO: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and a-z.",
     };
@@ -59,7 +59,7 @@ skeleton::functions!(Guid:
 );
 
 guid_types::functions!(Guid, Id:
-    guid_next guid_next_batch guid_timestamp
+    guid_next guid_next_for_copy guid_next_batch guid_timestamp
     guid_min guid_max guid_range_min guid_range_max guid_code_min guid_code_max
     guid_to_text guid_from_text guid_diff
 );
@@ -75,7 +75,7 @@ fn guid_global(value: GuidLocal, node: i64) -> Guid {
 }
 
 #[pg_extern(sql = false)]
-fn guid_decode(value: Guid, inverse: bool, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+fn guid_decode(value: Guid, inverse: bool, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     let parts = value.0.parts();
     let fields = [
         Time(parts.time(clock(inverse))).datum(),
@@ -94,9 +94,9 @@ fn guid_encode(time: Time, node: i64, sequence: i32, span: Span, inverse: bool) 
 
 #[pg_extern(sql = false)]
 fn guid_at(time: Time, number: i64, span: Span, inverse: bool) -> Guid {
-    let place = place_at::<System>(number).or_raise();
+    let slot = id_slot_at::<GuidType>(number).or_raise();
     let clock = clock(inverse);
-    let (_, sequence) = clock.turn(Tick(0), place.sequence.into());
-    let id = Id::encode(time.0, place.generator as i64, sequence as i64, drift(span), clock);
+    let (_, sequence) = clock.convert(Tick(0), slot.sequence.into());
+    let id = Id::encode(time.0, slot.generator_id as i64, sequence as i64, drift(span), clock);
     Guid(id.or_raise())
 }

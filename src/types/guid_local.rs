@@ -1,7 +1,7 @@
-//! The type guid_local: a guid without the node, eight bytes passed by value.
+//! The type guid_local and its SQL functions: a guid without its node, eight bytes passed by value.
 
-use super::batch::place_among;
-use super::datum::{Ready, Span, integer, row};
+use super::batch::id_slot_among;
+use super::datum::{RawDatum, Span, integer, row};
 use super::error::TypeInfo;
 use super::guid_types::{self, clock, drift};
 use super::skeleton;
@@ -10,7 +10,7 @@ use super::value::Value;
 use crate::error::OrRaise;
 use flakeid_core::Error;
 use flakeid_core::clock::Tick;
-use flakeid_core::guid::{Guid as System, LOCAL_NAME as NAME, TEXT_LEN};
+use flakeid_core::guid::{Guid as GuidType, LOCAL_NAME as NAME, TEXT_LEN};
 use flakeid_core::guid_local::Local;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -23,7 +23,7 @@ pub struct GuidLocal(pub(super) Local);
 skeleton::by_value!(GuidLocal, Local, "guid_local");
 
 impl Value for GuidLocal {
-    const KIND: TypeInfo = TypeInfo {
+    const TYPE_INFO: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A guid_local is written as 16 characters of a period, 0-9 and A-E.",
     };
@@ -59,13 +59,17 @@ skeleton::functions!(GuidLocal:
 );
 
 guid_types::functions!(GuidLocal, Local:
-    guid_local_next guid_local_next_batch guid_local_timestamp
+    guid_local_next guid_local_next_for_copy guid_local_next_batch guid_local_timestamp
     guid_local_min guid_local_max guid_local_range_min guid_local_range_max guid_local_code_min guid_local_code_max
     guid_local_to_text guid_local_from_text guid_local_diff
 );
 
 #[pg_extern(sql = false)]
-fn guid_local_decode(value: GuidLocal, inverse: bool, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+fn guid_local_decode(
+    value: GuidLocal,
+    inverse: bool,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> RawDatum {
     let parts = value.0.parts();
     let fields = [
         Time(parts.time(clock(inverse))).datum(),
@@ -83,9 +87,9 @@ fn guid_local_encode(time: Time, sequence: i32, span: Span, inverse: bool) -> Gu
 
 #[pg_extern(sql = false)]
 fn guid_local_at(time: Time, number: i64, span: Span, inverse: bool) -> GuidLocal {
-    // It has no node, and needs none.
-    let place = place_among::<System>(&[0], number).or_raise();
+    // A guid_local has no node, so that there is one slot for each sequence number.
+    let slot = id_slot_among::<GuidType>(&[0], number).or_raise();
     let clock = clock(inverse);
-    let (_, sequence) = clock.turn(Tick(0), place.sequence.into());
+    let (_, sequence) = clock.convert(Tick(0), slot.sequence.into());
     GuidLocal(Local::encode(time.0, sequence as i64, drift(span), clock).or_raise())
 }

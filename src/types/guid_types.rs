@@ -1,31 +1,31 @@
-//! What guid and [`guid_local`](super::guid_local) have in common (`sql/guid_types.sql.in`).
+//! Functions that guid and [`guid_local`](super::guid_local) have in common (`sql/guid_types.sql.in`).
 //!
-//! Both types' IDs come from the same cell: so a guid that is cast to a guid_local is never one that
-//! `guid_local_next()` gives, and the other way round with the node.
+//! The IDs of both types come from the same cell. So a guid that is cast to a guid_local never equals one that
+//! `guid_local_next()` returns. A guid_local that gets the server's node never equals a result of `guid_next()`.
 
 use super::datum::Span;
 use super::error::ValueError;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
-use flakeid_core::guid::{Clock, Drift, Format, Guid as System, Parts};
+use flakeid_core::guid::{Clock, Drift, Format, Guid as GuidType, Parts};
 
-/// This process's.
-pub(super) static IDS: Generator<System> = Generator::new();
+/// The generator of guids and guid_locals in this process.
+pub(super) static IDS: Generator<GuidType> = Generator::new();
 
-impl Issuer for System {
+impl Issuer for GuidType {
     const IDENTITY: Identity = Identity::Node(generator::guid_node);
 }
 
-/// The parts of a run's `i`-th ID, as the clock that was asked for has them.
+/// Returns the parts of the `i`-th ID of a run, with the time of the clock that the caller names.
 #[inline]
 pub(super) fn parts(run: generator::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
     let sequence = run.block.sequence + i;
-    let (time, sequence) = clock.turn(run.block.stamp.tick::<System>(), sequence.into());
-    Parts { drift, time, node: run.generator, sequence }
+    let (time, sequence) = clock.convert(run.block.stamp.tick::<GuidType>(), sequence.into());
+    Parts { drift, time, node: run.generator_id, sequence }
 }
 
-/// A drift that a caller names, in whole nanoseconds.
+/// Returns the drift that a caller names, in whole nanoseconds.
 #[inline]
 pub(super) fn drift(span: Span) -> Drift {
     Drift::named(span.0.saturating_mul(1000))
@@ -36,31 +36,32 @@ pub(super) fn clock(inverse: bool) -> Clock {
     if inverse { Clock::Inverse } else { Clock::Unix }
 }
 
-/// The format of this name.
-pub(super) fn format(system: &'static str, name: &[u8]) -> Format {
+/// Returns the format of this name, or raises an error.
+pub(super) fn format(id_type: &'static str, name: &[u8]) -> Format {
     let known = std::str::from_utf8(name).ok().and_then(Format::from_name);
     let formats = || Format::ALL.map(Format::name).join(", ");
     known
-        .ok_or_else(|| ValueError::Format { system, format: name.into(), formats: formats() })
+        .ok_or_else(|| ValueError::Format { id_type, format: name.into(), formats: formats() })
         .or_raise()
 }
 
-/// What a text says in a format that was named.
+/// Returns the result of reading a text in a format, or raises its error.
 pub(super) fn read_as<T>(
-    system: &'static str,
+    id_type: &'static str,
     text: &[u8],
     format: Format,
     read: Result<T, Error>,
 ) -> T {
     let format = format.name().into();
-    read.map_err(|error| ValueError::TextAs { system, text: text.into(), format, error }).or_raise()
+    read.map_err(|error| ValueError::TextAs { id_type, text: text.into(), format, error })
+        .or_raise()
 }
 
 /// Exports the functions that both types have, and that are not in [`skeleton::functions`](super::skeleton::functions).
 macro_rules! functions {
     (
         $Type:ident, $Id:ident:
-        $next:ident $next_batch:ident $timestamp:ident
+        $next:ident $next_for_copy:ident $next_batch:ident $timestamp:ident
         $min:ident $max:ident $range_min:ident $range_max:ident $code_min:ident $code_max:ident
         $to_text:ident $from_text:ident $diff:ident
     ) => {
@@ -79,6 +80,16 @@ macro_rules! functions {
             fn $next(span: Span, inverse: bool) -> $Type {
                 let (drift, clock) = (drift(span), clock(inverse));
                 $Type($Id::pack(parts(IDS.take(1), 0, drift, clock)))
+            }
+
+            #[pg_extern(sql = false)]
+            fn $next_for_copy(
+                span: Span,
+                inverse: bool,
+                fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
+            ) -> $Type {
+                $crate::types::copy_twin::check(fcinfo);
+                $next(span, inverse)
             }
 
             #[pg_extern(sql = false)]
@@ -122,7 +133,7 @@ macro_rules! functions {
                 $Type(range(times, drift(span), clock(inverse)).1)
             }
 
-            // By the drift's code: every one that an ID can have.
+            // By the code of the drift, for each code that an ID can have.
 
             #[pg_extern(sql = false)]
             fn $code_min(times: Range<TimestampWithTimeZone>, code: i32) -> $Type {
@@ -136,21 +147,21 @@ macro_rules! functions {
 
             #[pg_extern(sql = false)]
             fn $to_text(value: $Type, name: &[u8]) -> String {
-                match format($Type::KIND.name, name) {
+                match format($Type::TYPE_INFO.name, name) {
                     Format::Base64 => String::from_utf8_lossy(&value.0.text()).into_owned(),
                     Format::Base62 => value.0.base62().as_str().into(),
                 }
             }
 
-            // Texts come as bytes: in a database that is not in UTF-8 they need not be a str.
+            // Texts come as bytes. In a database that is not in UTF-8 they need not be a str.
             #[pg_extern(sql = false)]
             fn $from_text(text: &[u8], name: &[u8]) -> $Type {
-                let format = format($Type::KIND.name, name);
+                let format = format($Type::TYPE_INFO.name, name);
                 let read = match format {
                     Format::Base64 => $Id::from_text(text),
                     Format::Base62 => $Id::from_base62(text),
                 };
-                $Type(read_as($Type::KIND.name, text, format, read))
+                $Type(read_as($Type::TYPE_INFO.name, text, format, read))
             }
 
             #[pg_extern(sql = false)]

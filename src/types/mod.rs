@@ -1,6 +1,10 @@
-//! Values as they pass between PostgreSQL and Rust, and a file for each type's functions.
+//! The SQL functions of the ID types: a file for each type, and values as they pass between PostgreSQL and Rust.
+//!
+//! [`skeleton`] and [`value`] hold what all ID types have; [`sort`] is about indexes, [`partition`] about the bounds of
+//! partitioned tables. [`export`] explains how SQL finds a function.
 
 mod batch;
+mod copy_twin;
 mod datum;
 mod error;
 mod export;
@@ -17,6 +21,7 @@ mod time;
 mod uniqueid;
 mod value;
 
-pub use datum::Ready;
+pub use copy_twin::may_execute;
+pub use datum::RawDatum;
 pub use sort::number;
-pub use time::{ends, timestamptz};
+pub use time::{Time, ends, timestamptz};

@@ -1,24 +1,25 @@
-//! The times at which a table is cut into partitions: `flakeid_partition_times`. Each type's
-//! `X_partition_bounds` puts IDs beside them.
+//! Computes the times at which a table is cut into partitions: `flakeid_partition_times`. The function
+//! `X_partition_bounds` of each ID type puts IDs beside them.
 
 use super::error::ValueError;
 use super::time::Time;
 use crate::clock::unix_micros;
 use crate::error::OrRaise;
-use crate::guc;
+use crate::horizon;
 use flakeid_core::clock::Scale;
 use flakeid_core::flake::Epoch;
 use flakeid_core::{flake, flake128, guid, sno, uniqueid};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
 
-/// Names, and times from `from` on in steps, the last of which holds what is right before `to`. The n-th
-/// begins n steps after the first and not one after the last, so that a month that begins on the 31st
-/// doesn't stay with the 28th. Days and months are those of the session's time zone, as everywhere.
+/// Returns names and times of partitions: from `from` on, in steps, until one contains the moment before `to`.
+///
+/// The n-th partition begins n steps after the first, not one step after the one before. So months that begin on the
+/// 31st return to the 31st after a February. Days and months are those of the session's time zone.
 ///
 /// # Errors
-/// Ends that are infinite, and a step that does not lead forward; a time beyond the calendar is
-/// PostgreSQL's error.
+/// [`ValueError::EndlessPartitions`] and [`ValueError::Step`]. PostgreSQL raises an error for a time beyond its
+/// calendar.
 #[pg_extern(sql = false)]
 fn flakeid_partition_times(
     from: TimestampWithTimeZone,
@@ -32,19 +33,19 @@ fn flakeid_partition_times(
         name!(ends, TimestampWithTimeZone),
     ),
 > {
-    TableIterator::new(partitions(from, to, Step::of(&step)).map(Partition::row))
+    TableIterator::new(partitions(from, to, Step::of(&step)).map(TablePartition::row))
 }
 
-/// The times of [`flakeid_partition_times`] for IDs of a system; flake counts from the setting's epoch.
+/// Returns the partitions of [`flakeid_partition_times`] for an ID type. flake counts from the server's epoch.
 ///
 /// # Errors
-/// Those of [`flakeid_partition_times`], and a partition that no ID of the system can be in.
+/// Like [`flakeid_partition_times`], and [`ValueError::EmptyPartition`].
 #[pg_extern(sql = false)]
 fn flakeid_partition_times_system(
     from: TimestampWithTimeZone,
     to: TimestampWithTimeZone,
     step: Interval,
-    system: &str,
+    id_type: &str,
 ) -> TableIterator<
     'static,
     (
@@ -53,23 +54,23 @@ fn flakeid_partition_times_system(
         name!(ends, TimestampWithTimeZone),
     ),
 > {
-    let (system, scale) = match system {
-        flake::NAME => (flake::NAME, guc::server_epoch().or_raise().signed_scale()),
+    let (id_type, scale) = match id_type {
+        flake::NAME => (flake::NAME, horizon::server_epoch().or_raise().signed_scale()),
         sno::NAME => (sno::NAME, sno::SCALE),
         flake128::NAME => (flake128::NAME, flake128::SCALE),
         guid::NAME => (guid::NAME, guid::SCALE),
         guid::LOCAL_NAME => (guid::LOCAL_NAME, guid::SCALE),
         uniqueid::NAME => (uniqueid::NAME, uniqueid::SCALE),
-        _ => error!("flakeid's library does not know the ID type \"{system}\""),
+        _ => error!("flakeid's library does not know the ID type \"{id_type}\""),
     };
     let partitions = partitions(from, to, Step::of(&step));
-    TableIterator::new(partitions.map(move |partition| partition.within(system, scale).row()))
+    TableIterator::new(partitions.map(move |partition| partition.within(id_type, scale).row()))
 }
 
-/// The times of [`flakeid_partition_times`] for flake IDs that count from `epoch`.
+/// Returns the partitions of [`flakeid_partition_times`] for flakes that count from `epoch`.
 ///
 /// # Errors
-/// Those of [`flakeid_partition_times`], a partition that no flake can be in, and an epoch out of range.
+/// Like [`flakeid_partition_times`], [`ValueError::EmptyPartition`] and [`ValueError::Epoch`].
 #[pg_extern(sql = false)]
 fn flakeid_partition_times_epoch(
     from: TimestampWithTimeZone,
@@ -92,24 +93,25 @@ fn flakeid_partition_times_epoch(
     TableIterator::new(partitions.map(move |partition| partition.within(flake::NAME, scale).row()))
 }
 
-struct Partition {
+/// One partition of a table: the suffix of its name, and its bounds.
+struct TablePartition {
     name: Option<String>,
     starts: TimestampWithTimeZone,
     ends: TimestampWithTimeZone,
 }
 
-impl Partition {
+impl TablePartition {
     fn row(self) -> (Option<String>, TimestampWithTimeZone, TimestampWithTimeZone) {
         (self.name, self.starts, self.ends)
     }
 
-    /// The partition itself, if an ID of this scale begins in it; else its bounds are one ID, and
-    /// PostgreSQL would refuse the range without saying why.
-    fn within(self, system: &'static str, scale: Scale) -> Self {
+    /// Returns the partition if an ID of this scale begins in it, and raises an error otherwise. Without this check
+    /// both bounds would be one ID, and PostgreSQL would refuse the range without the reason.
+    fn within(self, id_type: &'static str, scale: Scale) -> Self {
         let from = unix_micros(self.starts.into_inner());
         let to = unix_micros(self.ends.into_inner());
         if scale.first_from(from) == scale.first_from(to) {
-            ValueError::EmptyPartition { system, scale, from, to }.raise();
+            ValueError::EmptyPartition { id_type, scale, from, to }.raise();
         }
         self
     }
@@ -119,7 +121,7 @@ fn partitions(
     from: TimestampWithTimeZone,
     to: TimestampWithTimeZone,
     step: Step,
-) -> impl Iterator<Item = Partition> {
+) -> impl Iterator<Item = TablePartition> {
     if [from, to].iter().any(|time| time.is_infinity() || time.is_neg_infinity()) {
         ValueError::EndlessPartitions.raise();
     }
@@ -136,10 +138,11 @@ fn partitions(
             ValueError::Step { from, to }.raise();
         }
         let starts = std::mem::replace(&mut starts, ends);
-        Some(Partition { name: step.name(starts), starts, ends })
+        Some(TablePartition { name: step.name(starts), starts, ends })
     })
 }
 
+/// An interval from the beginning of one partition to the next.
 #[derive(Clone, Copy)]
 struct Step {
     months: i32,
@@ -148,24 +151,24 @@ struct Step {
 }
 
 impl Step {
-    /// The step that an argument says; the argument's own memory is the first call's.
+    /// Copies an argument. The memory of the argument itself lives only for the first call.
     fn of(step: &Interval) -> Self {
         Self { months: step.months(), days: step.days(), micros: step.micros() }
     }
 
-    /// Whether it is below a day, by PostgreSQL's months of 30 days.
+    /// Returns whether the step is shorter than a day. A month has 30 days here, as in PostgreSQL.
     fn is_below_a_day(self) -> bool {
         const DAY: i128 = 86_400_000_000;
         let days = i128::from(self.months) * 30 + i128::from(self.days);
         days * DAY + i128::from(self.micros) < DAY
     }
 
-    /// `from + n * step` as in SQL.
+    /// Returns `from + n * step` as SQL computes it.
     fn after(self, from: TimestampWithTimeZone, n: u32) -> TimestampWithTimeZone {
         let mut step = pg_sys::Interval { time: self.micros, day: self.days, month: self.months };
         let step = Some(pg_sys::Datum::from(&raw mut step));
-        // SAFETY: PostgreSQL's own functions, each with its two arguments; of values that are not NULL
-        // they make none that is.
+        // SAFETY: these are PostgreSQL's functions, each with its two arguments. They do not return NULL for
+        // arguments that are not NULL.
         let ends = unsafe {
             let n = f64::from(n).into_datum();
             let steps = direct_function_call_as_datum(pg_sys::interval_mul, &[step, n]);
@@ -177,10 +180,11 @@ impl Step {
         }
     }
 
-    /// For a partition's name: as much of its beginning as tells it from the others.
+    /// Returns the suffix of a partition's name: as much of its beginning as distinguishes it from the others.
     ///
-    /// Steps below a day are told apart by UTC, and say so by a `z`: where a clock is set back, its
-    /// hour comes twice. Names sort as the partitions do, and no session's time zone changes them.
+    /// Steps shorter than a day use UTC, and their names end with a `z`. At the end of daylight saving time a local
+    /// hour repeats, and would give two partitions one name. Names sort as the partitions do, and the session's time
+    /// zone does not change them.
     fn name(self, starts: TimestampWithTimeZone) -> Option<String> {
         const MINUTE: i64 = 60_000_000;
         let whole_minutes = self.micros % MINUTE == 0;
@@ -190,14 +194,14 @@ impl Step {
             _ if whole_minutes => "YYYY_MM_DD_HH24MI",
             _ => "YYYY_MM_DD_HH24MISSUS",
         };
-        // A timestamptz is kept in UTC; read as a timestamp, it is shown so.
+        // A timestamptz is stored in UTC. Formatted as a timestamp, it shows UTC.
         let (to_char, zone): (unsafe fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum, _) =
             match self.is_below_a_day() && self.micros != 0 {
                 true => (pg_sys::timestamp_to_char, "z"),
                 false => (pg_sys::timestamptz_to_char, ""),
             };
-        // SAFETY: PostgreSQL's own function with its two arguments; a timestamp and a timestamptz are
-        // each the same 64 bits.
+        // SAFETY: this is a function of PostgreSQL with its two arguments. A timestamp and a timestamptz have
+        // the same representation of 64 bits.
         let name: Option<String> =
             unsafe { direct_function_call(to_char, &[starts.into_datum(), format.into_datum()]) };
         name.map(|name| name + zone)

@@ -1,7 +1,7 @@
-//! What all ID types have, written once: how a value passes between PostgreSQL and Rust, and the functions whose SQL is
+//! Writes once what all ID types have: how a value passes between PostgreSQL and Rust, and the functions whose SQL is
 //! in `sql/id_type.sql.in` and `sql/time_bounds.sql.in`.
 
-/// A value passed by reference: the address of its bytes.
+/// Implements the conversions of a value that is passed by reference: its datum is the address of its bytes.
 macro_rules! by_reference {
     ($Type:ident, $Id:ident, $sql:literal) => {
         impl ::pgrx::FromDatum for $Type {
@@ -11,7 +11,7 @@ macro_rules! by_reference {
                 is_null: bool,
                 _typoid: ::pgrx::pg_sys::Oid,
             ) -> Option<Self> {
-                // SAFETY: a value that is not NULL is the address of its bytes.
+                // SAFETY: a datum that is not NULL is the address of the value's bytes.
                 (!is_null).then(|| Self($Id(unsafe { *datum.cast_mut_ptr() })))
             }
         }
@@ -40,11 +40,11 @@ macro_rules! by_reference {
             }
         }
 
-        $crate::types::skeleton::passed!($Type, $sql);
+        $crate::types::skeleton::impl_datum!($Type, $sql);
     };
 }
 
-/// A value passed as a number of 64 bits.
+/// Implements the conversions of a value that is passed by value: its datum is a number of 64 bits.
 macro_rules! by_value {
     ($Type:ident, $Id:ident, $sql:literal) => {
         impl ::pgrx::FromDatum for $Type {
@@ -75,18 +75,18 @@ macro_rules! by_value {
             }
         }
 
-        $crate::types::skeleton::passed!($Type, $sql);
+        $crate::types::skeleton::impl_datum!($Type, $sql);
     };
 }
 
-/// As an argument and as a result of a function that is declared STRICT.
-macro_rules! passed {
+/// Makes a type usable as an argument and as a result of a function that is declared STRICT.
+macro_rules! impl_datum {
     ($Type:ident, $sql:literal) => {
-        // SAFETY: as FromDatum says; functions that take it are strict.
+        // SAFETY: FromDatum reads the datum. Functions that take this type are STRICT, so it is not NULL.
         unsafe impl<'fcx> ::pgrx::callconv::ArgAbi<'fcx> for $Type {
             #[inline]
             unsafe fn unbox_arg_unchecked(arg: ::pgrx::callconv::Arg<'_, 'fcx>) -> Self {
-                // SAFETY: the argument is of this type, and is not NULL, as functions that take it are strict.
+                // SAFETY: the argument has this type, and is not NULL, as functions that take it are STRICT.
                 match unsafe { arg.unbox_arg_using_from_datum() } {
                     Some(value) => value,
                     None => {
@@ -96,7 +96,7 @@ macro_rules! passed {
             }
         }
 
-        // SAFETY: by value, or copied into the call's memory context.
+        // SAFETY: IntoDatum returns the value itself, or the address of a copy in the memory context of the call.
         unsafe impl ::pgrx::callconv::BoxRet for $Type {
             #[inline]
             unsafe fn box_into<'fcx>(
@@ -104,7 +104,7 @@ macro_rules! passed {
                 fcinfo: &mut ::pgrx::callconv::FcInfo<'fcx>,
             ) -> ::pgrx::datum::Datum<'fcx> {
                 match ::pgrx::IntoDatum::into_datum(self) {
-                    // SAFETY: the datum is of the type that the function is declared to return.
+                    // SAFETY: the datum has the type that the function is declared to return.
                     Some(datum) => unsafe { fcinfo.return_raw_datum(datum) },
                     None => ::pgrx::error!("an ID has become NULL"),
                 }
@@ -126,76 +126,76 @@ macro_rules! functions {
         $smaller:ident $larger:ident
         $to_bytea:ident $from_bytea:ident
     ) => {
-        $crate::types::export::guarded!($in: |fcinfo| $crate::types::value::input::<$Type>(fcinfo));
-        $crate::types::export::guarded!($out: |fcinfo| $crate::types::value::output::<$Type>(fcinfo));
-        $crate::types::export::guarded!($recv: |fcinfo| $crate::types::value::receive::<$Type>(fcinfo));
-        $crate::types::export::guarded!($send: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($in: |fcinfo| $crate::types::value::input::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($out: |fcinfo| $crate::types::value::output::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($recv: |fcinfo| $crate::types::value::receive::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($send: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
 
-        // Of IDs that are not NULL, as all of these are STRICT: nothing that can fail.
-        $crate::types::export::bare!($lt: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        // All of these functions are STRICT, so that their arguments are IDs. Nothing can fail.
+        $crate::types::export::unguarded_fn!($lt: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a < b).into()
         });
-        $crate::types::export::bare!($le: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($le: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a <= b).into()
         });
-        $crate::types::export::bare!($eq: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($eq: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a == b).into()
         });
-        $crate::types::export::bare!($ge: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($ge: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a >= b).into()
         });
-        $crate::types::export::bare!($gt: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($gt: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a > b).into()
         });
-        $crate::types::export::bare!($ne: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($ne: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a != b).into()
         });
-        $crate::types::export::bare!($cmp: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::unguarded_fn!($cmp: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             (a.cmp(&b) as i32).into()
         });
 
-        $crate::types::export::guarded!($sortsupport: |fcinfo| {
+        $crate::types::export::guarded_fn!($sortsupport: |fcinfo| {
             $Type::sort_support(fcinfo);
             ::pgrx::pg_sys::Datum::null()
         });
-        $crate::types::export::guarded!($skipsupport: |fcinfo| {
+        $crate::types::export::guarded_fn!($skipsupport: |fcinfo| {
             $crate::types::sort::skip::<$Type>(fcinfo);
             ::pgrx::pg_sys::Datum::null()
         });
-        $crate::types::export::guarded!($distance: |fcinfo| {
+        $crate::types::export::guarded_fn!($distance: |fcinfo| {
             $crate::types::sort::distance::<$Type>(fcinfo).to_bits().into()
         });
 
-        $crate::types::export::bare!($hash: |fcinfo| {
+        $crate::types::export::unguarded_fn!($hash: |fcinfo| {
             $crate::types::value::hash::<$Type>(fcinfo).into()
         });
-        $crate::types::export::bare!($hash_extended: |fcinfo| {
+        $crate::types::export::unguarded_fn!($hash_extended: |fcinfo| {
             $crate::types::value::hash_extended::<$Type>(fcinfo).into()
         });
 
-        $crate::types::export::guarded!($smaller: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::guarded_fn!($smaller: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             $crate::types::value::datum(a.min(b))
         });
-        $crate::types::export::guarded!($larger: |fcinfo| {
-            let (a, b) = $crate::types::value::two::<$Type>(fcinfo);
+        $crate::types::export::guarded_fn!($larger: |fcinfo| {
+            let (a, b) = $crate::types::value::two_arguments::<$Type>(fcinfo);
             $crate::types::value::datum(a.max(b))
         });
 
-        $crate::types::export::guarded!($to_bytea: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
-        $crate::types::export::guarded!($from_bytea: |fcinfo| $crate::types::value::of_bytea::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($to_bytea: |fcinfo| $crate::types::value::to_bytea::<$Type>(fcinfo));
+        $crate::types::export::guarded_fn!($from_bytea: |fcinfo| $crate::types::value::of_bytea::<$Type>(fcinfo));
     };
 }
 
-/// The time of an ID and the bounds of a time, for an ID type that has one order of IDs for all times
-/// (`sql/time_bounds.sql.in`).
+/// Exports the time of an ID and the bounds of a time (`sql/time_bounds.sql.in`). It is for ID types that have one
+/// order of IDs for all times.
 macro_rules! time_bounds {
     (
         $Type:ident, $Id:ident:
@@ -236,4 +236,4 @@ macro_rules! time_bounds {
     };
 }
 
-pub(super) use {by_reference, by_value, functions, passed, time_bounds};
+pub(super) use {by_reference, by_value, functions, impl_datum, time_bounds};

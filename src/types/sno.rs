@@ -1,7 +1,7 @@
-//! The type sno: ten bytes, passed by reference, in the order of PostgreSQL's `uuid.c`.
+//! The type sno and its SQL functions: ten bytes, passed by reference.
 
-use super::batch::{batch, place_at};
-use super::datum::{Ready, copy, integer, row, try_copy};
+use super::batch::{batch, id_slot_at};
+use super::datum::{RawDatum, copy, integer, row, try_copy};
 use super::error::TypeInfo;
 use super::export;
 use super::skeleton;
@@ -23,7 +23,7 @@ pub struct Sno(Id);
 skeleton::by_reference!(Sno, Id, "sno");
 
 impl Value for Sno {
-    const KIND: TypeInfo = TypeInfo {
+    const TYPE_INFO: TypeInfo = TypeInfo {
         name: NAME,
         spelling: "A sno is written as 16 characters of 2 to 9 and a to x, in lower case.",
     };
@@ -68,7 +68,7 @@ fn sno_from_uuid(uuid: Uuid) -> Sno {
     read::<Sno>(uuid.as_bytes()).or_raise()
 }
 
-/// This process's.
+/// The generator of snos in this process.
 static IDS: Generator<TickTock> = Generator::new();
 
 impl Issuer for TickTock {
@@ -83,18 +83,18 @@ fn checked_meta(meta: i32) -> u64 {
 #[inline]
 fn pack(run: generator::Run, meta: u64, i: u32) -> Sno {
     let sequence = run.block.sequence + i;
-    Sno(Id::pack(run.block.stamp, meta, run.generator, sequence.into()))
+    Sno(Id::pack(run.block.stamp, meta, run.generator_id, sequence.into()))
 }
 
-export::quick!(sno_next_wrapper: |fcinfo| {
-    // SAFETY: declared STRICT with one integer.
+export::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
+    // SAFETY: both functions are declared STRICT, and their first argument is an integer, which is passed by value.
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {
         let meta = META.check(meta.into()).ok()?;
         try_copy(&pack(IDS.take_prefetched()?, meta, 0).bytes()).map(Into::into)
     })()
 }, {
-    // SAFETY: as above.
+    // SAFETY: the function is declared STRICT with one integer, which is passed by value.
     let meta = checked_meta(unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 });
     copy(&pack(IDS.take(1), meta, 0).bytes()).into()
 });
@@ -106,7 +106,7 @@ fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {
 }
 
 #[pg_extern(sql = false)]
-fn sno_decode(value: Sno, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+fn sno_decode(value: Sno, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     let parts = value.0.parts();
     let fields = [
         Time(value.0.time()).datum(),
@@ -119,6 +119,16 @@ fn sno_decode(value: Sno, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
 }
 
 #[pg_extern(sql = false)]
+fn sno_meta(value: Sno) -> i32 {
+    META.get(value.0.word()) as i32
+}
+
+#[pg_extern(sql = false)]
+fn sno_with_meta(value: Sno, meta: i32) -> Sno {
+    Sno(value.0.with_meta(meta.into()).or_raise())
+}
+
+#[pg_extern(sql = false)]
 fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -> Sno {
     let id = Id::encode(time.0, tick.into(), meta.into(), partition.into(), sequence.into());
     Sno(id.or_raise())
@@ -126,8 +136,8 @@ fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -
 
 #[pg_extern(sql = false)]
 fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
-    let place = place_at::<TickTock>(number).or_raise();
-    let id = Id::encode(time.0, 0, meta.into(), place.generator as i64, place.sequence.into());
+    let slot = id_slot_at::<TickTock>(number).or_raise();
+    let id = Id::encode(time.0, 0, meta.into(), slot.generator_id as i64, slot.sequence.into());
     Sno(id.or_raise())
 }
 

@@ -1,10 +1,10 @@
-//! What an index asks of a type beside its comparison: sort support with abbreviated keys, skip support,
-//! and the distance between two values. [`super::skeleton::functions`] names them.
+//! Serves indexes beside the comparison of values: sort support with abbreviated keys, skip support, and the distance
+//! between two values. [`super::skeleton::functions`] exports them.
 //!
-//! A type that is passed by reference is sorted by keys of one machine word ([`flakeid_core::sort_key`]),
-//! and only where two are equal by the values they point to. That a sort has few different keys, as of a
-//! column with the same few IDs in all rows, shows after some thousand rows; it goes on without keys
-//! then, as PostgreSQL's own types do (`uuid_abbrev_abort`).
+//! A sort of a type that is passed by reference compares keys of one machine word ([`flakeid_core::sort_key`]). It
+//! compares the values themselves only if two keys are equal. Keys are useless if many rows have few different keys, as
+//! in a column that repeats a few IDs. The sort notices that after some thousand rows and continues without keys, as it
+//! does for PostgreSQL's types (`uuid_abbrev_abort`).
 
 use super::value::Value;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -12,13 +12,14 @@ use pgrx::pg_sys::{Datum, FunctionCallInfo, SortSupport};
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use std::ffi::{c_int, c_void};
 
-/// What makes a number that stands for a value in a sort.
+/// A value that a sort can represent by a number.
 pub trait SortKey: Value + FromDatum + IntoDatum {
-    /// As the core has it for the type: orders values as they are ordered, or holds them for equal.
+    /// Returns the key that the core computes for the type. Keys have the order of the values; the keys of two
+    /// different values may be equal.
     fn sort_key(self, reference: Self) -> u64;
 }
 
-/// PostgreSQL's estimate of how many different numbers it has seen (`lib/hyperloglog.h`).
+/// PostgreSQL's estimator of how many different numbers there are (`lib/hyperloglog.h`).
 #[repr(C)]
 struct HyperLogLog {
     register_width: u8,
@@ -28,8 +29,9 @@ struct HyperLogLog {
     size: usize,
 }
 
-// initHyperLogLog raises an error where there is no memory; the others raise none. The comparison is known to PostgreSQL's sort by its address, for which it has a
-// sort of its own: so it must not be pgrx's guard around it.
+// initHyperLogLog raises an error if memory is exhausted; the others raise no error. PostgreSQL recognizes
+// ssup_datum_unsigned_cmp by its address, and then uses a specialized sort. So the address must be that of the function
+// itself, and not of pgrx's guard around it.
 unsafe extern "C-unwind" {
     fn initHyperLogLog(state: *mut HyperLogLog, width: u8);
     fn addHyperLogLog(state: *mut HyperLogLog, hash: u32);
@@ -38,39 +40,40 @@ unsafe extern "C-unwind" {
     fn ssup_datum_unsigned_cmp(a: Datum, b: Datum, sort: SortSupport) -> c_int;
 }
 
-/// One sort's keys.
-struct Keys<V> {
-    /// The first value that was asked for: what the keys are seen from.
+/// The state of one sort with abbreviated keys.
+struct AbbreviatedKeys<V> {
+    /// The first value that the sort has converted. All keys are relative to it.
     reference: Option<V>,
     made: u64,
-    /// Of the keys, while it is not clear yet whether they are worth it.
+    /// Estimates how many different keys there are, until it is clear that keys speed the sort up.
     different: Option<HyperLogLog>,
 }
 
-/// The argument of a sort support function.
+/// Returns the argument of a sort support function.
 fn sort_of(fcinfo: FunctionCallInfo) -> SortSupport {
     // SAFETY: PostgreSQL calls it with the address of the SortSupport to fill in.
     unsafe { (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr() }
 }
 
-/// For values passed as a number: the datums themselves are compared.
+/// Sets up the sort of values that are passed by value: it compares the datums as numbers.
 pub fn by_value(fcinfo: FunctionCallInfo) {
-    // SAFETY: as `sort_of` says.
+    // SAFETY: the argument is the address of the SortSupport to fill in.
     unsafe { (*sort_of(fcinfo)).comparator = Some(ssup_datum_unsigned_cmp) };
 }
 
-/// For values passed by reference: by keys where the sort can use them.
+/// Sets up the sort of values that are passed by reference: with keys, if the sort can use them.
 pub fn by_reference<V: SortKey>(fcinfo: FunctionCallInfo) {
     let sort = sort_of(fcinfo);
-    // SAFETY: as `sort_of` says. The state lives in the sort's memory, as long as it does; what it
-    // holds needs no dropping. 10 bits make 1,024 registers, as PostgreSQL takes for its uuid.
+    // SAFETY: `sort` is the address of the SortSupport to fill in. The state is allocated in the memory context of
+    // the sort and lives as long as the sort; nothing in it needs to be dropped. 10 bits are 1,024 registers, as in
+    // PostgreSQL's sort of uuids.
     unsafe {
         (*sort).comparator = Some(compare::<V>);
         if !(*sort).abbreviate {
             return;
         }
         let before = pg_sys::MemoryContextSwitchTo((*sort).ssup_cxt);
-        let keys = pg_sys::palloc(size_of::<Keys<V>>()).cast::<Keys<V>>();
+        let keys = pg_sys::palloc(size_of::<AbbreviatedKeys<V>>()).cast::<AbbreviatedKeys<V>>();
         let mut different = HyperLogLog {
             register_width: 0,
             registers: 0,
@@ -79,12 +82,12 @@ pub fn by_reference<V: SortKey>(fcinfo: FunctionCallInfo) {
             size: 0,
         };
         pg_guard_ffi_boundary(|| initHyperLogLog(&mut different, 10));
-        keys.write(Keys { reference: None, made: 0, different: Some(different) });
+        keys.write(AbbreviatedKeys { reference: None, made: 0, different: Some(different) });
         pg_sys::MemoryContextSwitchTo(before);
         (*sort).ssup_extra = keys.cast::<c_void>();
         (*sort).comparator = Some(ssup_datum_unsigned_cmp);
         (*sort).abbrev_converter = Some(abbreviate::<V>);
-        (*sort).abbrev_abort = Some(gives_up::<V>);
+        (*sort).abbrev_abort = Some(abort_abbreviation::<V>);
         (*sort).abbrev_full_comparator = Some(compare::<V>);
     }
 }
@@ -93,66 +96,68 @@ pub fn by_reference<V: SortKey>(fcinfo: FunctionCallInfo) {
 /// The datum is a value of the type, and not NULL.
 #[inline]
 unsafe fn value<V: FromDatum + Copy>(datum: Datum) -> V {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the datum is a value of the type, and not NULL.
     match unsafe { V::from_datum(datum, false) } {
         Some(value) => value,
-        // SAFETY: a datum that is not NULL is a value.
+        // SAFETY: from_datum returns `None` only for NULL.
         None => unsafe { std::hint::unreachable_unchecked() },
     }
 }
 
-// What follows is called by PostgreSQL's sort, which keeps NULLs to itself. It raises no error and does
-// not panic, so it needs no guard.
+// PostgreSQL's sort calls the following functions, for values that are not NULL. They raise no error and do not panic,
+// so they need no guard.
 
 unsafe extern "C-unwind" fn compare<V: SortKey>(a: Datum, b: Datum, _: SortSupport) -> c_int {
-    // SAFETY: values of the type that is sorted.
+    // SAFETY: the sort passes values of its type that are not NULL.
     let (a, b): (V, V) = unsafe { (value(a), value(b)) };
     a.cmp(&b) as c_int
 }
 
 unsafe extern "C-unwind" fn abbreviate<V: SortKey>(original: Datum, sort: SortSupport) -> Datum {
-    // SAFETY: the state is the one made above, used by one sort alone.
+    // SAFETY: the sort passes a value of its type that is not NULL. `by_reference` has set `ssup_extra` to the state,
+    // which belongs to this sort alone.
     let (value, keys): (V, _) =
-        unsafe { (value(original), &mut *(*sort).ssup_extra.cast::<Keys<V>>()) };
+        unsafe { (value(original), &mut *(*sort).ssup_extra.cast::<AbbreviatedKeys<V>>()) };
     let key = value.sort_key(*keys.reference.get_or_insert(value));
     keys.made += 1;
     if let Some(different) = &mut keys.different {
-        // SAFETY: both halves count; the state was initialised.
+        // The hash is of both halves of the key.
+        // SAFETY: `by_reference` has initialized the state.
         unsafe { addHyperLogLog(different, hash_bytes_uint32(key as u32 ^ (key >> 32) as u32)) };
     }
     Datum::from(key)
 }
 
-/// So many different keys are worth it, whatever may come: of fewer than ten million rows they would be
-/// enough to go on.
-const ENOUGH: f64 = 5_000.0;
+/// With more different keys than this the sort keeps its keys in any case: they are enough for ten million rows.
+const ENOUGH_DISTINCT_KEYS: f64 = 5_000.0;
 
-/// Whether to go on without keys: asked ever more seldom while rows come in.
-unsafe extern "C-unwind" fn gives_up<V: SortKey>(rows: c_int, sort: SortSupport) -> bool {
-    // SAFETY: as above.
-    let keys = unsafe { &mut *(*sort).ssup_extra.cast::<Keys<V>>() };
+/// Returns whether the sort must continue without keys. PostgreSQL calls it less and less often as rows come in.
+unsafe extern "C-unwind" fn abort_abbreviation<V: SortKey>(rows: c_int, sort: SortSupport) -> bool {
+    // SAFETY: `by_reference` has set `ssup_extra` to the state, which belongs to this sort alone.
+    let keys = unsafe { &mut *(*sort).ssup_extra.cast::<AbbreviatedKeys<V>>() };
     let Some(different) = keys.different.as_mut() else { return false };
     if rows < 10_000 || keys.made < 10_000 {
         return false;
     }
-    // SAFETY: the state was initialised.
+    // SAFETY: `by_reference` has initialized the state.
     let different = unsafe { estimateHyperLogLog(different) };
-    if different > ENOUGH {
-        // Its memory goes with the sort's.
+    if different > ENOUGH_DISTINCT_KEYS {
+        // PostgreSQL frees the estimator with the memory context of the sort.
         keys.different = None;
         return false;
     }
     different < keys.made as f64 / 2_000.0 + 0.5
 }
 
-/// The number that big-endian bytes are.
+/// Reads bytes as a big-endian number.
 pub fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// How far apart two values are: what a BRIN of several ranges a page goes by when it joins two of them.
+/// Returns the distance between two values. A BRIN index that keeps several pairs of smallest and largest value for a
+/// range of blocks merges those with the least distance.
 pub fn distance<V: Value + FromDatum>(fcinfo: FunctionCallInfo) -> f64 {
-    // SAFETY: its two arguments are values of the type, the lower one first.
+    // SAFETY: PostgreSQL passes two values of the type that are not NULL, the lower one first.
     let (low, high): (V, V) = unsafe {
         let arguments = (*fcinfo).args.as_slice(2);
         (value(arguments[0].value), value(arguments[1].value))
@@ -170,15 +175,15 @@ pub fn skip<V: Value + FromDatum + IntoDatum>(_: FunctionCallInfo) {
 
 #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 mod skip {
-    //! The next value and the one before, for an index whose first column has few values: a scan that
-    //! looks for the next of them tries that first.
+    //! Skip support: the next and the previous value. In an index whose first column has few different values, a scan
+    //! tries the next value before it searches for it.
 
     use super::*;
     use pgrx::pg_sys::panic::pgrx_extern_c_guard;
 
     type Step = unsafe extern "C-unwind" fn(pg_sys::Relation, Datum, *mut bool) -> Datum;
 
-    /// `utils/skipsupport.h`.
+    /// PostgreSQL's struct of this name (`utils/skipsupport.h`).
     #[repr(C)]
     struct SkipSupport {
         low: Datum,
@@ -217,7 +222,7 @@ mod skip {
         }
     }
 
-    /// The bytes of the number one away, in the same length; all the way round from the last.
+    /// Adds `by` to the number that a value's bytes are. Returns `None` past the first or the last value.
     fn step<V: Value>(value: V, by: i128) -> Option<V> {
         let from = value.bytes();
         let len = from.as_ref().len();
@@ -233,8 +238,8 @@ mod skip {
         existing: Datum,
         underflow: *mut bool,
     ) -> Datum {
-        // SAFETY: a value of the column, and a place for the answer.
-        unsafe { pgrx_extern_c_guard(|| neighbour(step(value::<V>(existing), -1), underflow)) }
+        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the answer.
+        unsafe { pgrx_extern_c_guard(|| neighbor(step(value::<V>(existing), -1), underflow)) }
     }
 
     unsafe extern "C-unwind" fn after<V: Value + FromDatum + IntoDatum>(
@@ -242,14 +247,16 @@ mod skip {
         existing: Datum,
         overflow: *mut bool,
     ) -> Datum {
-        // SAFETY: as above.
-        unsafe { pgrx_extern_c_guard(|| neighbour(step(value::<V>(existing), 1), overflow)) }
+        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the answer.
+        unsafe { pgrx_extern_c_guard(|| neighbor(step(value::<V>(existing), 1), overflow)) }
     }
 
+    /// Returns a value as a datum, and writes whether there is no value.
+    ///
     /// # Safety
-    /// `none` can be written to.
-    unsafe fn neighbour<V: IntoDatum>(value: Option<V>, none: *mut bool) -> Datum {
-        // SAFETY: the caller's.
+    /// `none` is a valid address of a bool.
+    unsafe fn neighbor<V: IntoDatum>(value: Option<V>, none: *mut bool) -> Datum {
+        // SAFETY: the caller guarantees that the address is valid.
         unsafe { *none = value.is_none() };
         value.map_or(Datum::null(), datum)
     }

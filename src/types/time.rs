@@ -1,4 +1,4 @@
-//! timestamptz and tstzrange on their way in and out.
+//! Converts timestamptz and tstzrange between PostgreSQL and Rust.
 
 use crate::clock::{POSTGRES_EPOCH, unix_micros};
 use flakeid_core::clock::UnixMicros;
@@ -7,17 +7,17 @@ use pgrx::datum::{Datum, Range, RangeBound};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// A timestamptz. PostgreSQL's infinities are the ends of the number range, and so are the core's.
+/// A timestamptz. The infinities of PostgreSQL are the ends of the number range, and so are those of the core.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub UnixMicros);
 
-/// A moment as a column of type timestamptz; NULL beyond PostgreSQL's calendar.
+/// Returns a moment as a column of type timestamptz; NULL beyond PostgreSQL's calendar.
 pub fn timestamptz(time: UnixMicros) -> Option<TimestampWithTimeZone> {
     TimestampWithTimeZone::try_from(time.0.saturating_sub(POSTGRES_EPOCH)).ok()
 }
 
 impl Time {
-    /// As PostgreSQL counts. Times of IDs begin in 1970; those beyond the calendar are infinity.
+    /// Returns the time as PostgreSQL counts it. Times of IDs begin in 1970; those beyond the calendar are infinity.
     pub fn datum(self) -> pg_sys::Datum {
         match self.0.0 {
             micros @ (i64::MIN | i64::MAX) => pg_sys::Datum::from(micros),
@@ -26,25 +26,26 @@ impl Time {
     }
 }
 
-// SAFETY: a timestamptz is passed by value, 64 bits.
+// SAFETY: a timestamptz is a number of 64 bits, passed by value.
 unsafe impl<'fcx> ArgAbi<'fcx> for Time {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
-        // SAFETY: the declaration says timestamptz, which has an int8's representation.
+        // SAFETY: the SQL declaration says timestamptz, which has the representation of an int8.
         Self(unix_micros(unsafe { arg.unbox_arg_using_from_datum() }.unwrap_or_default()))
     }
 }
 
-// SAFETY: as above.
+// SAFETY: a timestamptz is a number of 64 bits, passed by value.
 unsafe impl BoxRet for Time {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        // SAFETY: by value.
+        // SAFETY: the function is declared to return timestamptz, which is passed by value.
         unsafe { fcinfo.return_raw_datum(self.datum()) }
     }
 }
 
 pgrx::impl_sql_translatable!(Time, "timestamptz");
 
-/// The first and last microsecond of a range; for one that holds none the first is after the last.
+/// Returns the first and the last microsecond of a range. In a range that contains no microsecond the first is after
+/// the last.
 pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
     const NONE: (UnixMicros, UnixMicros) = (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
     let micros = |time: TimestampWithTimeZone| unix_micros(time.into_inner()).0;
@@ -61,7 +62,7 @@ pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
     };
     match (from, to) {
         (Some(from), Some(to)) => (UnixMicros(from), UnixMicros(to)),
-        // After infinity, or before the other one.
+        // The range begins after infinity, or ends before minus infinity.
         _ => NONE,
     }
 }

@@ -1,7 +1,8 @@
-//! The type uniqueid: eight bytes, passed by value; and its mode, an enum.
+//! The type uniqueid and its SQL functions: eight bytes, passed by value; and its mode, an enum.
 
-use super::batch::{batch, place_at};
-use super::datum::{Ready, integer, typed_row};
+use super::batch::{batch, id_slot_at};
+use super::copy_twin;
+use super::datum::{RawDatum, integer, typed_row};
 use super::error::TypeInfo;
 use super::skeleton;
 use super::time::Time;
@@ -10,7 +11,9 @@ use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use crate::lease;
 use flakeid_core::Error;
-use flakeid_core::uniqueid::{GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as System};
+use flakeid_core::uniqueid::{
+    GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as UniqueIdType,
+};
 use pgrx::enum_helper::lookup_enum_by_oid;
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, pg_sys};
@@ -24,7 +27,7 @@ pub struct UniqueId(Id);
 skeleton::by_value!(UniqueId, Id, "uniqueid");
 
 impl Value for UniqueId {
-    const KIND: TypeInfo =
+    const TYPE_INFO: TypeInfo =
         TypeInfo { name: NAME, spelling: "A uniqueid is written as 16 hexadecimal digits." };
     type Bytes = [u8; 8];
     type Text = [u8; TEXT_LEN];
@@ -57,7 +60,7 @@ skeleton::functions!(UniqueId:
     uniqueid_to_bytea_wrapper uniqueid_from_bytea_wrapper
 );
 
-/// The mode that a value of the enum names.
+/// Returns the mode that a value of the enum names.
 fn mode_of(value: pg_sys::Oid) -> Mode {
     let (label, ..) = lookup_enum_by_oid(value);
     match Mode::ALL.into_iter().find(|mode| mode.name() == label) {
@@ -66,30 +69,30 @@ fn mode_of(value: pg_sys::Oid) -> Mode {
     }
 }
 
-/// A mode as a value of the enum type.
+/// Returns a mode as a value of the enum type.
 fn value_of(mode: Mode, enum_type: pg_sys::Oid) -> pg_sys::Oid {
     let label = CString::new(mode.name()).unwrap_or_default();
     let arguments = [label.as_c_str().into_datum(), enum_type.into_datum()];
-    // SAFETY: PostgreSQL's input function of enums, with its two arguments.
+    // SAFETY: `enum_in` is PostgreSQL's input function of enums, and gets its two arguments.
     match unsafe { direct_function_call(pg_sys::enum_in, &arguments) } {
         Some(value) => value,
         None => pgrx::error!("a mode is NULL"),
     }
 }
 
-/// This process's.
-static IDS: Generator<System> = Generator::new();
+/// The generator of uniqueids in this process.
+static IDS: Generator<UniqueIdType> = Generator::new();
 
-impl Issuer for System {
+impl Issuer for UniqueIdType {
     const IDENTITY: Identity = Identity::GeneratorIds { max: GENERATOR.max() };
 }
 
 #[inline]
 fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
     UniqueId(Id::pack(Parts {
-        time: run.block.stamp.tick::<System>(),
+        time: run.block.stamp.tick::<UniqueIdType>(),
         sequence: (run.block.sequence + i).into(),
-        generator: run.generator,
+        generator: run.generator_id,
         cluster: lease::cluster(),
         mode,
     }))
@@ -102,16 +105,22 @@ fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
 }
 
 #[pg_extern(sql = false)]
+fn uniqueid_next_for_copy(mode: pg_sys::Oid, fcinfo: pg_sys::FunctionCallInfo) -> UniqueId {
+    copy_twin::check(fcinfo);
+    uniqueid_next(mode)
+}
+
+#[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
     SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, i, mode)))
 }
 
 #[pg_extern(sql = false)]
-fn uniqueid_decode(value: UniqueId, fcinfo: pg_sys::FunctionCallInfo) -> Ready {
+fn uniqueid_decode(value: UniqueId, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     let parts = value.0.parts();
     typed_row(fcinfo, |desc| {
-        // SAFETY: the row's own descriptor, which has as many columns as there are values.
+        // SAFETY: `desc` describes the row, which has as many columns as there are values: five.
         let enum_type = unsafe { pg_sys::SPI_gettypeid(desc, 5) };
         [
             Time(value.0.time()).datum(),
@@ -142,8 +151,8 @@ fn uniqueid_encode(
 
 #[pg_extern(sql = false)]
 fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
-    let place = place_at::<System>(number).or_raise();
-    let (sequence, generator) = (place.sequence.into(), place.generator as i64);
+    let slot = id_slot_at::<UniqueIdType>(number).or_raise();
+    let (sequence, generator) = (slot.sequence.into(), slot.generator_id as i64);
     let cluster = lease::cluster() as i64;
     UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
 }

@@ -1,13 +1,13 @@
-//! How the horizon is written.
+//! The view `pg_stat_flakeid_horizon`: how the horizon is written.
 
-use super::{SECOND, count, micros};
+use super::{NANOS_PER_SECOND, count, micros};
 use crate::shmem;
 use crate::types::timestamptz;
 use pgrx::prelude::*;
 use std::io::Error;
 use std::sync::atomic::Ordering;
 
-/// The operating system's error of this number, as it says it.
+/// Returns the operating system's text for the error of this number; `None` for 0.
 fn error(number: i32) -> Option<String> {
     (number != 0).then(|| {
         let error = Error::from_raw_os_error(number).to_string();
@@ -35,7 +35,7 @@ fn pg_stat_get_flakeid_horizon() -> TableIterator<
     TableIterator::once((
         count(writes.writes),
         written.and_then(|written| timestamptz(micros(written.at))),
-        written.map(|written| written.took.as_nanos() as f64 / SECOND),
+        written.map(|written| written.took.as_nanos() as f64 / NANOS_PER_SECOND),
         count(writes.failures),
         writes.failed.and_then(|failed| timestamptz(micros(failed))),
         error(writes.failed_with),

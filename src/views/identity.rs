@@ -1,4 +1,4 @@
-//! Who this server is.
+//! The function `flakeid_identity()`: all that tells this server's IDs from those of others.
 
 use crate::{error, generator, guc, library, shmem};
 use flakeid_core::flake;
@@ -6,15 +6,15 @@ use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
 use serde::Serialize;
 
-/// What `flakeid_identity()` shows.
+/// The JSON object that `flakeid_identity()` returns.
 #[derive(Serialize)]
 struct Identity {
     version: &'static str,
     generator_ids_setting: String,
     generator_ids: Vec<u16>,
-    /// The generator ID at which this session begins its ticks when it is not in need of room.
+    /// The generator ID with which this session begins each tick.
     home_generator_id: Option<u16>,
-    shared_memory: Option<shmem::Kind>,
+    shared_memory: Option<shmem::ShmemOrigin>,
     flake: FlakeIdentity,
     sno: SnoIdentity,
     flake128: Flake128Identity,
@@ -37,13 +37,13 @@ struct SnoIdentity {
 
 #[derive(Serialize)]
 struct Flake128Identity {
-    /// As PostgreSQL writes a macaddr; `None` where nobody says and the state has not been read.
+    /// The text of a macaddr. `None` if no setting and no interface has one, and the state file has not been read.
     worker: Option<String>,
 }
 
 #[derive(Serialize)]
 struct GuidIdentity {
-    /// `None` as for a worker.
+    /// The node. `None` if the setting is empty and the state file has not been read.
     node: Option<u64>,
 }
 
@@ -52,30 +52,29 @@ struct UniqueIdIdentity {
     cluster_id: u64,
 }
 
-/// A hardware address with its colons.
+/// Returns a MAC address as text, with colons.
 fn colons(address: u64) -> String {
     let [_, _, bytes @ ..] = address.to_be_bytes();
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn leased() -> Option<shmem::Kept> {
-    shmem::shared().ok().map(shmem::Shared::look_at_lease)
+fn leased() -> Option<shmem::LeaseState> {
+    shmem::shared().ok().map(shmem::Shared::lease_snapshot)
 }
 
-/// Those that this server has now, by its setting or on lease.
+/// Returns the generator IDs that this server has now, fixed or leased.
 fn generator_ids() -> Vec<u16> {
     match guc::owned() {
         Some(Owned::Fixed(ids)) => ids.as_slice().to_vec(),
-        Some(Owned::Leased(_)) => {
-            leased().map_or_else(Vec::new, |kept| kept.held().iter().map(|held| held.id).collect())
-        }
+        Some(Owned::Leased(_)) => leased()
+            .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
         None => Vec::new(),
     }
 }
 
 fn cluster_id() -> u64 {
     match guc::leased() {
-        Some(_) => leased().map_or(0, |kept| kept.cluster.into()),
+        Some(_) => leased().map_or(0, |lease| lease.cluster.into()),
         None => guc::cluster_id(),
     }
 }
@@ -90,7 +89,7 @@ fn flakeid_identity() -> pgrx::JsonB {
         generator_ids_setting: guc::generator_ids_setting(),
         home_generator_id: generator::home(&generator_ids),
         generator_ids,
-        shared_memory: shmem::kind(),
+        shared_memory: shmem::origin(),
         flake: FlakeIdentity {
             epoch: error::timestamp(epoch.micros()),
             last_time: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),

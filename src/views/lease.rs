@@ -1,18 +1,18 @@
-//! The lease of generator IDs.
+//! The view `pg_stat_flakeid_lease`: the lease of generator IDs from etcd.
 
 use super::micros;
-use crate::clock::boot;
-use crate::shmem::{self, Shared, State};
+use crate::clock::since_boot;
+use crate::shmem::{self, LeaseStatus, Shared};
 use crate::types::timestamptz;
 use flakeid_core::clock::UnixNanos;
 use pgrx::prelude::*;
 
-/// A moment; NULL for never.
+/// Returns a moment as a column; NULL for "never".
 fn moment(moment: UnixNanos) -> Option<TimestampWithTimeZone> {
     (moment.0 != 0).then(|| timestamptz(micros(moment))).flatten()
 }
 
-/// A text; NULL where there is none.
+/// Returns a text as a column; NULL for an empty one.
 fn text(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.into())
 }
@@ -40,27 +40,28 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
     ),
 > {
     let shared = shmem::shared().ok().filter(|shared| shared.lease.is_active());
-    let kept = shared.map(Shared::look_at_lease).filter(|kept| kept.state != State::Off);
-    TableIterator::new(kept.into_iter().map(|kept| {
-        let (boot, state) = (boot(), kept.state_at(boot()));
-        let held = state == State::Held;
-        let left = kept.claim.deadline.saturating_sub(boot).as_secs_f64();
+    let lease = shared.map(Shared::lease_snapshot).filter(|lease| lease.status != LeaseStatus::Off);
+    TableIterator::new(lease.into_iter().map(|lease| {
+        let boot_time = since_boot();
+        let status = lease.status_at(boot_time);
+        let held = status == LeaseStatus::Held;
+        let left = lease.claim.deadline.saturating_sub(boot_time).as_secs_f64();
         (
-            state.name(),
-            kept.wanted as i32,
-            kept.held().iter().map(|held| held.id.into()).collect(),
-            held.then(|| kept.cluster.into()),
-            kept.lease_text(),
-            moment(kept.since),
-            moment(kept.renewed),
-            moment(kept.claim.ceiling),
+            status.name(),
+            lease.wanted as i32,
+            lease.held().iter().map(|held| held.id.into()).collect(),
+            held.then(|| lease.cluster.into()),
+            lease.lease_text(),
+            moment(lease.leased_at),
+            moment(lease.renewed),
+            moment(lease.claim.ceiling),
             held.then_some(left),
-            kept.losses as i64,
-            moment(kept.lost),
-            text(kept.endpoint.get()),
-            text(kept.trouble.get()),
-            moment(kept.troubled),
-            (kept.worker != 0).then_some(kept.worker),
+            lease.losses as i64,
+            moment(lease.lost),
+            text(lease.endpoint.get()),
+            text(lease.last_error.get()),
+            moment(lease.last_error_at),
+            (lease.worker_pid != 0).then_some(lease.worker_pid),
         )
     }))
 }

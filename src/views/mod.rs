@@ -1,12 +1,13 @@
-//! What an operator can ask and do: who this server is, what it has done, and that its clock is right.
+//! Functions and views for operators: the server's identity, its statistics, and the acceptance of its clock.
 
 mod horizon;
 mod identity;
 mod lease;
+mod watermark;
 
 use crate::clock::now;
 use crate::error::OrRaise;
-use crate::id_types::{ID_TYPES, IdType, Look, ServerIdType};
+use crate::id_types::{CellSnapshot, ID_TYPES, IdTypeEntry, ServerIdType};
 use crate::types::timestamptz;
 use crate::{guc, server_log, shmem};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
@@ -14,18 +15,18 @@ use flakeid_core::sno;
 use pgrx::prelude::*;
 use std::sync::atomic::Ordering;
 
-const SECOND: f64 = 1e9;
+const NANOS_PER_SECOND: f64 = 1e9;
 
 fn micros(moment: UnixNanos) -> UnixMicros {
     UnixMicros((moment.0 / 1000) as i64)
 }
 
-/// A count as SQL has it.
+/// Returns a count as a column of type bigint.
 fn count(number: u64) -> i64 {
     (number as i64).max(0)
 }
 
-/// Times as numbers of seconds; the view makes intervals of them.
+/// Returns the rows of `pg_stat_flakeid`. Times are numbers of seconds here; the view converts them to intervals.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
 fn pg_stat_get_flakeid() -> TableIterator<
@@ -53,39 +54,39 @@ fn pg_stat_get_flakeid() -> TableIterator<
         name!(stats_reset, Option<TimestampWithTimeZone>),
     ),
 > {
-    // Where nobody has asked for an ID yet, or can, there are no rows.
+    // There are no rows before a session has asked for an ID, or if no session can.
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
     let (written, now) = (shared.record.last_write(), now());
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
-    let rows = ID_TYPES.iter().enumerate().flat_map(move |(place, system)| {
-        let (scale, rules) = ((system.scale)(), (system.rules)());
-        let numbered = system.is_numbered;
+    let rows = ID_TYPES.iter().enumerate().flat_map(move |(index, entry)| {
+        let (scale, rules) = ((entry.scale)(), (entry.rules)());
+        let numbered = entry.is_numbered;
         let is_leased = numbered && guc::leased().is_some();
         let gate = if is_leased { &shared.leased } else { &shared.gates }.horizon();
         let mut rows: Vec<_> = shared
-            .cells(place)
+            .cells(index)
             .map(|(id, cell)| {
-                let (counts, look) = (cell.counters.get(), (system.look)(cell));
-                // None at all, where the lease was lost that it stood for.
-                let gate = Some((system.lane)(&gate, look.toggle)).filter(|gate| gate.0 > 0);
+                let (counts, last) = (cell.counters.get(), (entry.snapshot)(cell));
+                // A gate of a lease that was lost is 0: there is no gate then.
+                let gate = Some((entry.lane)(&gate, last.toggle)).filter(|gate| gate.0 > 0);
                 (
-                    system.name,
+                    entry.name,
                     numbered.then_some(i32::from(id)),
                     count(counts.issued),
                     count(counts.exhausted),
                     count(counts.spills),
                     count(counts.waits),
-                    counts.waited as f64 / SECOND,
+                    counts.waited as f64 / NANOS_PER_SECOND,
                     count(counts.steps_back),
-                    (counts.largest_step * scale.unit()) as f64 / SECOND,
-                    count(counts.turns),
-                    look.tick.0 as i64,
-                    timestamptz(scale.start(look.tick)),
-                    look.sequence as i32,
+                    (counts.largest_step * scale.unit()) as f64 / NANOS_PER_SECOND,
+                    count(counts.tick_tocks),
+                    last.tick.0 as i64,
+                    timestamptz(scale.start(last.tick)),
+                    last.sequence as i32,
                     rules.sequence.0 as i32,
                     rules.sequence.1 as i32,
                     gate.and_then(|gate| timestamptz(micros(gate))),
-                    gate.map(|gate| (gate.0 as f64 - now.0 as f64) / SECOND),
+                    gate.map(|gate| (gate.0 as f64 - now.0 as f64) / NANOS_PER_SECOND),
                     written.and_then(|written| timestamptz(micros(written.at))),
                     written.map(|written| written.took.as_secs_f64()),
                     timestamptz(micros(reset)),
@@ -98,7 +99,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
     TableIterator::new(rows)
 }
 
-/// What the sno library's snapshot holds, in its units: those of 4 ms since 2010.
+/// Returns what the snapshot of the sno library contains, with times in its units of 4 ms since 2010.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
 fn flakeid_snapshot() -> TableIterator<
@@ -115,19 +116,19 @@ fn flakeid_snapshot() -> TableIterator<
         name!(tick_tock, i16),
     ),
 > {
-    const PLACE: usize = sno::TickTock::PLACE;
+    const INDEX: usize = sno::TickTock::INDEX;
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let IdType { rules, look, .. } = ID_TYPES[PLACE];
-    let (first, last) = rules().sequence;
+    let IdTypeEntry { rules, snapshot, .. } = ID_TYPES[INDEX];
+    let (sequence_min, sequence_max) = rules().sequence;
     let now = sno::SCALE.tick(now()).map_or(0, |tick| tick.0 as i64);
     let mut rows: Vec<_> = shared
-        .cells(PLACE)
+        .cells(INDEX)
         .map(|(id, cell)| {
-            let Look { tick, toggle, sequence, safe } = look(cell);
-            let drifts = count(cell.counters.get().turns);
-            let (first, last, sequence) = (first as i32, last as i32, sequence as i32);
+            let CellSnapshot { tick, toggle, sequence, safe } = snapshot(cell);
+            let drifts = count(cell.counters.get().tick_tocks);
+            let (min, max) = (sequence_min as i32, sequence_max as i32);
             let (hi, safe) = (tick.0 as i64, safe.0 as i64);
-            (i32::from(id), first, last, sequence, now, hi, safe, drifts, i16::from(toggle))
+            (i32::from(id), min, max, sequence as i32, now, hi, safe, drifts, i16::from(toggle))
         })
         .collect();
     rows.sort_by_key(|row| row.0);
@@ -137,7 +138,7 @@ fn flakeid_snapshot() -> TableIterator<
 #[pg_extern(sql = false)]
 fn pg_stat_reset_flakeid() {
     let Ok(shared) = shmem::shared() else { return };
-    for (_, cell) in (0..ID_TYPES.len()).flat_map(|system| shared.cells(system)) {
+    for (_, cell) in (0..ID_TYPES.len()).flat_map(|index| shared.cells(index)) {
         cell.counters.reset();
     }
     shared.record.reset_writes();

@@ -14,8 +14,8 @@ use Server;
 
 our @EXPORT = qw(brin_and_btree);
 
-# System, the prefix of its operator classes.
-my @systems = (['flake', 'int8'], ['sno', 'sno']);
+# ID type, the prefix of its operator classes.
+my @id_types = (['flake', 'int8'], ['sno', 'sno']);
 
 sub brin_and_btree {
     my ($rounds) = @_;
@@ -61,26 +61,26 @@ sub brin_and_btree {
 
 sub contenders {
     my @contenders;
-    for (@systems) {
-        my ($system, $prefix) = @$_;
-        my ($month, $late) = (make_month($system), make_month($system, 1));
+    for (@id_types) {
+        my ($id_type, $prefix) = @$_;
+        my ($month, $late) = (make_month($id_type), make_month($id_type, 1));
         my %id = (column => 'id', by => 'id');
-        push @contenders, { %id, name => "$system, btree", table => $month, index => "${month}_id", class => '' };
+        push @contenders, { %id, name => "$id_type, btree", table => $month, index => "${month}_id", class => '' };
         my $classes = "SELECT count(*) FROM pg_opclass JOIN pg_am AS a ON a.oid = opcmethod WHERE amname = 'brin'";
         for my $kind ('minmax', 'minmax_multi') {
             my $class = "${prefix}_${kind}_ops";
             next unless psql('bench', "$classes AND opcname = '$class'");
             my %of_month = (%id, table => $month, index => "${month}_$kind", class => $class);
             my %of_late = (%id, table => $late, index => "${late}_$kind", class => $class);
-            push @contenders, { %of_month, name => "$system, $kind" };
+            push @contenders, { %of_month, name => "$id_type, $kind" };
             # Where the epoch is an argument the planner knows the IDs; else they are found as it runs.
-            push @contenders, { %of_month, name => "$system with epoch, $kind", by => 'epoch' } if $system eq 'flake';
-            push @contenders, $system eq 'flake'
-                ? { %of_late, name => "$system with epoch, late rows, $kind", by => 'epoch' }
-                : { %of_late, name => "$system, late rows, $kind" };
+            push @contenders, { %of_month, name => "$id_type with epoch, $kind", by => 'epoch' } if $id_type eq 'flake';
+            push @contenders, $id_type eq 'flake'
+                ? { %of_late, name => "$id_type with epoch, late rows, $kind", by => 'epoch' }
+                : { %of_late, name => "$id_type, late rows, $kind" };
         }
         push @contenders, {
-            name => "created_at beside $system, minmax", table => $month, index => "${month}_brin",
+            name => "created_at beside $id_type, minmax", table => $month, index => "${month}_brin",
             column => 'created_at', by => 'created_at', class => 'timestamptz_minmax_ops'
         };
     }
@@ -92,7 +92,7 @@ sub write_report {
     heading('BRIN');
     text(<<'END');
 The same windows on the same rows, where the table has this index alone; BRIN looks at each row of a block range
-again. Late rows: one in a thousand is of any time of the month. With epoch: `flake_within(id, ..., 'epoch')`.
+again. Late rows: one in a thousand is of any time of the month. With epoch: `flake_within(id, ..., '2010-01-01 00:00+00')`.
 END
     table(
         ['index', 'MB', 'an hour, ms', 'a day, ms', 'plan of the hour'],

@@ -30,7 +30,7 @@ sub cost_of_a_call {
     my (%gross, %net, %to_clock, %to_nextval, %to_sno);
     rounds('calls', $rounds, scalar @contenders, sub {
         my ($counts, @order) = @_;
-        # Each first for a few rows: a new session reads the catalogue, and not under the clock.
+        # Each first for a few rows: a new session reads the catalog, and not under the clock.
         my @few = map { my (undef, $query, $n) = @$_; $query =~ s/\b$n\b/1000/r } @contenders[@order];
         my @timed = map { timed($_->[1]) } @contenders[@order];
         my @ms = psql_without_disk('bench', (map { unprinted($_) } @few), (@timed) x $slices);
@@ -91,10 +91,10 @@ sub ceiling_of_the_format {
         ['uniqueid', 'uniqueid_next()', '0', 0.064e6, 1_000],
         ['uniqueid', 'uniqueid_next()', '0-7', 0.512e6, 8_000])
     {
-        my ($system, $next, $ids, $ceiling, $rows) = @$_;
+        my ($id_type, $next, $ids, $ceiling, $rows) = @$_;
         for my $sessions (1, 2) {
             push @contenders, [$next, $ids, $sessions, call_query($next, $rows), $rows, $ceiling],
-                ["${system}_next_batch", $ids, $sessions, set_query("${system}_next_batch($rows)"), $rows, $ceiling];
+                ["${id_type}_next_batch", $ids, $sessions, set_query("${id_type}_next_batch($rows)"), $rows, $ceiling];
         }
     }
     my (@rate, @share);

@@ -34,7 +34,7 @@ my @known = (
 );
 my (@uuidv7, @peers, @left_out);
 
-# Creates, in the database `bench`, whatever of this the server has.
+# Creates, in the database `bench`, all of this that the server has.
 sub make_contenders {
     psql('bench', <<'END');
 CREATE EXTENSION flakeid;

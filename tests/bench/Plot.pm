@@ -10,7 +10,7 @@ use Report;
 
 our @EXPORT = qw(bars has_gnuplot);
 
-my %colour = (flakeid => '#1f6f8b', postgresql => '#9aa5b1', peer => '#d9a441');
+my %color = (flakeid => '#1f6f8b', postgresql => '#9aa5b1', peer => '#d9a441');
 my %owner = (flakeid => 'flakeid', postgresql => 'PostgreSQL', peer => 'other extensions');
 
 # In pixels. gnuplot does not know how wide a text is in the reader's font, so every letter counts as
@@ -99,28 +99,28 @@ sub bars_of {
         my $values = $panel->{values}{ $names[$i] } // next;
         my ($low, $middle, $high) = quartiles($values);
         my $label = sprintf $panel->{format}, $middle;
-        my $fill = hex substr $colour{ kind($names[$i]) }, 1;
+        my $fill = hex substr $color{ kind($names[$i]) }, 1;
         $lines .= "$i $middle $low $high $fill \"$label\"\n";
     }
     return "\$bars << END_OF_BARS\n${lines}END_OF_BARS";
 }
 
-# Whose the colours are.
+# Whose the colors are.
 sub legend {
     my ($height, @names) = @_;
     my %here = map { kind($_) => 1 } @names;
     my ($x, @labels) = (12);
     for (grep { $here{$_} } 'flakeid', 'postgresql', 'peer') {
-        push @labels, label("\x{25a0} $owner{$_}", $x, $height - 14, $height, $colour{$_}, 12);
+        push @labels, label("\x{25a0} $owner{$_}", $x, $height - 14, $height, $color{$_}, 12);
         $x += 40 + 7 * length $owner{$_};
     }
     return join "\n", @labels, label('bar: median, whisker: quartiles', $x, $height - 14, $height, '#8b949e', 12);
 }
 
 sub label {
-    my ($text, $x, $y, $height, $colour, $size) = @_;
+    my ($text, $x, $y, $height, $color, $size) = @_;
     return sprintf "set label %s at screen %f, screen %f left tc rgb '%s' font ',%d'",
-        quoted($text), $x / $width, 1 - $y / $height, $colour, $size;
+        quoted($text), $x / $width, 1 - $y / $height, $color, $size;
 }
 
 # What a browser shows as the picture's title, where gnuplot has put its own name and commands.

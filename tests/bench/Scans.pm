@@ -23,7 +23,7 @@ my @month = (
 );
 # Where the flakes' epoch is an argument, the planner knows the IDs that it comes to; else they are found
 # while the query runs.
-my $with_epoch = "flake_within(id, %s, 'epoch')";
+my $with_epoch = "flake_within(id, %s, '2010-01-01 00:00+00')";
 
 # The table `month_SYSTEM` of 5 million rows over a month, in the order of time as they would have come,
 # with the time a second time in a column of its own; and, if late rows are asked for, `late_SYSTEM`, where
@@ -31,10 +31,10 @@ my $with_epoch = "flake_within(id, %s, 'epoch')";
 my %made;
 
 sub make_month {
-    my ($system, $late) = @_;
-    my $table = ($late ? 'late' : 'month') . "_$system";
+    my ($id_type, $late) = @_;
+    my $table = ($late ? 'late' : 'month') . "_$id_type";
     return $table if $made{$table}++;
-    my ($type, $at) = map { @$_[1, 2] } grep { $_->[0] eq $system } @month;
+    my ($type, $at) = map { @$_[1, 2] } grep { $_->[0] eq $id_type } @month;
     my $rows = 5 * million();
     progress("$table: $rows rows of a month");
     my $id = sprintf $at, 'created_at', 'i';
@@ -58,8 +58,8 @@ END
 # The rows of the number-th hour or day, by `id`, `created_at` or, of flakes, `epoch`.
 sub window_query {
     my ($table, $by, $unit, $number) = @_;
-    my $system = $table =~ s/.*_//r;
-    my ($within) = $by eq 'epoch' ? $with_epoch : map { $_->[3] } grep { $_->[0] eq $system } @month;
+    my $id_type = $table =~ s/.*_//r;
+    my ($within) = $by eq 'epoch' ? $with_epoch : map { $_->[3] } grep { $_->[0] eq $id_type } @month;
     my ($from, $to) = map { literal($unit, $number + $_) } 0, 1;
     my $condition = $by eq 'created_at' ? "created_at >= $from AND created_at < $to"
         : sprintf($within, "tstzrange($from, $to)");
@@ -83,7 +83,7 @@ sub windows {
 }
 
 # Milliseconds for an hour and for a day. Each query runs twice in a row and the second time counts, so
-# that the rows are in the buffers for whoever comes first, too. Statements before and after are for
+# that the rows are in the buffers for the first contender, too. Statements before and after are for
 # indexes that are to be out of the planner's sight.
 sub scan_windows {
     my ($query, $before, $after, @windows) = @_;
@@ -105,17 +105,17 @@ sub plan_of {
 
 sub scan_of_a_time {
     my ($rounds) = @_;
-    my @contenders = map { my ($system) = @$_; map { ["$system by $_", $system, $_] } 'id', 'created_at' } @month;
+    my @contenders = map { my ($id_type) = @$_; map { ["$id_type by $_", $id_type, $_] } 'id', 'created_at' } @month;
     my (%table, %plan);
-    for my $system (map { $_->[0] } @month) {
-        $table{$system} = make_month($system);
+    for my $id_type (map { $_->[0] } @month) {
+        $table{$id_type} = make_month($id_type);
         for my $unit (keys %window) {
             my %sum;
             for ('id', 'created_at') {
-                my $query = window_query($table{$system}, $_, $unit, 7);
-                ($plan{"$system by $_"}{$unit}, $sum{$_}) = plan_of($query, [], []);
+                my $query = window_query($table{$id_type}, $_, $unit, 7);
+                ($plan{"$id_type by $_"}{$unit}, $sum{$_}) = plan_of($query, [], []);
             }
-            $sum{id} eq $sum{created_at} or die "tests/bench/run: another $unit by $system than by created_at\n";
+            $sum{id} eq $sum{created_at} or die "tests/bench/run: another $unit by $id_type than by created_at\n";
         }
     }
     my (%ms, %ratio);
@@ -123,15 +123,15 @@ sub scan_of_a_time {
         my ($counts, @order) = @_;
         my %now;
         for (@contenders[@order]) {
-            my ($name, $system, $by) = @$_;
-            my $query = sub { window_query($table{$system}, $by, @_) };
-            $now{$system}{$by} = { scan_windows($query, [], [], windows($counts, quick() ? (2, 1) : (10, 3))) };
+            my ($name, $id_type, $by) = @$_;
+            my $query = sub { window_query($table{$id_type}, $by, @_) };
+            $now{$id_type}{$by} = { scan_windows($query, [], [], windows($counts, quick() ? (2, 1) : (10, 3))) };
             next unless $counts;
-            push @{ $ms{$_}{$name} }, $now{$system}{$by}{$_} for keys %window;
+            push @{ $ms{$_}{$name} }, $now{$id_type}{$by}{$_} for keys %window;
         }
         return unless $counts;
-        for my $system (keys %now) {
-            push @{ $ratio{$_}{$system} }, $now{$system}{id}{$_} / $now{$system}{created_at}{$_} for keys %window;
+        for my $id_type (keys %now) {
+            push @{ $ratio{$_}{$id_type} }, $now{$id_type}{id}{$_} / $now{$id_type}{created_at}{$_} for keys %window;
         }
     });
     heading('Rows of a time');
@@ -146,10 +146,10 @@ END
             'of the day', 'index, MB'
         ],
         map {
-            my ($name, $system, $by) = @$_;
-            my $size = psql('bench', "SELECT round(pg_relation_size('$table{$system}_$by') / 1e6)");
+            my ($name, $id_type, $by) = @$_;
+            my $size = psql('bench', "SELECT round(pg_relation_size('$table{$id_type}_$by') / 1e6)");
             my @cells = map {
-                (spread($ms{$_}{$name}, '%.2f'), $by eq 'id' ? spread($ratio{$_}{$system}, '%.2f') : '1')
+                (spread($ms{$_}{$name}, '%.2f'), $by eq 'id' ? spread($ratio{$_}{$id_type}, '%.2f') : '1')
             } 'hour', 'day';
             [$name, @cells, $plan{$name}{hour}, $plan{$name}{day}, $size]
         } @contenders
@@ -157,8 +157,8 @@ END
     bars('scan', 'Rows of a time, out of 5 million of a month',
         { title => 'an hour, milliseconds', format => '%.2f', values => $ms{hour} },
         { title => 'a day, milliseconds', format => '%.2f', values => $ms{day} });
-    for my $system ('flake', 'sno') {
-        goal("scan of one $_ by $system, times by created_at", '<=', '1.10', $ratio{$_}{$system}) for 'hour', 'day';
+    for my $id_type ('flake', 'sno') {
+        goal("scan of one $_ by $id_type, times by created_at", '<=', '1.10', $ratio{$_}{$id_type}) for 'hour', 'day';
     }
 }
 

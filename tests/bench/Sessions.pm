@@ -150,7 +150,7 @@ END
     text(<<'END');
 Microseconds of one `flake_next()` in PL/pgSQL, after a sleep of 2 ms or until the gate is past. With the default
 of `flakeid.horizon_lead` one call in a second takes the first line's time, and the other sessions that ask
-meanwhile wait for it.
+wait for it.
 END
     table(
         ['the call', 'calls', 'p50', 'p99', 'max'],

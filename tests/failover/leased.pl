@@ -1,5 +1,5 @@
 # A cluster under Patroni whose members lease their generator IDs from the etcd that Patroni uses, configured as
-# docs/fleet.md shows. Its leader changes in five ways, and no ID comes twice, also where the old leader goes on making
+# docs/fleet.md shows. Its leader changes in five ways, and no ID repeats, also where the old leader goes on making
 # IDs beside the new one.
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ my %twice  = $failovers->{writers}->twice;
 my %shared = $failovers->{writers}->ticks_shared;
 for my $type (@Writers::columns)
 {
-	is($twice{$type},  0, "no $type ID came twice");
+	is($twice{$type},  0, "no $type ID repeats");
 	is($shared{$type}, 0, '... and in no tick two members used one generator ID');
 }
 $failovers->report;

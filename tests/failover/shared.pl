@@ -1,5 +1,5 @@
-# A cluster under Patroni whose members all have the generator IDs 0 to 7. No ID comes twice where the old leader makes
-# none any more when the new one begins. Where Patroni leaves two members that take writes, IDs may come twice: the test
+# A cluster under Patroni whose members all have the generator IDs 0 to 7. No ID repeats where the old leader makes
+# none any more when the new one begins. Where Patroni leaves two members that take writes, IDs may repeat: the test
 # counts them, and does not fail.
 use strict;
 use warnings;
@@ -19,12 +19,12 @@ $failovers->report;
 my ($of_all, $of_two) = (0, 0);
 $of_all += $_ for values %twice;
 $of_two += $failovers->twice_in($_) for $failovers->rounds_of_two;
-is($of_all - $of_two, 0, 'no ID came twice but in rounds in which two members could take writes');
+is($of_all - $of_two, 0, 'no ID repeats but in rounds in which two members could take writes');
 for my $round ($failovers->rounds_of_one)
 {
-	is($failovers->twice_in($round), 0, "no ID of round $round->{number} ($round->{kind}) came twice");
+	is($failovers->twice_in($round), 0, "no ID of round $round->{number} ($round->{kind}) repeats");
 }
-$failovers->say("IDs that came twice: " . join(', ', map { "$twice{$_} of $_" } @Writers::columns));
+$failovers->say("IDs that repeat: " . join(', ', map { "$twice{$_} of $_" } @Writers::columns));
 $failovers->say("ticks in which two members used one generator ID: " . join(', ', map { "$shared{$_} of $_" } @Writers::columns));
 $failovers->say("round $_->{number} ($_->{kind}): " . $failovers->twice_in($_) . ' of them') for grep { $failovers->twice_in($_) } @{ $failovers->{rounds} };
 ok($failovers->finds_what_is_planted, 'an ID that is planted a second time is found');

@@ -89,6 +89,17 @@ sub restore
 # Where its only member has its data.
 sub data_dir { my ($self) = @_; return "$self->{dir}/m1" }
 
+# Copies the data of its only member as they are now, and returns the folder of the copy. etcd is stopped for that.
+sub copy_data
+{
+	my ($self) = @_;
+	my $copy = PostgreSQL::Test::Utils::tempdir("copy_$self->{name}") . '/data';
+	$self->stop;
+	PostgreSQL::Test::RecursiveCopy::copypath($self->data_dir, $copy);
+	$self->start;
+	return $copy;
+}
+
 # etcd's cluster ID, as the address of a registry has it.
 sub cluster_id
 {
@@ -312,8 +323,8 @@ sub claims
 	return map { s/\d+://r => JSON::PP->new->decode($all{$_}) } CORE::keys %all;
 }
 
-# The marks by generator ID, in nanoseconds since 1970.
-sub marks
+# The high-water marks by generator ID, in nanoseconds since 1970.
+sub high_water_marks
 {
 	my ($self) = @_;
 	my %all = $self->all('until/');
@@ -396,8 +407,8 @@ sub _forward
 
 # servers --------------------------------------------------------------------------------------------------
 
-# The systems that use generator IDs, and where an ID has its own.
-our @LEASED = grep { !$_->{one_cell} } @SYSTEMS;
+# The ID types that use generator IDs, and where an ID has its own.
+our @LEASED = grep { !$_->{one_cell} } @ID_TYPES;
 my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator_id');
 
 # The lines that have a server lease eight generator IDs, and of these settings instead or besides. The lease is long
@@ -405,7 +416,7 @@ my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniq
 sub configuration
 {
 	my ($self, %settings) = @_;
-	%settings = (generator_ids => 'etcd:8', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '30s', %settings);
+	%settings = (generator_ids => 'etcd:8', etcd_pool => '0-1023', etcd_endpoints => $self->endpoints, etcd_lease_ttl => '30s', %settings);
 	return join "\n", "shared_preload_libraries = 'flakeid'", 'restart_after_crash = on', 'log_statement = none',
 	  (map { "flakeid.$_ = '$settings{$_}'" } sort(CORE::keys %settings)), '';
 }
@@ -420,7 +431,7 @@ sub server
 	return $node;
 }
 
-# What a server says of its lease; undef where there is none.
+# What a server says of its lease; undef where it has no lease.
 sub lease_of
 {
 	my ($node) = @_;
@@ -472,9 +483,13 @@ sub lease_becomes
 sub wait_for_lease
 {
 	my ($node, $number) = @_;
-	lease_becomes($node, "state = 'held' AND cardinality(generator_ids) = $number")
-	  or die $node->name . " does not hold $number generator IDs";
-	return @{ lease_of($node)->{generator_ids} };
+	while (lease_becomes($node, "state = 'held' AND cardinality(generator_ids) = $number"))
+	{
+		# Between the two looks a short lease may have been lost.
+		my @ids = @{ (lease_of($node) || {})->{generator_ids} || [] };
+		return @ids if @ids == $number;
+	}
+	die $node->name . " does not hold $number generator IDs";
 }
 
 # Waits until a server says that etcd's last error was this one, and returns it. On a slow machine there may be others
@@ -512,18 +527,18 @@ sub processes_of
 {
 	my ($node) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /\A(\d+)$/m;
-	# One that ends meanwhile has no file to read.
+	# A process that has ended by now has no file to read.
 	my @stats = map { my $file; open($file, '<', $_) ? <$file> // '' : '' } glob '/proc/[0-9]*/stat';
 	return ($postmaster, map { /\A(\d+) .*\) \w \Q$postmaster\E / ? $1 : () } @stats);
 }
 
-# The generator IDs that these IDs of a system have.
+# The generator IDs that these IDs of an ID type have.
 sub generators_of
 {
-	my ($node, $system, @ids) = @_;
-	my $list = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
+	my ($node, $id_type, @ids) = @_;
+	my $list = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
 	return split /\n/, $node->safe_psql('postgres',
-		"SELECT DISTINCT $generator{ $system->{name} } FROM $list AS made (made), $system->{name}_decode(made) ORDER BY 1");
+		"SELECT DISTINCT $generator{ $id_type->{name} } FROM $list AS made (made), $id_type->{name}_decode(made) ORDER BY 1");
 }
 
 1;

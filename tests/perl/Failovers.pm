@@ -224,7 +224,7 @@ sub report
 sub rounds_of_two { my ($self) = @_; return grep { $event{ $_->{kind} }{two} } @{ $self->{rounds} } }
 sub rounds_of_one { my ($self) = @_; return grep { !$event{ $_->{kind} }{two} } @{ $self->{rounds} } }
 
-# How many of the IDs that came twice have a time in this round.
+# How many of the IDs that repeat have a time in this round.
 sub twice_in
 {
 	my ($self, $round) = @_;
@@ -232,7 +232,7 @@ sub twice_in
 		sprintf 'SELECT count(*) FROM twice WHERE at BETWEEN to_timestamp(%.3f) AND to_timestamp(%.3f)', $round->{from}, $round->{until});
 }
 
-# Whether the comparison finds an ID that comes twice: one is planted among those that clients were told.
+# Whether the comparison finds an ID that repeats: one is planted among those that clients were told.
 sub finds_what_is_planted
 {
 	my ($self) = @_;

@@ -77,16 +77,17 @@ sub _varint
 sub number { my ($field, $value) = @_; return _varint($field << 3) . _varint($value) }
 sub bytes { my ($field, $value) = @_; return _varint($field << 3 | 2) . _varint(length $value) . $value }
 
-# What the worker's first question is answered with: cluster, epoch and address, no grace period, the registry's ID, and
-# a page of each of the keys of claims, of owners by name and of marks. Each page is given by its keys, the last of which is `more` where others follow.
+# What the worker's first question is answered with: cluster, epoch and address, no grace period, the registry's ID, no
+# registries that were left, and a page of each of the keys of claims, of owners by name and of high-water marks. Each
+# page is given by its keys, the last of which is `more` where others follow.
 sub listing
 {
 	my (%pages) = @_;
 	my $header = bytes(1, number(3, 9) . number(4, 1));
 	my $of = sub { my ($range) = @_; return bytes(3, bytes(1, $range)) };
 	my $value = sub { my ($key, $text) = @_; return $of->(bytes(2, bytes(1, "flakeid/$key") . number(3, 5) . bytes(5, $text))) };
-	return $header . number(2, 1) . $value->('cluster-id', '0') . $value->('epoch', '1970-01-01T00:00:00Z')
-	  . $value->('address', '0/flakeid/') . $of->('') . $value->('registry-id', '1')
+	return $header . number(2, 1) . $value->('cluster-id', '0') . $value->('epoch', '2010-01-01T00:00:00Z')
+	  . $value->('address', '0/flakeid/') . $of->('') . $value->('registry-id', '1') . $of->('')
 	  . join('', map { $of->(page(@{ $pages{$_} || [] })) } qw(pool registry until));
 }
 

@@ -1,6 +1,7 @@
-# A server whose wall clock a test can step, by libfaketime: every reading of the clock looks into a
-# file. What measures spans of time (the monotonic clock) stays real, as it does when an administrator
-# sets a machine's clock.
+# A server whose wall clock a test can step. The server and all processes that it starts load tests/bin/faked_clock.c,
+# whose every reading of the clock looks into a file that they all share, so a step reaches all of them at once. The
+# clocks that measure spans of time (the monotonic clock) stay real, as they do when an administrator sets a machine's
+# clock.
 package FakedClock;
 
 use strict;
@@ -12,19 +13,26 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my ($library) = grep { -e $_ } glob '/usr/lib/*/faketime/libfaketime.so.1';
+my $ENTRIES = 256;
 
 # A server that is set up, with flakeid preloaded and these lines in its configuration, not yet started.
 sub new
 {
 	my ($class, $name, $configuration) = @_;
-	BAIL_OUT('libfaketime is missing; scripts/setup 15 installs it') unless $library;
-
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n$configuration");
-	my $self = bless { node => $node, file => PostgreSQL::Test::Utils::tempdir($name) . '/clock' }, $class;
-	$self->step(0);
+	return $class->of_node($node);
+}
+
+# The clock of a server that a test has set up, not yet started.
+sub of_node
+{
+	my ($class, $node) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir($node->name) . '/clock';
+	open my $handle, '+>:raw:unix', $file or die "could not create $file: $!";
+	my $self = bless { node => $node, file => $file, handle => $handle, current => 0 }, $class;
+	$self->_write_at(0, "\0" x ($ENTRIES * 8 + 1));
 	return $self;
 }
 
@@ -34,20 +42,14 @@ sub node
 	return $self->{node};
 }
 
-# What a server needs in its environment to look into the file.
+# The environment of a server that has this clock.
 sub environment
 {
 	my ($self) = @_;
-	return (
-		LD_PRELOAD                    => $library,
-		FAKETIME_TIMESTAMP_FILE       => $self->{file},
-		FAKETIME_NO_CACHE             => 1,
-		FAKETIME_DONT_FAKE_MONOTONIC  => 1,
-		FAKETIME_DONT_RESET           => 1,
-		FAKETIME_FMT                  => '%s');
+	return (LD_PRELOAD => $ENV{FAKED_CLOCK}, FAKED_CLOCK_FILE => $self->{file});
 }
 
-# Starts the server. Only it and its children look into the file.
+# Starts the server. Only it and its children have the clock.
 sub start
 {
 	my ($self) = @_;
@@ -56,22 +58,29 @@ sub start
 	return;
 }
 
-# From now on the server's clock is this many seconds from the real one. The file is replaced, so that
-# nobody reads half of it.
+# From now on the server's clock is this many seconds from the real one.
 sub step
 {
 	my ($self, $seconds) = @_;
-	return $self->_write(sprintf '%+.3f', $seconds);
+	return $self->_write($seconds, 0);
 }
 
+# Writes an entry of the file, as tests/bin/faked_clock.c reads it: the next one first, and then its number.
 sub _write
 {
-	my ($self, $text) = @_;
-	my $new = "$self->{file}.new";
-	open my $handle, '>', $new or die "could not write $new: $!";
-	print $handle "$text\n";
-	close $handle or die "could not write $new: $!";
-	rename $new, $self->{file} or die "could not replace $self->{file}: $!";
+	my ($self, $seconds, $stands) = @_;
+	my $microseconds = sprintf '%.0f', $seconds * 1e6;
+	$self->{current} = ($self->{current} + 1) % $ENTRIES;
+	$self->_write_at($self->{current} * 8, pack 'q', $microseconds * 2 + $stands);
+	$self->_write_at($ENTRIES * 8, pack 'C', $self->{current});
+	return;
+}
+
+sub _write_at
+{
+	my ($self, $offset, $bytes) = @_;
+	sysseek($self->{handle}, $offset, 0) && (syswrite($self->{handle}, $bytes) // -1) == length $bytes
+	  or die "could not write $self->{file}: $!";
 	return;
 }
 
@@ -87,7 +96,7 @@ sub set
 sub stand_still
 {
 	my ($self, $moment) = @_;
-	return $self->_write(sprintf '%.6f', $moment);
+	return $self->_write($moment, 1);
 }
 
 # Begins a statement in a session of its own that has to wait for the clock. Returns the session when it waits, and

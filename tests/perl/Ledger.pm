@@ -15,13 +15,13 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@SYSTEMS create_tables is_behind horizon_of times_of timelines_of);
+our @EXPORT = qw(@ID_TYPES create_tables is_behind horizon_of times_of timelines_of);
 
-# Every ID of a system is asked for with the same arguments, so that these can't tell two apart that
+# Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart that
 # are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID where
 # there are such and not one cell for the node. Those that turn go on in another timeline when the clock
 # steps back.
-our @SYSTEMS = (
+our @ID_TYPES = (
 	{
 		name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)',
 		tick => 1_000_000, numbers => 4096
@@ -44,51 +44,51 @@ our @SYSTEMS = (
 	},
 );
 
-# Creates the extension, and for each system a table of the plural of its name that is keyed by its IDs.
+# Creates the extension, and for each ID type a table of the plural of its name that is keyed by its IDs.
 sub create_tables
 {
 	my ($node) = @_;
-	my @tables = map { "CREATE TABLE $_->{name}s (id $_->{type} DEFAULT $_->{next} PRIMARY KEY, nr integer);" } @SYSTEMS;
+	my @tables = map { "CREATE TABLE $_->{name}s (id $_->{type} DEFAULT $_->{next} PRIMARY KEY, nr integer);" } @ID_TYPES;
 	$node->safe_psql('postgres', "CREATE EXTENSION flakeid; @tables");
 	return;
 }
 
-# The least and the greatest time of these IDs of a system, in nanoseconds since 1970: where their ticks
+# The least and the greatest time of these IDs of an ID type, in nanoseconds since 1970: where their ticks
 # begin, which a timestamp has in whole microseconds.
 sub times_of
 {
-	my ($node, $system, @ids) = @_;
-	my $times = "(extract(epoch FROM $system->{name}_timestamp(id)) * 1000000)::bigint";
-	my $list  = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
-	return map { 1000 * $_ + -1000 * $_ % $system->{tick} }
+	my ($node, $id_type, @ids) = @_;
+	my $times = "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint";
+	my $list  = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
+	return map { 1000 * $_ + -1000 * $_ % $id_type->{tick} }
 	  split /\|/, $node->safe_psql('postgres', "SELECT min($times), max($times) FROM $list AS id");
 }
 
 # The tick-tock bits of these IDs.
 sub timelines_of
 {
-	my ($node, $system, @ids) = @_;
-	my $list = "unnest('{" . join(',', @ids) . "}'::$system->{type}" . '[])';
+	my ($node, $id_type, @ids) = @_;
+	my $list = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
 	return $node->safe_psql('postgres',
-		"SELECT string_agg(DISTINCT ($system->{name}_decode(id)).tick_tock::text, '') FROM $list AS id");
+		"SELECT string_agg(DISTINCT ($id_type->{name}_decode(id)).tick_tock::text, '') FROM $list AS id");
 }
 
-# The moment before which a system may have made IDs, in the timeline with this bit.
+# The moment before which an ID type may have made IDs, in the timeline with this bit.
 sub horizon_of
 {
-	my ($state, $system, $bit) = @_;
-	return moment($system->{turns} ? $state->{tick_tock_until}[$bit] : $state->{until});
+	my ($state, $id_type, $bit) = @_;
+	return moment($id_type->{turns} ? $state->{tick_tock_until}[$bit] : $state->{until});
 }
 
-# Tests that an error says so, that the clock is so many seconds behind a system's last ID.
+# Tests that an error says so, that the clock is so many seconds behind an ID type's last ID.
 sub is_behind
 {
-	my ($error, $system, $seconds, $test) = @_;
-	my ($by, $unit) = $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the last $system->{name} ID/;
+	my ($error, $id_type, $seconds, $test) = @_;
+	my ($by, $unit) = $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the last $id_type->{name} ID/;
 	my %unit = (ms => [ 0.001, 0.001 ], s => [ 1, 0.1 ], min => [ 60, 60 ], days => [ 86_400, 86_400 ]);
 	my ($of_unit, $exact) = @{ $unit{ $unit || 's' } };
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return ok(defined $by && abs($by * $of_unit - $seconds) <= $exact + $system->{tick} / 1_000_000_000, $test)
+	return ok(defined $by && abs($by * $of_unit - $seconds) <= $exact + $id_type->{tick} / 1_000_000_000, $test)
 	  || diag("$seconds s: $error");
 }
 
@@ -109,15 +109,15 @@ sub new
 	return bless { dir => $dir, sessions => [], feeders => [], files => [], number => 0 }, $class;
 }
 
-# What a session asks: a row has the system's name and an ID.
+# What a session asks: a row has the ID type's name and an ID.
 sub _statement
 {
-	my ($system, $way, $n) = @_;
-	my $call = $way eq 'batch' ? sprintf($system->{batch}, $n || 50) : $system->{next};
-	return sprintf "COPY ($way{$way}) TO STDOUT", "'$system->{name}'", $call;
+	my ($id_type, $way, $n) = @_;
+	my $call = $way eq 'batch' ? sprintf($id_type->{batch}, $n || 50) : $id_type->{next};
+	return sprintf "COPY ($way{$way}) TO STDOUT", "'$id_type->{name}'", $call;
 }
 
-# Begins sessions that ask until the server ends them or an error comes: one for each system, database
+# Begins sessions that ask until the server ends them or an error comes: one for each ID type, database
 # and way. None ends by itself, however fast the machine is.
 sub crowd
 {
@@ -127,17 +127,17 @@ sub crowd
 	{
 		for my $way (@{ $which{ways} || [ 'single', 'batch' ] })
 		{
-			push @sessions, $self->_begin($node, $database, $_, $way) for @{ $which{systems} || \@SYSTEMS };
+			push @sessions, $self->_begin($node, $database, $_, $way) for @{ $which{id_types} || \@ID_TYPES };
 		}
 	}
 	push @{ $self->{sessions} }, @sessions;
-	push @{ $self->{feeders} }, _feed(map { ($_->{in} => _statement($_->{system}, $_->{way}) . ";\n") } @sessions);
+	push @{ $self->{feeders} }, _feed(map { ($_->{in} => _statement($_->{id_type}, $_->{way}) . ";\n") } @sessions);
 	return;
 }
 
 sub _begin
 {
-	my ($self, $node, $database, $system, $way) = @_;
+	my ($self, $node, $database, $id_type, $way) = @_;
 	my $out = $self->_file;
 	my $in  = "$out.in";
 	POSIX::mkfifo($in, 0600) or die "could not make $in: $!";
@@ -148,7 +148,7 @@ sub _begin
 		],
 		'<', '/dev/null', '>', $out, '2>', "$out.err",
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	return { run => $run, system => $system, way => $way, in => $in, out => $out };
+	return { run => $run, id_type => $id_type, way => $way, in => $in, out => $out };
 }
 
 # Starts a process that feeds sessions their statements through their pipes, as long as they read. One statement in
@@ -213,7 +213,7 @@ sub _wait_until_more
 		{
 			my $ended = !$session->{run}->pumpable && -s "$session->{out}.err";
 			last if $ended && $size{ $session->{out} };
-			die "no $session->{system}{name} IDs: " . slurp_file("$session->{out}.err") if $ended || time() > $until;
+			die "no $session->{id_type}{name} IDs: " . slurp_file("$session->{out}.err") if $ended || time() > $until;
 			sleep 0.02;
 		}
 	}
@@ -265,15 +265,15 @@ sub dispersed
 	return @sessions;
 }
 
-# Asks for some IDs of one system, in a session of its own. Returns the error, which is empty where
-# there is none, and the IDs.
+# Asks for some IDs of one ID type, in a session of its own. Returns the error, which is empty where
+# there is no error, and the IDs.
 sub ask
 {
-	my ($self, $node, $system, $n, $database) = @_;
+	my ($self, $node, $id_type, $n, $database) = @_;
 	my ($given, $error, $late);
 	my $longest = $PostgreSQL::Test::Utils::timeout_default;
 	$node->psql(
-		$database || 'postgres', "\\set VERBOSITY verbose\n" . _statement($system, 'batch', $n),
+		$database || 'postgres', "\\set VERBOSITY verbose\n" . _statement($id_type, 'batch', $n),
 		stdout    => \$given,
 		stderr    => \$error,
 		timeout   => $longest,
@@ -282,7 +282,18 @@ sub ask
 	return ($error, $self->enter($given));
 }
 
-# Enters lines of a system's name and an ID; returns the IDs.
+# Asks for some IDs of one ID type in a session that stays, enters them, and returns the error.
+sub ask_in
+{
+	my ($self, $session, $id_type, $n) = @_;
+	my $list = $session->query("SELECT '$id_type->{name}', id FROM " . sprintf($id_type->{batch}, $n) . ' AS id');
+	my $error = $session->{stderr};
+	$session->{stderr} = '';
+	$self->enter($list =~ s/\|/\t/gr);
+	return $error;
+}
+
+# Enters lines of an ID type's name and an ID; returns the IDs.
 sub enter
 {
 	my ($self, $lines) = @_;

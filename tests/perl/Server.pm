@@ -20,7 +20,7 @@ use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows wait_for_server);
 
-# The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is none.
+# The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
 sub error_of
 {
 	my ($node, $sql, $database) = @_;

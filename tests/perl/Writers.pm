@@ -105,7 +105,7 @@ sub _write
 	return;
 }
 
-# Returns the process of psql, and where to write what it shall ask.
+# Returns the process of psql, and where to write what it is to ask.
 sub _connect
 {
 	my ($self, $out) = @_;

@@ -1,5 +1,5 @@
-# Millions of IDs from eight sessions at once, more than 100,000 of each system, in two databases, with parallel workers
-# and batches among them: none comes twice, and each session's rise strictly in the order of making. What
+# Millions of IDs from eight sessions at once, more than 100,000 of each ID type, in two databases, with parallel workers
+# and batches among them: none repeats, and each session's rise strictly in the order of making. What
 # shares its cells is made at the same time: guids with local ones, and uniqueids of both modes.
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ $node->start;
 # All snos have one meta, so that it can't tell two of them apart that are otherwise the same. Each session
 # makes so many in a round, and at least four rounds.
 my $rounds = 4;
-my %system = (
+my %id_type = (
 	flake    => { type => 'bigint', function => 'flake', each => 75_000 },
 	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 75_000 },
 	flake128 => { type => 'flake128', function => 'flake128', each => 40_000 },
@@ -42,18 +42,18 @@ my %system = (
 	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 15_000 },
 	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 4_000, scattered => 1 },
 );
-my @systems = sort keys %system;
+my @id_types = sort keys %id_type;
 my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ]);
-for my $name (@systems)
+for my $name (@id_types)
 {
-	my $system = $system{$name};
-	my @arguments = @{ $system->{arguments} || [] };
-	$system->{source} = "source_$name";
-	$system->{next}   = "$system->{function}_next(" . join(', ', @arguments) . ')';
-	$system->{batch}  = "$system->{function}_next_batch(" . join(', ', 1000, @arguments) . ')';
+	my $id_type = $id_type{$name};
+	my @arguments = @{ $id_type->{arguments} || [] };
+	$id_type->{source} = "source_$name";
+	$id_type->{next}   = "$id_type->{function}_next(" . join(', ', @arguments) . ')';
+	$id_type->{batch}  = "$id_type->{function}_next_batch(" . join(', ', 1000, @arguments) . ')';
 }
 
-# What a session does for each system in a round; `nr` says in which order it got its IDs.
+# What a session does for each ID type in a round; `nr` says in which order it got its IDs.
 my %way = (
 	single => 'INSERT INTO %TABLE% SELECT round * %EACH% + nr, %NEXT% FROM generate_series(1, %EACH%) AS nr',
 	batch  => 'INSERT INTO %TABLE% SELECT round * %EACH% + before + generate_series(1, 1000), %BATCH%'
@@ -88,8 +88,8 @@ my @sessions = (
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
-$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source_$_ AS SELECT generate_series(1, $system{$_}{each})")
-  for @systems;
+$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source_$_ AS SELECT generate_series(1, $id_type{$_}{each})")
+  for @id_types;
 
 # Each statement in a session of its own, all side by side; their outputs.
 sub side_by_side
@@ -123,9 +123,9 @@ for my $names (@at_once)
 		{
 			my ($session, $database, $way) = @$_;
 			my $table = "${name}_$session";
-			my $round = $way{$way} =~ s/%TABLE%/$table/gr =~ s/%(\w+)%/$system{$name}{lc $1}/gr;
-			my $default = $way eq 'insert' ? "DEFAULT $system{$name}{next}" : '';
-			$node->safe_psql($database, "CREATE UNLOGGED TABLE $table (nr bigint, id $system{$name}{type} $default)");
+			my $round = $way{$way} =~ s/%TABLE%/$table/gr =~ s/%(\w+)%/$id_type{$name}{lc $1}/gr;
+			my $default = $way eq 'insert' ? "DEFAULT $id_type{$name}{next}" : '';
+			$node->safe_psql($database, "CREATE UNLOGGED TABLE $table (nr bigint, id $id_type{$name}{type} $default)");
 			push @work, { database => $database, round => $round, rounds => $rounds, %{ $more{$way} || {} } };
 		}
 	}
@@ -136,13 +136,13 @@ note sprintf '%.1f s to make them', time() - $began;
 
 for (grep { $_->[2] eq 'parallel' } @sessions)
 {
-	for my $name (@systems)
+	for my $name (@id_types)
 	{
 		like(
 			$outputs{$name}[ $_->[0] - 1 ],
 			qr/Workers\ Launched:\ [12]\n
 			.*?Parallel\ Seq\ Scan\ on\ public\.source_$name\ [^\n]*\n
-			\s+Output:\ [^\n]*$system{$name}{function}_next\([^\n]*\n
+			\s+Output:\ [^\n]*$id_type{$name}{function}_next\([^\n]*\n
 			(?:\s+Worker\ \d+:\ +actual\ [^\n]*\n)*?\s+Worker\ \d+:\ +actual\ rows=[1-9]/sx,
 			"workers made $name IDs in session $_->[0]");
 	}
@@ -160,18 +160,18 @@ my @rises = side_by_side(
 			  . ' count(*) FILTER (WHERE id <= id_before) FROM'
 			  . ' (SELECT nr, id, lag(nr) OVER () AS nr_before, lag(id) OVER () AS id_before'
 			  . " FROM ${_}_$session) AS made;\n"
-			  for grep { !$system{$_}{scattered} } @systems;
+			  for grep { !$id_type{$_}{scattered} } @id_types;
 		}
 		[ $database, $sql ]
 	} 'postgres', 'other');
 
 # What was made in the other database comes here, by binary COPY.
-for my $name (@systems)
+for my $name (@id_types)
 {
 	for my $session (map { $_->[0] } grep { $_->[1] eq 'other' } @sessions)
 	{
 		my $table = "${name}_$session";
-		$node->safe_psql('postgres', "CREATE UNLOGGED TABLE $table (id $system{$name}{type})");
+		$node->safe_psql('postgres', "CREATE UNLOGGED TABLE $table (id $id_type{$name}{type})");
 		IPC::Run::run(
 			[ 'psql', '-XAtq', '-d', $node->connstr('other'), '-c', "COPY $table (id) TO STDOUT (FORMAT binary)" ],
 			'|', [ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', "COPY $table FROM STDIN (FORMAT binary)" ])
@@ -184,19 +184,19 @@ my @unions = side_by_side(
 		my $name = $_;
 		my $union = join ' UNION ALL ', map { "SELECT $_->[0] AS session, id FROM ${name}_$_->[0]" } @sessions;
 		my $sql = "SET max_parallel_workers_per_gather = 0;\n"
-		  . "SELECT max(first) < min(last) FROM (SELECT session, min($system{$name}{function}_timestamp(id)) AS first,"
-		  . " max($system{$name}{function}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
+		  . "SELECT max(first) < min(last) FROM (SELECT session, min($id_type{$name}{function}_timestamp(id)) AS first,"
+		  . " max($id_type{$name}{function}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
 		  . "SELECT count(*), count(DISTINCT id) FROM ($union) AS made;\n";
 		[ 'postgres', $sql ]
-	} @systems);
+	} @id_types);
 note sprintf '%.1f s in all', time() - $began;
 
-for my $i (0 .. $#systems)
+for my $i (0 .. $#id_types)
 {
-	my $name  = $systems[$i];
-	my $least = $system{$name}{each} * $rounds * @sessions;
+	my $name  = $id_types[$i];
+	my $least = $id_type{$name}{each} * $rounds * @sessions;
 	my ($total, $distinct) = $unions[$i] =~ /^(\d+)\|(\d+)$/m;
-	for (grep { $_->[2] ne 'parallel' && !$system{$name}{scattered} } @sessions)
+	for (grep { $_->[2] ne 'parallel' && !$id_type{$name}{scattered} } @sessions)
 	{
 		my ($session, $database, $way) = @$_;
 		like(

@@ -45,7 +45,9 @@ my %bad = (
 		[ '2020-01-01T00:00:00' => '"2020-01-01T00:00:00" is not "unix"' ],
 		[ '1969-12-31'   => 'The epoch must lie between 1970-01-01 00:00:00+00 and 2109-05-15 07:35:11.103+00.' ],
 		[ '2110-01-01'   => 'The epoch must lie between' ],
+		[ '1969-12-31T23:59:59.9995Z' => 'The epoch must lie between' ],
 		[ '4398046511104' => 'The epoch must lie between' ],
+		(map { [ $_ => qq{"$_" could be a year, a date or seconds. Write a date such as 2020-01-01} ] } '1', '2010', '20240101', '1577836800', '202401010000'),
 		[ '99999999999999999999' => 'The epoch must lie between' ],
 	],
 	sno_sequence => [
@@ -103,7 +105,7 @@ for my $name (sort keys %bad)
 		error_of($node, "${user}ALTER ROLE ordinary SET flakeid.$name = '1'"), qr/ERROR:  55P02/,
 		'... nor for his own role');
 }
-is(error_of($node, "${user}SELECT $_->{next}"), '', "... but make $_->{name} IDs") for @SYSTEMS;
+is(error_of($node, "${user}SELECT $_->{next}"), '', "... but make $_->{name} IDs") for @ID_TYPES;
 
 # refused at reload -------------------------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ is(error_in($session, $insert), '', '... and IDs go on');
 
 $session->quit;
 $node->restart;
-for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_local_next()', 'guid_local_next_batch(1)',
+for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @ID_TYPES), 'guid_local_next()', 'guid_local_next_batch(1)',
 	"flake_at('2026-01-01')", "sno_at('2026-01-01')", "uniqueid_at('2026-01-01', 0)")
 {
 	my $error = error_of($node, "SELECT $ask");
@@ -137,13 +139,13 @@ for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_loca
 	like($error, qr/DETAIL:  In "7-3" the first number is greater than the last\./, '... and the error gives the reason');
 }
 is($node->safe_psql('postgres', "SELECT sno_timestamp('2222222222222222'), flake_timestamp(0)"),
-	'2010-01-01 00:00:00+00|1970-01-01 00:00:00+00', '... while IDs are decoded');
+	'2010-01-01 00:00:00+00|2010-01-01 00:00:00+00', '... while IDs are decoded');
 $session = session($node);
 like(error_in($session, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays, too');
 $node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'16'");
 $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('flakeid.generator_ids') = '16'") or die;
-is($session->query_safe($workers), '16', 'mended and reloaded the same session makes IDs');
+is($session->query_safe($workers), '16', 'corrected and reloaded the same session makes IDs');
 is($node->safe_psql('postgres', $workers), '16', '... and so does a new one');
 $session->quit;
 
@@ -156,7 +158,7 @@ $node->reload;
 $node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$loaded'") or die;
 is(
 	error_of($node, 'SELECT flake_next()'), '',
-	'... is mended as well by taking it out, which leaves the default');
+	'... is corrected as well by taking it out, which leaves the default');
 $node->restart;
 $node->safe_psql('postgres', 'SELECT sno_next()');
 
@@ -165,19 +167,19 @@ for my $bad ([ 'guid_node', '4294967296', 'A number must be' ], [ 'interface', '
 	my ($name, $value, $reason) = @$bad;
 	$node->append_conf('postgresql.conf', "flakeid.$name = '$value'\n");
 	$node->restart;
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my $error = error_of($node, "SELECT $system->{next}");
+		my $error = error_of($node, "SELECT $id_type->{next}");
 		like(
 			$error, qr/ERROR:  F0000: parameter "flakeid\.$name" is invalid: "$value"/,
-			"$name = '$value' at start stands in the way of $system->{name} IDs");
+			"$name = '$value' at start stands in the way of $id_type->{name} IDs");
 		like($error, qr/DETAIL:  $reason/, '... and the error gives the reason');
 	}
 	$node->adjust_conf('postgresql.conf', "flakeid.$name", undef);
 	my $loaded = $node->safe_psql('postgres', 'SELECT pg_conf_load_time()');
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$loaded'") or die;
-	is(error_of($node, "SELECT $_->{next}"), '', "... until it is taken out: $_->{name}") for @SYSTEMS;
+	is(error_of($node, "SELECT $_->{next}"), '', "... until it is taken out: $_->{name}") for @ID_TYPES;
 }
 
 # generator IDs that change -------------------------------------------------------------------------------
@@ -236,7 +238,7 @@ for my $ids ('2048', '2040-2050', '0-6,65535')
 }
 reload_with($node, generator_ids => '65535');
 is($sessions[0]->query_safe('SELECT (sno_decode(sno_next())).partition'), '65535', 'sno has 65535 too');
-is(error_of($node, "SELECT $_->{next}"), '', "... and $_->{name} knows no generator IDs") for grep { $_->{one_cell} } @SYSTEMS;
+is(error_of($node, "SELECT $_->{next}"), '', "... and $_->{name} knows no generator IDs") for grep { $_->{one_cell} } @ID_TYPES;
 
 # One generator ID has 4,096 IDs a millisecond: 200,000 take 48 of them.
 reload_with($node, generator_ids => '5');
@@ -254,7 +256,7 @@ is($node->safe_psql('postgres', <<'SQL'), '100|100|103|t',
 SELECT count(DISTINCT id), min(sequence), max(sequence), max(created_at) - min(created_at) >= '96 ms'
 FROM (SELECT sno_next() AS id FROM generate_series(1, 100)) AS made, sno_decode(id)
 SQL
-	'sno keeps to its slice of the sequence and waits for the next tick when it is used up');
+	'sno keeps to its slice of the sequence and waits for the next tick when it is exhausted');
 is(
 	$sessions[0]->query_safe(
 		'SELECT min(sequence), max(sequence) FROM sno_next_batch(20) AS made (made), sno_decode(made)'),
@@ -302,7 +304,7 @@ sub hashed
 my $identity = "SELECT flakeid_identity() #>> '{%s}'";
 $node->safe_psql('postgres', 'CREATE TABLE guids (id guid)');
 my $kept = nodes_in($sessions[0]);
-is(state_of($node)->{guid_node}, $kept, 'where nobody says guid\'s node is the one in the state file');
+is(state_of($node)->{guid_node}, $kept, 'without a setting guid\'s node is the one in the state file');
 my %nodes = ('0' => 0, '7' => 7, '4294967295' => 4_294_967_295, ' 42 ' => 42, '007' => 7);
 $nodes{$_} = hashed($_) for 'rack-7', 'node', '7a', 'Knoten', '-one';
 $nodes{' rack-7 '} = $nodes{'rack-7'};
@@ -316,13 +318,13 @@ for my $value (sort keys %nodes)
 	is(state_of($node)->{guid_node}, $kept, '... and the kept one is kept');
 }
 reload_with($node, guid_node => '');
-is(nodes_in($_), $kept, "... and comes back when nothing is said") for @sessions;
+is(nodes_in($_), $kept, "... and comes back when the setting is removed") for @sessions;
 is(
 	$node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), count(DISTINCT id::guid_local) FROM guids'),
-	join('|', (3000 * keys %nodes) x 3), '... no guid came twice, nor when they are made local');
+	join('|', (3000 * keys %nodes) x 3), '... no guid repeats, nor when they are made local');
 
 my $first = workers_in($sessions[0]);
-is($sessions[0]->query_safe(sprintf $identity, 'flake128,worker'), $first, 'flake128\'s worker, where nobody says');
+is($sessions[0]->query_safe(sprintf $identity, 'flake128,worker'), $first, 'flake128\'s worker, without a setting');
 my %interfaces = map { $_ => lc } '02:00:00:00:00:01', '08:00:2b:01:02:03', 'AA:bb:CC:dd:EE:0f';
 $interfaces{' 02:00:00:00:00:02 '} = '02:00:00:00:00:02';
 my %real;
@@ -345,7 +347,7 @@ for my $value (sort keys %interfaces)
 	is($sessions[0]->query_safe(sprintf $identity, 'flake128,worker'), $interfaces{$value}, '... which flakeid_identity() says');
 }
 reload_with($node, interface => '');
-is(workers_in($sessions[0]), $first, '... and the first comes back when nothing is said');
+is(workers_in($sessions[0]), $first, '... and the first comes back when the setting is removed');
 
 for my $cluster (15, 7, 0)
 {
@@ -393,6 +395,36 @@ reload_with($node, generator_ids => '0-7');
 
 # epoch ---------------------------------------------------------------------------------------------------
 
+my $later = qr/ERROR:  55000: "flakeid\.epoch" is later than the epoch of existing flakes/;
+like(
+	error_of($node, "ALTER SYSTEM SET flakeid.epoch = '2020-01-01'"), qr/ERROR:  22023: invalid value for parameter "flakeid\.epoch": "2020-01-01"/,
+	'an epoch that moves later is refused where there are flakes');
+$end_of_log = -s $node->logfile;
+$node->append_conf('postgresql.conf', "flakeid.epoch = '2020-01-01'");
+$node->reload;
+$node->wait_for_log(qr/invalid value for parameter "flakeid\.epoch": "2020-01-01"/, $end_of_log);
+is(error_in($sessions[0], $insert), '', '... by a reload, too, after which IDs go on');
+is($sessions[0]->query_safe('SHOW flakeid.epoch'), '2010-01-01', '... by the old one');
+$_->quit for @sessions;
+$node->restart;
+$error = error_of($node, 'SELECT flake_next()');
+like($error, $later, 'a later epoch at the start makes no flakes, as they would come again');
+like($error, qr/DETAIL:  Flakes were generated with the epoch 2010-01-01 00:00:00\+00, and "flakeid\.epoch" is 2020-01-01 00:00:00\+00\./, '... and the error says what it was');
+like($error, qr/HINT:  Write "flakeid\.epoch = '2010-01-01'" into postgresql\.conf/, '... and what to do');
+is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... while snos are made');
+$node->stop('immediate');
+$node->start;
+like(error_of($node, 'SELECT flake_next()'), $later, '... nor after a crash');
+reload_with($node, epoch => '2010-01-01');
+is(error_of($node, 'SELECT flake_next()'), '', '... until it has the earlier value again');
+$node->stop;
+
+# On a server that has made no flakes yet any epoch is good.
+$node = PostgreSQL::Test::Cluster->new('spellings');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '2020-01-01T05:30:00+05:30',
 	'1577836800000', ' 2020-01-01 ')
 {
@@ -401,13 +433,11 @@ for my $epoch ('2020-01-01', '2020-01-01T00:00:00Z', '2020-01-01 00:00:00+00', '
 		$node->safe_psql('postgres', 'SELECT flake_timestamp(0), flake_min(\'2020-01-01 00:00:00.001+00\')'),
 		'2020-01-01 00:00:00+00|4194304', "the epoch '$epoch'");
 }
-my $later = qr/ERROR:  55000: flake IDs with the epoch 2020-01-01 00:00:00\+00 could repeat earlier ones/;
-$error = error_of($node, 'SELECT flake_next()');
-like($error, $later, 'an epoch that has moved later makes no flakes, as they would come again');
-like($error, qr/DETAIL:  IDs were generated with the epoch 1970-01-01 00:00:00\+00\./, '... and the error says what it was');
-like($error, qr/HINT:  Set "flakeid\.epoch" to that time\./, '... and what to do');
-like(error_in($sessions[0], $insert), $later, '... in a session that goes on, too');
-is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... while snos are made');
+for my $epoch ('unix', 'UNIX', '0', '1970-01-01')
+{
+	reload_with($node, epoch => $epoch);
+	is($node->safe_psql('postgres', 'SELECT flake_timestamp(0)'), '1970-01-01 00:00:00+00', "the epoch '$epoch'");
+}
 reload_with($node, epoch => '2100-01-01');
 $error = error_of($node, 'SELECT flake_next()');
 like(
@@ -417,20 +447,11 @@ like(
 	$error, qr/DETAIL:  The first flake has the time 2100-01-01 00:00:00\+00\./,
 	'... and the error says from when on');
 is($node->safe_psql('postgres', 'SELECT sno_next() IS NOT NULL'), 't', '... but snos');
-reload_with($node, epoch => 'UNIX');
-is(error_in($sessions[0], $insert), '', 'with the old epoch IDs go on');
 reload_with($node, epoch => '2020-01-01');
-$_->quit for @sessions;
-$node->restart;
-like(error_of($node, 'SELECT flake_next()'), $later, 'a later epoch makes none after a restart either');
-$node->stop('immediate');
-$node->start;
-like(error_of($node, 'SELECT flake_next()'), $later, '... nor after a crash');
-reload_with($node, epoch => 'unix');
-is(error_of($node, 'SELECT flake_next()'), '', '... until it is set back');
+is(error_of($node, 'SELECT flake_next()'), '', '... and the state does not keep that one');
 $node->stop;
 
-# On a server that has made no flakes yet any epoch is good. Its flakes are of the time of the query.
+# Its flakes are of the time of the query.
 my $of_now = q{(SELECT at BETWEEN now() - interval '1 ms' AND clock_timestamp() FROM (SELECT flake_timestamp(flake_next()) AS at OFFSET 0) AS made)};
 $node = PostgreSQL::Test::Cluster->new('epoch');
 $node->init;
@@ -447,12 +468,12 @@ reload_with($node, epoch => '2019-01-01');
 is(
 	$session->query_safe("SELECT flake_next() > $before, $of_now"),
 	't|t', 'an earlier epoch is good: its flakes are above all that were made');
-reload_with($node, epoch => '2020-01-01');
-like(
-	error_in($session, 'SELECT flake_next()'),
-	qr/ERROR:  55000: flake IDs with the epoch 2020.*\nDETAIL:  IDs were generated with the epoch 2019-01-01/,
-	'... and then the one from before is a later one');
 $session->quit;
+like(
+	error_of($node, "ALTER SYSTEM SET flakeid.epoch = '2020-01-01'"),
+	qr/DETAIL:  Flakes were generated with the epoch 2019-01-01/,
+	'... and then the one from before is a later one');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.epoch');
 $node->restart;
 like(error_of($node, 'SELECT flake_next()'), $later, '... after a restart, too');
 

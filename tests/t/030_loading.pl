@@ -25,23 +25,23 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 
-is($node->safe_psql('postgres', "SET timezone TO 'UTC'; SELECT (flake_decode(5828128208445124609)).*"),
-	'2014-01-12 13:40:46.279+00|7|3|1', 'without preload flakes are decoded');
+is($node->safe_psql('postgres', "SET timezone TO 'UTC'; SELECT (flake_decode(5828128208445124609)).*, flake_timestamp(5828128208445124609, 'epoch')"),
+	'2054-01-12 13:40:46.279+00|7|3|1|227|2014-01-12 13:40:46.279+00', 'without preload flakes are decoded');
 is(
 	$node->safe_psql('postgres', "SELECT sno '9q74gok3262so257' > timestamptz '2026-01-01',"
 		  . " sno_encode('2024-06-15 12:34:56.788+00', 0, 42, 7, 1)"),
 	't|8mf7oc4c7a22g223', '... and so are snos, encoded and compared');
-for my $system ('flake128', 'guid', 'guid_local', 'uniqueid')
+for my $id_type ('flake128', 'guid', 'guid_local', 'uniqueid')
 {
 	is(
 		$node->safe_psql('postgres', <<"SQL"), 't|t|t|t|t',
-SELECT ${system}_timestamp(id) BETWEEN '2026-01-01 00:00+00' AND '2026-01-01 00:00:00.0002+00',
-	(${system}_decode(id)).created_at = ${system}_timestamp(id),
-	id::text::$system = id, id::bytea::$system = id,
+SELECT ${id_type}_timestamp(id) BETWEEN '2026-01-01 00:00+00' AND '2026-01-01 00:00:00.0002+00',
+	(${id_type}_decode(id)).created_at = ${id_type}_timestamp(id),
+	id::text::$id_type = id, id::bytea::$id_type = id,
 	id >= timestamptz '2026-01-01 00:00+00' AND id <@ tstzrange('2025-12-31', '2026-01-02')
-FROM ${system}_min('2026-01-01 00:00+00') AS id
+FROM ${id_type}_min('2026-01-01 00:00+00') AS id
 SQL
-		"... and ${system}s, cast, and compared with times");
+		"... and ${id_type}s, cast, and compared with times");
 }
 is(
 	$node->safe_psql('postgres', "SELECT (flake_decode(flake_at('2026-01-01'))).worker"), '3',
@@ -64,9 +64,9 @@ is_deeply(\@not_found, [], '... each of which is found in src/');
 sub made_at_once
 {
 	my ($name) = @_;
-	my @names = map { $_->{name} } @SYSTEMS;
-	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s, more; CREATE TABLE $_->{name}s (id $_->{type})") for @SYSTEMS;
-	my $insert = join ';', map { "INSERT INTO $_->{name}s SELECT $_->{next} FROM generate_series(1, 5000)" } @SYSTEMS;
+	my @names = map { $_->{name} } @ID_TYPES;
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s, more; CREATE TABLE $_->{name}s (id $_->{type})") for @ID_TYPES;
+	my $insert = join ';', map { "INSERT INTO $_->{name}s SELECT $_->{next} FROM generate_series(1, 5000)" } @ID_TYPES;
 	my $gate = session($node);
 	$gate->query_safe('SELECT pg_advisory_lock(1)');
 	my @runs = map {
@@ -82,21 +82,21 @@ sub made_at_once
 	$gate->quit;
 	is((grep { !$_->finish } @runs), 0, "$name, eight sessions make IDs at once");
 	my %whose = (flake => 'worker', sno => 'partition', uniqueid => 'generator_id');
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my $table = "$system->{name}s";
+		my $table = "$id_type->{name}s";
 		is($node->safe_psql('postgres', "SELECT count(DISTINCT id) FROM $table"), '40000', "... distinct $table");
-		my $whose = $whose{ $system->{name} } or next;
+		my $whose = $whose{ $id_type->{name} } or next;
 		is(
-			$node->safe_psql('postgres', "SELECT min($whose), max($whose) FROM $table, $system->{name}_decode(id)"),
+			$node->safe_psql('postgres', "SELECT min($whose), max($whose) FROM $table, $id_type->{name}_decode(id)"),
 			'3|3', '... of the server\'s generator ID');
 	}
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my $table = "$system->{name}s";
+		my $table = "$id_type->{name}s";
 		like(
 			$node->safe_psql('postgres', 'DROP TABLE IF EXISTS more; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)'
-				  . " CREATE TABLE more AS SELECT $system->{next} AS id FROM $table"),
+				  . " CREATE TABLE more AS SELECT $id_type->{next} AS id FROM $table"),
 			qr/Workers Launched: [12]/, "... and so do parallel workers make $table");
 		is(
 			$node->safe_psql('postgres', "SELECT count(*) FROM (TABLE $table UNION TABLE more) AS made"),
@@ -107,7 +107,7 @@ sub made_at_once
 
 if ($version < 17)
 {
-	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @SYSTEMS), 'guid_local_next()', 'guid_local_next_batch(1)')
+	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 1) } @ID_TYPES), 'guid_local_next()', 'guid_local_next_batch(1)')
 	{
 		my $error = error_of($node, "SELECT $ask");
 		like(

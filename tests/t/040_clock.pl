@@ -1,5 +1,5 @@
-# A clock that is stepped, or stands still, under a running server: no ID comes twice, and what happens
-# instead of an ID is what the documentation says. At both ends of a system's time there is an error.
+# A clock that is stepped, or stands still, under a running server: no ID repeats, and what happens
+# instead of an ID is what the documentation says. At both ends of an ID type's time there is an error.
 #
 # This file takes long.
 use strict;
@@ -23,15 +23,15 @@ my ($clock, $node, $session, $moment, $last, $begin, $error);
 # When the last row's ID was made, in seconds since 1970: the beginning of its tick.
 sub latest
 {
-	my ($system, $where) = @_;
+	my ($id_type, $where) = @_;
 	$where //= 'true';
 	return $node->safe_psql('postgres',
-		"SELECT extract(epoch FROM ${system}_timestamp(id)) FROM made WHERE $where ORDER BY nr DESC LIMIT 1");
+		"SELECT extract(epoch FROM ${id_type}_timestamp(id)) FROM made WHERE $where ORDER BY nr DESC LIMIT 1");
 }
 
-for my $system (grep { !$_->{turns} } @SYSTEMS)
+for my $id_type (grep { !$_->{turns} } @ID_TYPES)
 {
-	my ($name, $type, $next) = @$system{ 'name', 'type', 'next' };
+	my ($name, $type, $next) = @$id_type{ 'name', 'type', 'next' };
 	$clock = FakedClock->new($name, "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '1s'\n");
 	$node = $clock->node;
 	$clock->start;
@@ -41,7 +41,7 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	ok($shown > $begin - 0.001 && $shown < time() + 0.001, 'the clock is right at first') or diag($shown);
 
 	$session = session($node);
-	my $more   = $system->{numbers} + 1000;    # than a tick has
+	my $more   = $id_type->{numbers} + 1000;    # than a tick has
 	my $insert = "INSERT INTO made (session, id) SELECT pg_backend_pid(), $next FROM generate_series(1, $more)";
 	my $few    = "INSERT INTO made (session, id) SELECT pg_backend_pid(), $next FROM generate_series(1, 5)";
 	$session->query_safe($insert);
@@ -66,8 +66,8 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	$clock->stand_still($moment - 0.05);
 	$begin = time();
 	$error = error_of($node, $insert);
-	cmp_ok(time() - $begin, '>', 0.9, 'when that tick is used up max_clock_wait is waited for the clock to move');
-	like($error, qr/ERROR:  58000: the clock is 5\d ms behind the last $name ID/, '... and then there are none');
+	cmp_ok(time() - $begin, '>', 0.9, 'when that tick is exhausted max_clock_wait is waited for the clock to move');
+	like($error, qr/ERROR:  58000: the clock is 5\d ms behind the last $name ID/, '... and then there are no IDs');
 	$clock->stand_still($moment + 0.001);
 	is(error_in($session, $few), '', 'the next tick has IDs');
 	$clock->set($moment + 0.1);
@@ -86,7 +86,7 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	$error = error_of($node, $insert);
 	like(
 		$error, qr/ERROR:  58000: the clock is (?:9\.9|10\.0) s behind the last $name ID/,
-		'after a step back by 10 s there are none');
+		'after a step back by 10 s there are no IDs');
 	like(
 		$error, qr/DETAIL: .* The wait limit \("flakeid\.max_clock_wait"\) is 1\.0 s\./,
 		'... and the error says what would have been waited');
@@ -115,7 +115,7 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	$error = error_of($node, $insert);
 	like(
 		$error, qr/ERROR:  58000: the clock is (?:6\.9|7\.0) s behind the last $name ID/,
-		'with max_clock_wait 0 nothing is waited for a clock');
+		'with max_clock_wait 0 no session waits for the clock');
 	like($error, qr/DETAIL: .* The wait limit \("flakeid\.max_clock_wait"\) is 0\.000 ms\./, '... which the error says');
 	$clock->step(30.2);
 	is(error_in($session, $insert), '', '... but for the next millisecond is');
@@ -123,13 +123,13 @@ for my $system (grep { !$_->{turns} } @SYSTEMS)
 	$clock->step($year);
 	is($session->query_safe('SELECT clock_timestamp() > now() - interval \'1 day\''), 't', 'a clock that is a year ahead');
 	$clock->step(30.3);
-	is(error_in($session, $insert), '', '... and is set right before anyone asked, has done nothing');
+	is(error_in($session, $insert), '', '... and is corrected before a session asked, changes nothing');
 	$clock->step($year + 30.3);
 	is(error_in($session, $insert), '', 'IDs go along with a clock that goes ahead by a year');
 	$clock->step(30.4);
 	like(
 		error_in($session, $insert), qr/ERROR:  58000: the clock is 36[45] days behind the last $name ID/,
-		'... and when it is set right there are none for a year');
+		'... and when it is set right there are no IDs for a year');
 
 	is($node->safe_psql('postgres', <<'SQL'), '0|0',
 SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
@@ -142,7 +142,7 @@ SQL
 
 # sno: the two timelines -----------------------------------------------------------------------------------
 
-# One generator ID with few numbers, so that what is left of a tick is soon used up.
+# One generator ID with few numbers, so that what is left of a tick is soon exhausted.
 $clock = FakedClock->new('sno', "flakeid.generator_ids = '3'\nflakeid.sno_sequence = '0-999'\nflakeid.horizon_lead = '10s'\n");
 $node  = $clock->node;
 $clock->start;
@@ -206,7 +206,7 @@ $clock->stand_still($latest - 5);
 like(
 	error_of($node, 'SELECT count(sno_next()) FROM generate_series(1, 5000)'),
 	qr/ERROR:  58000: the clock is (?:4\.9|5\.0) s behind the last sno ID/,
-	'after a second step back into that period there are none');
+	'after a second step back into that period there are no IDs');
 reload_with($node, max_clock_wait => '10min');
 my $waits = $clock->waits('INSERT INTO made (id) SELECT sno_next() FROM generate_series(1, 5000)');
 $clock->set($latest + 0.1);
@@ -268,7 +268,7 @@ is(make_by($_), '0|t', "generator ID $_ is in the first timeline") for 1, 2;
 $clock->step(5000);
 is(make_by(1), '1|t', 'the first that meets the step back turns');
 is(make_by(2), '1|t', '... so does the next');
-is(make_by(3), '1|t', '... one whose last ID the clock is not behind goes along');
+is(make_by(3), '1|t', '... a generator ID whose last ID the clock is not behind continues');
 is(make_by(4), '1|t', '... and one that is new');
 $clock->step(7000);
 is(make_by($_), '1|t', "generator ID $_ stays when the clock has caught up") for 1 .. 4;
@@ -284,17 +284,17 @@ $node->stop;
 # Whether a new ID has the time of the query.
 sub is_of_now
 {
-	my ($system, $next) = @_;
+	my ($id_type, $next) = @_;
 	return "SELECT created_at BETWEEN now() - interval '1 ms' AND clock_timestamp()"
-	  . " FROM (SELECT ${system}_timestamp($next) AS created_at OFFSET 0) AS made";
+	  . " FROM (SELECT ${id_type}_timestamp($next) AS created_at OFFSET 0) AS made";
 }
 
 my $flakes_end = 2_199_023_255.552;    # 2039-09-07 15:47:35.552 UTC
 my $snos_end   = 3_461_327_255.552;    # 2079-09-07 15:47:35.552 UTC
 my $snos_begin = 1_262_304_000;        # 2010-01-01 00:00:00 UTC
 
-# Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
-$clock = FakedClock->new('ends', "max_worker_processes = 0\n");
+# No worker is needed.
+$clock = FakedClock->new('ends', "max_worker_processes = 0\nflakeid.epoch = 'unix'\n");
 $node  = $clock->node;
 $clock->set($snos_begin - 1000);
 $clock->start;
@@ -323,7 +323,7 @@ $error = error_of($node, 'SELECT count(flake_next()) FROM (SELECT generate_serie
 like(
 	$error, qr/ERROR:  2200H: no flake ID can be generated after 2039-09-07 15:47:35\.551\+00/,
 	'then there is an error');
-like($error, qr/HINT:  .*"flakeid\.epoch"/, '... that names flakeid.epoch');
+like($error, qr/HINT:  Check the server's clock\. If it is right, use another ID type\./, '... that does not name flakeid.epoch, which cannot be moved any more');
 is(
 	$node->safe_psql('postgres', 'SELECT flake_timestamp(9223372036854775807),'
 		  . " sno_timestamp(sno_next()) > '2039-09-07'"),
@@ -336,14 +336,14 @@ like(
 for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'guid', 9_223_372_036.854, '2262-04-11 23:47:16.854644' ])
 {
 	my ($name, $moment, $last) = @$end;
-	my ($system) = grep { $_->{name} eq $name } @SYSTEMS;
+	my ($id_type) = grep { $_->{name} eq $name } @ID_TYPES;
 	$clock->set($moment - 1000);
 	is(
-		$node->safe_psql('postgres', is_of_now($name, $system->{next})),
+		$node->safe_psql('postgres', is_of_now($name, $id_type->{next})),
 		't', "until $last there are $name IDs");
 	$clock->set($moment - 0.5);
 	like(
-		error_of($node, "SELECT count($system->{next}) FROM (SELECT generate_series(1, 100000000)) AS many"),
+		error_of($node, "SELECT count($id_type->{next}) FROM (SELECT generate_series(1, 100000000)) AS many"),
 		qr/ERROR:  2200H: no $name ID can be generated after \Q$last\E\+00/, '... then there is an error');
 	is(
 		$node->safe_psql('postgres', "SELECT ${name}_timestamp(${name}_max('2100-01-01')) > '2099-12-31',"
@@ -357,7 +357,7 @@ $node->append_conf('postgresql.conf', "flakeid.epoch = '2030-01-01'\n");
 $node->stop;
 $clock->start;
 like(
-	error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: .* could repeat earlier ones/,
+	error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: "flakeid\.epoch" is later than the epoch of existing flakes/,
 	'where there were flakes a later epoch brings none back');
 $node->stop;
 

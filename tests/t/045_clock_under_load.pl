@@ -1,5 +1,5 @@
-# Four sessions of every system ask for IDs without a pause, while the clock is stepped back and forth,
-# from less than a tick to a year, and stands still: no ID comes twice, and nobody gets an error but that
+# Four sessions of every ID type ask for IDs without a pause, while the clock is stepped back and forth,
+# from less than a tick to a year, and stands still: no ID repeats, and nobody gets an error but that
 # the clock is behind. Each step waits until every session has met the one before.
 use strict;
 use warnings;
@@ -22,17 +22,17 @@ autovacuum = off
 END
 my $node = $clock->node;
 $clock->start;
-my %type = map { $_->{name} => $_->{type} } @SYSTEMS;
-my @systems = map { $_->{name} } @SYSTEMS;
+my %type = map { $_->{name} => $_->{type} } @ID_TYPES;
+my @id_types = map { $_->{name} } @ID_TYPES;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE over ();');
-$node->safe_psql('postgres', <<"SQL") for @systems;
+$node->safe_psql('postgres', <<"SQL") for @id_types;
 CREATE TABLE ${_}_made (nr bigserial, session integer, id $type{$_});
 CREATE TABLE ${_}_errors (state text);
 SELECT ${_}_next();
 SQL
 
 # A sequence of a session counts its rounds, as others see it at once. The first round is number 1.
-my @counters = map { my $system = $_; map { "${system}_rounds_$_" } 1 .. 4 } @systems;
+my @counters = map { my $id_type = $_; map { "${id_type}_rounds_$_" } 1 .. 4 } @id_types;
 $node->safe_psql('postgres', join '', map { "CREATE SEQUENCE $_; " } @counters);
 
 # The number of the round in which each session is. The session that looks stays, or it would be long in coming beside
@@ -60,32 +60,32 @@ sub wait_for_rounds
 }
 
 # What a session does until it is over: one by one, and in sets. A variable keeps what it was given before
-# an error. After an error it counts for a while, as pg_sleep would take a clock that is set back to heart.
+# an error. After an error it counts for a while, as pg_sleep would take a clock that is stepped back to heart.
 sub work
 {
-	my ($system, $number) = @_;
+	my ($id_type, $number) = @_;
 	return <<"SQL";
 DO \$\$
 DECLARE
-	given $type{$system}\[];
+	given $type{$id_type}\[];
 	errors text[] = '{}';
 BEGIN
 	WHILE NOT EXISTS (SELECT FROM over) LOOP
-		PERFORM nextval('${system}_rounds_$number');
+		PERFORM nextval('${id_type}_rounds_$number');
 		given = '{}';
 		BEGIN
 			FOR i IN 1 .. 20 LOOP
-				given = given || ${system}_next();
+				given = given || ${id_type}_next();
 			END LOOP;
-			given = given || (SELECT array_agg(id) FROM ${system}_next_batch(20) AS id);
+			given = given || (SELECT array_agg(id) FROM ${id_type}_next_batch(20) AS id);
 		EXCEPTION WHEN OTHERS THEN
 			IF NOT SQLSTATE = ANY (errors) THEN
 				errors = errors || SQLSTATE;
-				INSERT INTO ${system}_errors VALUES (SQLSTATE);
+				INSERT INTO ${id_type}_errors VALUES (SQLSTATE);
 			END IF;
 			PERFORM count(*) FROM generate_series(1, 20000);
 		END;
-		INSERT INTO ${system}_made (session, id) SELECT pg_backend_pid(), id FROM unnest(given) AS id;
+		INSERT INTO ${id_type}_made (session, id) SELECT pg_backend_pid(), id FROM unnest(given) AS id;
 	END LOOP;
 END
 \$\$
@@ -96,13 +96,13 @@ SQL
 my $ahead = 10_000;
 $clock->step($ahead);
 my @runs = map {
-	my $system = $_;
+	my $id_type = $_;
 	map {
 		IPC::Run::start(
-			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($system, $_) ],
+			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($id_type, $_) ],
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
 	} 1 .. 4
-} @systems;
+} @id_types;
 # Each round has 40 IDs as long as the clock is right.
 wait_for_rounds(33);
 
@@ -127,17 +127,17 @@ for my $step (@steps)
 $node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
 is((grep { !$_->finish } @runs), 0, 'all sessions went on while the clock was stepped and stood still');
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
 	my ($made, $sessions, $twice, $falls) = split /\|/, $node->safe_psql('postgres', <<"SQL");
 SELECT count(*), count(DISTINCT session), count(*) - count(DISTINCT id), max(falls)
 FROM (SELECT *, count(*) FILTER (WHERE id <= before) OVER (PARTITION BY session) AS falls
-      FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM ${system}_made) AS made) AS made
+      FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM ${id_type}_made) AS made) AS made
 SQL
-	cmp_ok($made, '>', 5_000, "$system: many IDs were made");
+	cmp_ok($made, '>', 5_000, "$id_type: many IDs were made");
 	is($sessions, 4, '... by four sessions');
 	is($twice, 0, '... none of them twice');
-	if ($system eq 'sno')
+	if ($id_type eq 'sno')
 	{
 		# A step back can lead to another generator ID's last tick, and then to the other timeline.
 		cmp_ok($falls, '<=', 2 * $back, '... rising in every session, but for the steps back');
@@ -150,7 +150,7 @@ SQL
 		is($falls, 0, '... and strictly rising in every session');
 	}
 	like(
-		$node->safe_psql('postgres', "SELECT string_agg(DISTINCT state, ' ') FROM ${system}_errors"),
+		$node->safe_psql('postgres', "SELECT string_agg(DISTINCT state, ' ') FROM ${id_type}_errors"),
 		qr/^(?:58000)?$/, '... and there was no error but that the clock is behind');
 }
 

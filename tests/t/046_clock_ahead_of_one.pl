@@ -17,18 +17,7 @@ my $node   = $clock->node;
 my $ledger = Ledger->new('ahead_of_one');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; SELECT flake_next(), sno_next(), uniqueid_next()');
-my @numbered = grep { !$_->{one_cell} } @SYSTEMS;
-
-sub give
-{
-	my ($session, $system, $n) = @_;
-	my $list = $session->query("SELECT '$system->{name}', id FROM " . sprintf($system->{batch}, $n) . ' AS id');
-	my $error = $session->{stderr};
-	$session->{stderr} = '';
-	$list =~ s/\|/\t/g;
-	$ledger->enter($list) if $list ne '';
-	return $error;
-}
+my @numbered = grep { !$_->{one_cell} } @ID_TYPES;
 
 my @all = map { session($node) } 1 .. 16;
 my %home;
@@ -39,17 +28,17 @@ for my $ahead (0, 1)
 }
 $clock->step(7200);
 # Those of uniqueid are taken in turn, so a single one is of one generator ID.
-is(give($home{1}[0], $_, $_->{name} eq 'uniqueid' ? 1 : 10), '', "while the clock is ahead one generator ID is used: $_->{name}") for @numbered;
+is($ledger->ask_in($home{1}[0], $_, $_->{name} eq 'uniqueid' ? 1 : 10), '', "while the clock is ahead one generator ID is used: $_->{name}") for @numbered;
 $clock->step(0);
 for my $home (0, 1)
 {
 	for my $session (@{ $home{$home} }[ 1, 2, 3 ])
 	{
-		for my $system (@numbered)
+		for my $id_type (@numbered)
 		{
 			# More than a tick holds.
-			is(give($session, $system, 10_000), '', "when it is right again a session that begins at $home has IDs: $system->{name}");
-			my $again = give($session, $system, 1);
+			is($ledger->ask_in($session, $id_type, 10_000), '', "when it is right again a session that begins at $home has IDs: $id_type->{name}");
+			my $again = $ledger->ask_in($session, $id_type, 1);
 			is($again, '', '... and goes on');
 		}
 	}
@@ -57,10 +46,10 @@ for my $home (0, 1)
 my $late = $node->safe_psql('postgres', "SELECT (flake_decode(flake_next())).worker");
 is($late, '0', '... of the generator ID that is not ahead');
 # The session that had IDs of the time to come has none: its IDs would not rise.
-like(give($home{1}[0], $numbered[0], 10_000), qr/58000: the clock is 1\d\d min behind/, 'the session that has used it waits, as its IDs rise');
+like($ledger->ask_in($home{1}[0], $numbered[0], 10_000), qr/58000: the clock is 1\d\d min behind/, 'the session that has used it waits, as its IDs rise');
 $clock->step(7300);
-is(give($_, $numbered[0], 10_000), '', 'when the clock gets there all have IDs') for @{ $home{0} }[ 1, 2 ], @{ $home{1} }[ 0, 1, 2 ];
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->ask_in($_, $numbered[0], 10_000), '', 'when the clock gets there all have IDs') for @{ $home{0} }[ 1, 2 ], @{ $home{1} }[ 0, 1, 2 ];
+is($ledger->twice, '', 'no ID repeats');
 $_->quit for @all;
 
 # after a restart -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-# A session that waits for the clock or for the next tick can be cancelled, timed out and terminated before the
+# A session that waits for the clock or for the next tick can be canceled, timed out and terminated before the
 # clock is there, holds no lock while it waits, and goes on afterwards. The clock is so far behind that no wait of this
 # test ends by itself; it runs, as a timeout looks at it.
 use strict;
@@ -19,7 +19,7 @@ my $behind = 100 * 3600;
 my $clock = FakedClock->new('waiting', <<'END');
 flakeid.generator_ids = '3'
 flakeid.max_clock_wait = '200h'
-# Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
+# No worker is needed.
 max_worker_processes = 0
 END
 my $node = $clock->node;
@@ -30,7 +30,7 @@ my $version = $node->safe_psql('postgres', "SELECT current_setting('server_versi
 
 # Where a server's first IDs are made neither of sno's timelines is free before; so then the clock goes
 # ahead.
-my $all = 'SELECT ' . join ', ', map { $_->{next} } @SYSTEMS;
+my $all = 'SELECT ' . join ', ', map { $_->{next} } @ID_TYPES;
 $node->safe_psql('postgres', $all);
 $clock->step(0);
 $node->safe_psql('postgres', $all);
@@ -59,11 +59,11 @@ like(
 cmp_ok(time() - $begin, '>', 0.4, '... not before it is due');
 error_in($session, 'RESET statement_timeout');
 
-for my $system (grep { !$_->{turns} && $_->{name} ne 'flake' } @SYSTEMS)
+for my $id_type (grep { !$_->{turns} && $_->{name} ne 'flake' } @ID_TYPES)
 {
 	# More than what the last tick can have left.
-	my $more = $system->{numbers} + 1;
-	for my $ask ("count($system->{next}) FROM generate_series(1, $more)", sprintf "count(*) FROM $system->{batch}", $more)
+	my $more = $id_type->{numbers} + 1;
+	for my $ask ("count($id_type->{next}) FROM generate_series(1, $more)", sprintf "count(*) FROM $id_type->{batch}", $more)
 	{
 		like(
 			error_of($node, "SET statement_timeout TO '300ms'; SELECT $ask"),
@@ -82,7 +82,7 @@ is(
 is(
 	$node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting'"), '3',
 	'... nor what others need to look');
-is(error_of($node, 'SELECT sno_next()'), '', '... nor what they need for the other system, which goes on');
+is(error_of($node, 'SELECT sno_next()'), '', '... nor what they need for the other ID type, which goes on');
 reload_with($node, generator_ids => '4');
 is(
 	$node->safe_psql('postgres', 'SELECT (flake_decode(flake_next())).worker'), '4',
@@ -94,18 +94,18 @@ $error = error_in($session, 'SELECT 1');
 like($error, qr/ERROR:  57014: canceling statement due to user request/, '... by the waiting session');
 is($session->query_safe('SELECT 1'), '1', '... which goes on');
 
-# Two wait, one is cancelled, the other gets its IDs when the clock has caught up.
+# Two wait, one is canceled, the other gets its IDs when the clock has caught up.
 my $other = session($node);
 $_->query_until(qr/waiting/, "\\echo waiting\n$make;\n") for $session, $other;
 wait_for_wait();
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-like(error_in($session, 'SELECT 1'), qr/57014/, 'of two that wait one is cancelled');
+like(error_in($session, 'SELECT 1'), qr/57014/, 'of two that wait one is canceled');
 $clock->step(0.1);
 like(
 	$other->query_until(qr/^5000$/m, ''), qr/^5000$/m,
 	'... and the other has its IDs when the clock has caught up');
 $other->quit;
-is(error_in($session, $make), '', 'when the clock has caught up the cancelled session has IDs too');
+is(error_in($session, $make), '', 'when the clock has caught up the canceled session has IDs too');
 
 # A session that is terminated, and a server that is stopped, don't wait for the clock.
 $clock->step(-$behind);

@@ -149,7 +149,7 @@ SQL
 			$node->safe_psql('postgres', 'SELECT count(DISTINCT generator_id), max(n) <= 64 FROM (SELECT generator_id, count(*) AS n'
 				  . ' FROM made, uniqueid_decode(id) GROUP BY created_at, generator_id) AS of_one'),
 			'8|t', '... of eight generator IDs, of each of which there are at most 64');
-		is(stat_of('sum(spills)'), 0, '... as all generator IDs are taken in turn, nobody goes on from one that is used up');
+		is(stat_of('sum(spills)'), 0, '... as sessions take all generator IDs in turn, none of them spills from an exhausted one');
 		is(stat_of('sum(ids)'), $made, '... and as many are counted');
 		next if $mode eq 'spread';
 		is(

@@ -14,7 +14,7 @@ $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
 $primary->start;
 create_tables($primary);
-my @tables = map { "$_->{name}s" } @SYSTEMS;
+my @tables = map { "$_->{name}s" } @ID_TYPES;
 $primary->safe_psql('postgres', 'INSERT INTO flakes (nr) SELECT generate_series(1, 10000)');
 
 $primary->backup('backup');
@@ -25,9 +25,9 @@ $primary->safe_psql('postgres', "INSERT INTO $_ (nr) SELECT generate_series(1, 1
 $primary->wait_for_catchup($standby);
 
 my $session = session($standby);
-my %made_by = map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 1) => "$_->{name}_next") } @SYSTEMS;
+my %made_by = map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 1) => "$_->{name}_next") } @ID_TYPES;
 $made_by{"guid_next('1 min', true)"} = $made_by{'guid_next_batch(1, inverse => true)'} = 'guid_next';
-# They are of one system.
+# They are of one ID type.
 $made_by{'guid_local_next()'} = $made_by{'guid_local_next_batch(1)'} = 'guid(?:_local)?_next';
 $made_by{"uniqueid_next('spread')"} = $made_by{"uniqueid_next_batch(1, 'spread')"} = 'uniqueid_next';
 for my $ask (sort keys %made_by)
@@ -38,7 +38,7 @@ for my $ask (sort keys %made_by)
 }
 is(
 	$standby->safe_psql('postgres', 'SELECT count(*) FROM flake_next_batch(0)'), '0',
-	'... no IDs at all are none');
+	'... a batch of no IDs is empty');
 like(
 	error_of($standby, 'SELECT flake_next() FROM flakes LIMIT 1'), qr/25006/,
 	'... of a query on a table too');
@@ -49,13 +49,13 @@ is(
 	$session->query_safe('SELECT count(*), sum((sno_decode(id)).meta) FROM snos'
 		  . " WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
 	'10000|70000', '... and snos, and finds them by time');
-for my $system (grep { !/^(?:flake|sno)$/ } map { $_->{name} } @SYSTEMS)
+for my $id_type (grep { !/^(?:flake|sno)$/ } map { $_->{name} } @ID_TYPES)
 {
 	is(
-		$session->query_safe("SELECT count(*), bool_and(decoded.created_at = ${system}_timestamp(id)), bool_and(id::text::$system = id),"
-			  . " bool_and(id::bytea::$system = id), bool_and(id > now() - interval '1 hour' AND id <= now())"
-			  . " FROM ${system}s, ${system}_decode(id) AS decoded WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
-		'10000|t|t|t|t', "... and ${system}s, casts them, and finds them by time");
+		$session->query_safe("SELECT count(*), bool_and(decoded.created_at = ${id_type}_timestamp(id)), bool_and(id::text::$id_type = id),"
+			  . " bool_and(id::bytea::$id_type = id), bool_and(id > now() - interval '1 hour' AND id <= now())"
+			  . " FROM ${id_type}s, ${id_type}_decode(id) AS decoded WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
+		'10000|t|t|t|t', "... and ${id_type}s, casts them, and finds them by time");
 }
 is(
 	$session->query_safe('SELECT count(DISTINCT id::guid_local), bool_and((guid_local_decode(id::guid_local)).created_at = guid_timestamp(id)) FROM guids'),

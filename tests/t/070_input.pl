@@ -182,7 +182,7 @@ for (@texts)
 		$error,
 		qr/ERROR:  22P02: invalid input syntax for type sno: "\Q$text\E"\n(?:.*\n)*DETAIL:  \Q$detail\E\n/,
 		"'$text' is an error that gives the reason")
-	  : is($error, '', "'$text' is none");
+	  : is($error, '', "'$text' is not a sno");
 }
 if ($version >= 16)
 {
@@ -205,7 +205,7 @@ SET client_min_messages TO warning;
 COPY some_ids FROM '$dir/some' (ON_ERROR ignore);
 SELECT string_agg(nr::text, ' ') FROM some_ids
 SQL
-		 'COPY with ON_ERROR ignore leaves out the rows whose sno is none');
+		 'COPY with ON_ERROR ignore leaves out the rows whose sno is invalid');
 }
 
 # What is wrong with a text: each with the detail, or none where it is good.

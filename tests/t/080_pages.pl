@@ -12,7 +12,7 @@ use Test::More;
 
 # The tests run in a copy of the repository, next to README.md.
 my @pages = (sort(glob('*.md'), glob('docs/*.md')), 'examples/README.md', 'tests/README.md', 'tests/STATE.md');
-my %elsewhere = map { $_ => 1 } map { "docs/$_.md" } 'migrating', 'monitoring', 'troubleshooting';
+my %elsewhere = map { $_ => 1 } map { "docs/$_.md" } 'duplicates', 'migrating', 'monitoring', 'troubleshooting';
 cmp_ok(scalar @pages, '>=', 12, 'there are pages');
 
 # links ------------------------------------------------------------------------------------------------------

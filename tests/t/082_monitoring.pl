@@ -84,11 +84,11 @@ for my $alert (@$alerts)
 # the dashboard ----------------------------------------------------------------------------------------------
 
 my %variables = map { $_->{name} => $_ } @{ $dashboard->{templating}{list} };
-is($variables{datasource}{type}, 'datasource', 'whoever imports the dashboard chooses the data source');
+is($variables{datasource}{type}, 'datasource', 'a user that imports the dashboard chooses the data source');
 cmp_ok($dashboard->{schemaVersion}, '>=', 38, '... in a Grafana of version 10 or later');
 is(
 	join(' ', grep { $_->{datasource}{uid} ne '${datasource}' } @panels, (map { @{ $_->{targets} } } @panels), $variables{instance}),
-	'', '... and all of it goes by that one');
+	'', '... and all of it uses that one');
 my %places;
 $places{"$_->{gridPos}{x} $_->{gridPos}{y}"}++ for @panels;
 is(join(' ', grep { $places{$_} > 1 } keys %places), '', '... no panel lies on another');
@@ -155,7 +155,7 @@ sub scrape
 		my %labels = ($labels // '') =~ /(\w+)="([^"]*)"/g;
 		die "$line has another server" if $name =~ /^flakeid_/ && delete $labels{server} ne $exporter->{server};
 		my $key = join ',', map { "$_=\"$labels{$_}\"" } sort keys %labels;
-		die "$line comes twice" if exists $value{ $name . ($key ? "{$key}" : '') };
+		die "$line repeats" if exists $value{ $name . ($key ? "{$key}" : '') };
 		$value{ $name . ($key ? "{$key}" : '') } = $value;
 	}
 	return (\%value, \%served);
@@ -166,9 +166,27 @@ sub own
 {
 	my ($value) = @_;
 	my %names = map { /^(flakeid_\w+)/ ? ($1 => 1) : () } keys %$value;
-	return join ' ', grep { !/^flakeid_(?:setting|sessions|horizon_writes)_/ } sort keys %names;
+	return join ' ', grep { !/^flakeid_(?:settings?|sessions|horizon_writes|watermark|identity)_/ } sort keys %names;
 }
-my ($counted, $leased) = map { my $what = $_; join ' ', grep { /$what/ } sort keys %type } qr/^flakeid_(?!etcd|setting|sessions|horizon_writes)/, qr/^flakeid_etcd/;
+my ($counted, $leased) = map { my $what = $_; join ' ', grep { /$what/ } sort keys %type } qr/^flakeid_(?!etcd|settings?|sessions|horizon_writes|watermark|identity)/, qr/^flakeid_etcd/;
+
+# What the server says that it owns.
+sub identity
+{
+	my ($value) = @_;
+	my @owned = grep { /^flakeid_identity_owned\{/ } sort keys %$value;
+	die 'an identity is not 1' if grep { $value->{$_} != 1 } @owned;
+	return join ', ', map { join ' ', /kind="([^"]*)",leased="(\w+)",number="([^"]*)"/ } @owned;
+}
+
+# What the server's functions say of the same.
+sub identity_of
+{
+	my ($node) = @_;
+	my ($worker, $guid_node) = split /\|/,
+	  $node->safe_psql('postgres', "SELECT flakeid_identity() -> 'flake128' ->> 'worker', flakeid_identity() -> 'guid' ->> 'node'");
+	return "flake128 worker no $worker, generator ID %s, guid node no $guid_node";
+}
 
 # Every metric that was served, with its type and the names of its labels.
 my %seen;
@@ -199,27 +217,29 @@ is(own($value), '', 'before the first ID there is nothing to see');
 is("$value->{pg_up} $value->{pg_exporter_last_scrape_error}", '1 0', '... and no error');
 is($value->{flakeid_setting_horizon_lead_seconds}, 600, '... the settings are there');
 is("$value->{flakeid_horizon_writes_total} $value->{flakeid_horizon_writes_failed_total}", '0 0', '... and writes of the horizon are counted');
+is("$value->{flakeid_watermark_lag_seconds} $value->{flakeid_watermark_holders}", '0 0', '... and nobody holds the watermark back');
 
-$node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)") for @SYSTEMS;
+$node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)") for @ID_TYPES;
 # More than a tick has, while the clock stands still.
 $clock->stand_still(int(time()) + 5.0005);
-like(error_of($node, 'SELECT count(*) FROM flake_next_batch(5000)'), qr/58000/, 'a tick is used up');
+like(error_of($node, 'SELECT count(*) FROM flake_next_batch(5000)'), qr/58000/, 'a tick is exhausted');
 $clock->step(6);
 $value = note_seen(scrape($watcher));
 is(own($value), $counted, 'when IDs were made every metric is there but those of a lease');
-for my $system (map { $_->{name} } @SYSTEMS)
+is(identity($value), sprintf(identity_of($node), 'no 3'), '... and what the server owns');
+for my $id_type (map { $_->{name} } @ID_TYPES)
 {
 	my @columns = ('ids', 'ticks_exhausted', 'spills', 'waits', 'clock_steps_back', 'tick_tocks');
 	my $view = $node->safe_psql('postgres',
-		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE id_type = '$system'");
+		'SELECT ' . join(', ', map { "sum($_)" } @columns) . ", round(extract(epoch FROM sum(wait_time)), 3) FROM pg_stat_flakeid WHERE id_type = '$id_type'");
 	is(
-		join('|', (map { $value->{"flakeid_${_}{id_type=\"$system\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
-			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{id_type=\"$system\"}"}),
-		$view, "... with what the view counts of $system");
-	my $least = $system eq 'flake' ? 100 + 4096 : 100;
-	my $ids = $value->{"flakeid_ids{id_type=\"$system\"}"};
+		join('|', (map { $value->{"flakeid_${_}{id_type=\"$id_type\"}"} } 'ids', map { "${_}_total" } @columns[ 1 .. $#columns ]),
+			sprintf '%.3f', $value->{"flakeid_wait_seconds_total{id_type=\"$id_type\"}"}),
+		$view, "... with what the view counts of $id_type");
+	my $least = $id_type eq 'flake' ? 100 + 4096 : 100;
+	my $ids = $value->{"flakeid_ids{id_type=\"$id_type\"}"};
 	is($ids, $least, "... which is those $least IDs");
-	my $lead = $value->{"flakeid_gate_lead_seconds{id_type=\"$system\"}"};
+	my $lead = $value->{"flakeid_gate_lead_seconds{id_type=\"$id_type\"}"};
 	ok($lead > 0 && $lead <= 600, '... and the gate is ahead by no more than the setting says') or diag($lead);
 }
 cmp_ok($value->{'flakeid_ticks_exhausted_total{id_type="flake"}'}, '>=', 1, 'a batch larger than a tick uses it up');
@@ -229,7 +249,7 @@ cmp_ok($value->{flakeid_horizon_write_seconds}, '>', 0, 'the horizon took some t
 my $written = $value->{flakeid_horizon_written_timestamp_seconds};
 ok($written > $began && $written < time() + 6, '... since the test began') or diag("$began $written");
 
-# The count of IDs never falls: of what a session took ahead, only what it hands out is counted.
+# The count of IDs never falls: of the IDs that a session has prefetched, only what it hands out is counted.
 my $session = session($node);
 my @counts  = (scrape($watcher))[0]{'flakeid_ids{id_type="sno"}'};
 for my $n (40, 3, 1)
@@ -246,11 +266,23 @@ is($counts[-1], $counts[0] + 44, '... and then it is exact');
 is((scrape($watcher))[1]{flakeid_ids}, 'counter', '... so Prometheus is told that it is a counter');
 is((scrape($watcher))[0]{flakeid_horizon_writes_failed_total}, 0, 'no write of the horizon has failed');
 
-# A clock that had leapt ahead, and is set right, is far behind the horizon.
+# A transaction that has generated an ID holds the watermark back until it ends.
+$session = session($node);
+$session->query_safe('BEGIN; SELECT flake_next()');
+$node->safe_psql('postgres', 'SELECT pg_sleep(0.1)');
+($value) = scrape($watcher);
+is($value->{flakeid_watermark_holders}, 1, 'a transaction with an ID holds the watermark back');
+cmp_ok($value->{flakeid_watermark_lag_seconds}, '>=', 0.1, '... for as long as it is open');
+$session->query_safe('ROLLBACK');
+($value) = scrape($watcher);
+is("$value->{flakeid_watermark_lag_seconds} $value->{flakeid_watermark_holders}", '0 0', '... and no longer when it has ended');
+$session->quit;
+
+# A clock that had stepped forward, and is set right, is far behind the horizon.
 $clock->step(7200);
 $node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
 $clock->step(0);
-like(error_of($node, 'SELECT flake_next_batch(10000)'), qr/58000/, 'when the clock is set back by two hours there are no flakes');
+like(error_of($node, 'SELECT flake_next_batch(10000)'), qr/58000/, 'when the clock is stepped back by two hours there are no flakes');
 $node->safe_psql('postgres', 'SELECT sno_next()');
 $value = note_seen(scrape($watcher));
 my $lead = $value->{'flakeid_gate_lead_seconds{id_type="flake"}'};
@@ -313,7 +345,7 @@ $value = (scrape(my $nobody = exporter($node, role => 'nobody')))[0];
 is("$value->{pg_exporter_last_scrape_error} " . own($value), '1 ', 'without pg_monitor it is the same');
 like(slurp_file($nobody->{log}), qr/permission denied for view pg_stat_flakeid/, '... and its log says why');
 
-# With all that it has of its own, and in all databases; a series that came twice would be an error.
+# With all that it has of its own, and in all databases; a series that repeats would be an error.
 $value = (scrape(exporter($node, options => ['--auto-discover-databases'])))[0];
 is(own($value), $counted, 'beside the exporter\'s own metrics, and where it goes through all databases, all are there once');
 cmp_ok(scalar(grep { /^pg_/ } keys %$value), '>', 100, '... and so are its own');
@@ -323,7 +355,7 @@ is((scrape($watcher))[0]{pg_up}, 0, 'of a server that is stopped the exporter sa
 # Before the horizon is written for the first time.
 $clock->step(0);
 $clock->start;
-like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'started with a clock that was set back meanwhile a server makes no flakes');
+like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'a server that is started with a clock that was stepped back makes no flakes');
 ($value) = scrape($watcher);
 cmp_ok($value->{'flakeid_gate_lead_seconds{id_type="flake"}'}, '>', 6600, '... and the gate is far ahead');
 is($value->{flakeid_horizon_write_seconds}, 0, '... though there was no write yet');
@@ -369,6 +401,8 @@ my $losses;
 ($value, $losses) = scrape_until('held');
 is(own($value), join(' ', sort split / /, "$counted $leased"), 'where generator IDs are leased every metric is there');
 is(lease($value), "held|2|2|$losses", '... and says that the lease is held');
+my $two = $node->safe_psql('postgres', "SELECT string_agg('yes ' || id, ', generator ID ' ORDER BY id::text) FROM pg_stat_flakeid_lease, unnest(generator_ids) AS id");
+is(identity($value), sprintf(identity_of($node), $two), '... and what the server owns, as leased');
 my $remaining = $value->{flakeid_etcd_lease_remaining_seconds};
 ok($remaining > 0 && $remaining < 30, '... for a time that is less than its own') or diag($remaining);
 is($value->{flakeid_setting_etcd_lease_ttl_seconds}, 30, '... which is the setting\'s');
@@ -379,6 +413,8 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 $value = (scrape(exporter($standby)))[0];
 is("$value->{pg_exporter_last_scrape_error} " . own($value), '0 ', 'a standby has none of them, and that is no error');
+is(identity($value), '', '... and owns nothing, though it has the random names of its primary');
+is(join(' ', grep { /^flakeid_watermark/ } keys %$value), '', '... and has no watermark');
 $standby->stop;
 
 $etcd->pause;
@@ -387,6 +423,7 @@ lease_becomes($node, "state = 'lost' AND losses > $losses") or die 'the lease is
 like(lease($value), qr/\Alost\|2\|\d\|$losses\z/, 'when etcd does not answer the lease is lost, which is counted');
 is($value->{flakeid_etcd_lease_remaining_seconds}, 'NaN', '... nothing remains of it');
 is($value->{'flakeid_gate_lead_seconds{id_type="flake"}'}, 'NaN', '... flakes have no gate');
+is(identity($value), identity_of($node) =~ s/generator ID %s, //r, '... the server owns no generator ID');
 isnt($value->{'flakeid_gate_lead_seconds{id_type="guid"}'}, 'NaN', '... guids have');
 $etcd->continue;
 ($value, $losses) = scrape_until('held');

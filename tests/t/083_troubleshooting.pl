@@ -239,6 +239,7 @@ $node->start;
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 
 $node->safe_psql('postgres', 'CREATE DATABASE page');
+$node->safe_psql('page', 'CREATE EXTENSION flakeid');
 my $number = 0;
 for my $block (@blocks)
 {
@@ -252,6 +253,7 @@ cmp_ok($number, '>=', 5, 'the page has SQL blocks');
 # The SQLSTATE that the sources name, as PostgreSQL spells it.
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION flakeid;
+SELECT flake_next();
 CREATE FUNCTION state_of(condition text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION USING ERRCODE = condition;
@@ -346,7 +348,7 @@ for my $sql (
 	# settings
 	"ALTER SYSTEM SET flakeid.generator_ids = '7-3'", "ALTER SYSTEM SET flakeid.generator_ids = 'hostname'",
 	"ALTER SYSTEM SET flakeid.generator_ids = '0-64'", "ALTER SYSTEM SET flakeid.epoch = 'yesterday'",
-	"ALTER SYSTEM SET flakeid.epoch = '1969-12-31'", "ALTER SYSTEM SET flakeid.sno_sequence = '0-2'",
+	"ALTER SYSTEM SET flakeid.epoch = '1969-12-31'", "ALTER SYSTEM SET flakeid.epoch = '2010'", "ALTER SYSTEM SET flakeid.epoch = '2020-01-01'", "ALTER SYSTEM SET flakeid.sno_sequence = '0-2'",
 	"ALTER SYSTEM SET flakeid.sno_sequence = '7'", "ALTER SYSTEM SET flakeid.guid_node = '4294967296'",
 	"ALTER SYSTEM SET flakeid.interface = 'nonesuch0'", "ALTER SYSTEM SET flakeid.interface = 'lo'",
 	"ALTER SYSTEM SET flakeid.interface = 'ff:ff:ff:ff:ff:ff'", "ALTER SYSTEM SET flakeid.etcd_endpoints = 'ftp://a'",
@@ -381,14 +383,12 @@ for my $sql ('SELECT flake_next()', "SELECT 'x'::sno", "CREATE EXTENSION flakeid
 }
 
 # Of the entries of fields each has been met, as it is not in these sources what fields there are.
-is(join(', ', grep { / out of range: …\z/ && !$met{$_} } @own), '', 'the page names no field that there is not');
+is(join(', ', grep { / out of range: …\z/ && !$met{$_} } @own), '', 'the page names only fields that exist');
 
 # With other settings. The server is asked for an ID by a new session each time.
 for (
 	[ generator_ids => '2048', 'SELECT flake_next()' ],
 	[ generator_ids => '2048', 'SELECT uniqueid_next()' ],
-	[ epoch         => '2020-01-01', 'SELECT flake_next()' ],
-	[ epoch         => '2100-01-01', 'SELECT flake_next()' ],
 	[ generator_ids => 'etcd:8', 'SELECT flake_next()' ])
 {
 	my ($name, $value, $ask) = @$_;
@@ -401,7 +401,15 @@ for (
 	$node->poll_query_until('postgres', "SELECT current_setting('flakeid.$name') <> '$value'") or die "flakeid.$name stays";
 }
 
-# A bad value and no state file at the start; one after the other is mended.
+# An epoch that the state refuses: at a start, as a reload refuses it.
+$node->append_conf('postgresql.conf', "flakeid.epoch = '2020-01-01'");
+$node->restart;
+is_on_the_page(error_of($node, "SELECT $_"), "$_ with a later epoch") for 'flake_next()', 'flake_timestamp(1)';
+$node->reload;
+$node->adjust_conf('postgresql.conf', 'flakeid.epoch', undef, 1);
+$node->restart;
+
+# A bad value and no state file at the start; one after the other is corrected.
 $node->stop;
 unlink $node->data_dir . '/flakeid/state' or die "could not remove the state file: $!";
 $node->append_conf('postgresql.conf', "flakeid.generator_ids = 'seven'\nflakeid.nosuch = '1'\n");
@@ -411,7 +419,9 @@ $node->adjust_conf('postgresql.conf', 'flakeid.generator_ids', "'0-7'");
 $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('flakeid.generator_ids') = '0-7'") or die 'the setting stays';
 is_on_the_page(error_of($node, 'SELECT flake_next()'), 'a server without its state file');
-is(error_of($node, 'SELECT flakeid_accept_clock()'), '', 'the clock can be accepted');
+is_on_the_page(error_of($node, "SELECT $_"), "$_ without a state file and an epoch") for 'flake_timestamp(1)', 'flakeid_accept_clock()';
+reload_with($node, epoch => '2010-01-01');
+is(error_of($node, 'SELECT flakeid_accept_clock()'), '', 'with an epoch the clock can be accepted');
 is_on_the_page(error_of($node, 'SELECT flakeid_accept_clock()'), 'who accepts it again');
 is(error_of($node, 'SELECT flake_next()'), '', 'and IDs are made');
 $node->stop;
@@ -425,7 +435,7 @@ for my $line (split /\n/, $log)
 }
 cmp_ok(scalar(grep { /^LOG/ } keys %line), '>=', 3, 'the log has lines of flakeid');
 ok(look_up(@{ $line{$_} }), "the page has the line: $_") for sort keys %line;
-like($log, qr/WARNING:  42602: invalid configuration parameter name "flakeid\.nosuch", removing it/, '... and of a setting that there is not');
+like($log, qr/WARNING:  42602: invalid configuration parameter name "flakeid\.nosuch", removing it/, '... and of a setting that does not exist');
 ok(look_up('WARNING', '42602', 'invalid configuration parameter name "flakeid.nosuch", removing it'), '... which the page has');
 
 cmp_ok(scalar(keys %met), '>=', 55, 'many entries were met');

@@ -12,7 +12,7 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
 $node->start;
 
-# Everything that belongs to the extension, with what is said of it in its own catalogue.
+# Everything that belongs to the extension, with what is said of it in its own catalog.
 my $objects = <<'SQL';
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid), comments.comment,
 	pg_get_functiondef(f.oid), f.proacl, f.procost, f.prorows, f.prosupport::regproc,
@@ -40,13 +40,13 @@ $node->safe_psql('fresh', 'CREATE EXTENSION flakeid');
 my $version  = $node->safe_psql('fresh', "SELECT extversion FROM pg_extension WHERE extname = 'flakeid'");
 my $expected = $node->safe_psql('fresh', $objects);
 like($expected, qr/^operator class sno_ops for access method btree\|/m, 'the list holds the objects');
-like($expected, qr/^view pg_stat_flakeid\|.*pg_monitor=r/ms, '... and who may use them');
+like($expected, qr/^view pg_stat_flakeid\|.*pg_monitor=r/ms, '... and their privileges');
 
 my @released = split /\n/, $node->safe_psql('fresh', <<"SQL");
 SELECT source FROM pg_extension_update_paths('flakeid')
 WHERE target = '$version' AND path IS NOT NULL ORDER BY source
 SQL
-is($released[0], '0.6.0', 'from the oldest version on there is a way');
+is("@released", '0.6.0 0.6.1', 'from the oldest version on there is a way');
 
 # What users made with the names of 0.6.0.
 my $views = <<'SQL';
@@ -67,21 +67,79 @@ CREATE VIEW named AS SELECT uniqueid_encode('2026-11-01', 7, cluster => 3, gener
 	sno_encode('2026-11-01', meta => 1, tick => 0, partition => 2, sequence => 3) AS event;
 SQL
 
+# What users made with the four columns that flake_decode had before 0.7.0.
+my $decoding = <<'SQL';
+CREATE TABLE orders (id bigint PRIMARY KEY, generator_id text);
+INSERT INTO orders SELECT flake_encode('2026-11-01 00:00+00', 5, 26, nr, 'epoch'), 'of the user' FROM generate_series(1, 3) AS nr;
+CREATE VIEW decoded_all AS SELECT * FROM orders, flake_decode(id, 'epoch');
+CREATE VIEW decoded_star AS SELECT orders.id, (flake_decode(id, 'epoch')).* FROM orders;
+CREATE VIEW decoded_fields AS SELECT (flake_decode(id)).worker, orders.generator_id FROM orders;
+CREATE VIEW decoded_named AS SELECT d, c, w FROM orders, flake_decode(id, 'epoch') AS decoded (at, d, w, c);
+CREATE VIEW decoded_row AS SELECT to_jsonb(decoded) -> 'worker' AS worker FROM orders, flake_decode(id, 'epoch') AS decoded;
+CREATE VIEW decoded_from AS SELECT worker, nr FROM ROWS FROM (flake_decode(1), generate_series(1, 2)) WITH ORDINALITY AS decoded (at, d, worker, c, nr, n);
+CREATE VIEW decoded_left AS SELECT orders.id, decoded.worker FROM orders LEFT JOIN flake_decode(orders.id, 'epoch') AS decoded ON decoded.counter > 1;
+CREATE MATERIALIZED VIEW decoded_kept AS SELECT datacenter, worker, counter FROM orders, flake_decode(id, 'epoch');
+CREATE FUNCTION worker_of(id bigint) RETURNS integer LANGUAGE sql IMMUTABLE RETURN (flake_decode(id, 'epoch')).worker;
+CREATE FUNCTION fields_of(id bigint) RETURNS TABLE (worker integer, counter integer) LANGUAGE sql IMMUTABLE
+	BEGIN ATOMIC SELECT decoded.worker, decoded.counter FROM flake_decode(id, 'epoch') AS decoded; END;
+CREATE INDEX by_worker ON orders (((flake_decode(id, 'epoch')).worker), worker_of(id));
+SQL
+my $decoded = <<'SQL';
+SET timezone = 'UTC';
+SELECT row_to_json(v) FROM decoded_all AS v;
+SELECT row_to_json(v) FROM decoded_star AS v;
+SELECT row_to_json(v) FROM decoded_fields AS v;
+SELECT row_to_json(v) FROM decoded_named AS v;
+SELECT row_to_json(v) FROM decoded_row AS v;
+SELECT row_to_json(v) FROM decoded_from AS v;
+SELECT row_to_json(v) FROM decoded_left AS v;
+SELECT row_to_json(v) FROM decoded_kept AS v;
+SELECT worker_of(id), fields_of(id) FROM orders;
+SQL
+
 for my $from (@released)
 {
 	my $database = "from_$from" =~ tr/./_/r;
+	# The views name columns of 0.6.0, which 0.6.1 renamed.
+	my $has_old_names = $from eq '0.6.0';
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, <<"SQL");
 CREATE EXTENSION flakeid VERSION '$from';
 CREATE TABLE made (id bigint DEFAULT flake_next() PRIMARY KEY, event sno DEFAULT sno_next(1) UNIQUE);
 INSERT INTO made SELECT FROM generate_series(1, 1000);
-$views
+@{[ $has_old_names ? $views : '' ]}
+$decoding
+SQL
+	my $before = $node->safe_psql($database, $decoded);
+	my $first = $node->safe_psql($database, 'SELECT min(id) FROM orders');
+	is(scalar(() = $before =~ /"worker":26\b/g), 17, "$from: views of a user have the fields of a flake");
+	is($node->safe_psql($database, <<"SQL"), join("\n", ("$first|26|1") x 2), '... and so has a statement that was prepared');
+SET timezone = 'UTC';
+PREPARE prepared AS SELECT id, worker, counter FROM orders, flake_decode(id, 'epoch') ORDER BY id LIMIT 1;
+EXECUTE prepared;
 ALTER EXTENSION flakeid UPDATE;
+EXECUTE prepared;
 INSERT INTO made SELECT FROM generate_series(1, 1000);
 SQL
 	is($node->safe_psql($database, $objects), $expected, "$from becomes what a fresh $version is");
 	is($node->safe_psql($database, 'SELECT count(*) FROM made'), '2000', '... with the tables it serves');
+	is($node->safe_psql($database, "REFRESH MATERIALIZED VIEW decoded_kept; REINDEX TABLE orders; $decoded"),
+		$before, '... the views on flake_decode show what they showed');
+	is($node->safe_psql($database, 'SELECT DISTINCT decoded.generator_id, (flake_decode(id)).generator_id FROM orders, flake_decode(id, \'epoch\') AS decoded'),
+		'186|186', '... and it has its new column');
+	like($node->safe_psql($database, "SET enable_seqscan = off; EXPLAIN SELECT FROM orders WHERE (flake_decode(id, 'epoch')).worker = 26"),
+		qr/Scan (?:using|on) by_worker/, '... and the index is used');
+	# As pg_dump makes them. PostgreSQL counts the columns of ROWS FROM and WITH ORDINALITY by their position, and would
+	# name other ones.
+	$node->safe_psql($database, <<'SQL');
+CREATE SCHEMA again;
+SELECT format('CREATE VIEW again.%I AS %s', relname, pg_get_viewdef(oid)) FROM pg_class
+WHERE relname ~ '^decoded_' AND relname <> 'decoded_from' ORDER BY relname
+\gexec
+SQL
+	is($node->safe_psql($database, "SET search_path = again, public; $decoded"), $before, '... and each view can be dumped and restored');
 
+	next unless $has_old_names;
 	is($node->safe_psql($database, 'SELECT DISTINCT system, first_of_sequence, last_of_sequence FROM of_stat'),
 		"flake|0|4095\nsno|0|65535", '... a view of a user still has the columns that it names');
 	is($node->safe_psql($database, 'SELECT ids >= 2000 FROM of_stat_function ORDER BY 1'), "t\nt", '... and so has one of a function');

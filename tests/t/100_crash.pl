@@ -1,5 +1,5 @@
 # A server that is killed, its postmaster or one backend, while many sessions ask for IDs: none comes
-# twice, in any system, over all its lives, and what happens to the first who asks afterwards is what
+# twice, in any ID type, over all its lives, and what happens to the first who asks afterwards is what
 # the documentation says.
 #
 # This file takes long.
@@ -80,7 +80,7 @@ for my $victim ('client backend', 'background writer', 'client backend')
 
 	wait_for_server($node);
 	$ledger->crowd($node);
-	my $sessions = 2 * @SYSTEMS;
+	my $sessions = 2 * @ID_TYPES;
 	$node->poll_query_until('postgres', <<"SQL")
 SELECT count(*) = $sessions FROM pg_stat_activity
 WHERE application_name = 'crowd' AND wait_event_type = 'Extension' AND state = 'active'
@@ -93,21 +93,21 @@ SQL
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
 	for my $session ($ledger->dispersed)
 	{
-		my ($system, $error) = @$session{ 'system', 'error' };
-		unlike($error, qr/ERROR: /, "... longer than max_clock_wait: $system->{name}");
+		my ($id_type, $error) = @$session{ 'id_type', 'error' };
+		unlike($error, qr/ERROR: /, "... longer than max_clock_wait: $id_type->{name}");
 		cmp_ok(
-			(times_of($node, $system, @{ $session->{first} }))[0], '>=', horizon_of($state, $system, $state->{tick_tock}),
+			(times_of($node, $id_type, @{ $session->{first} }))[0], '>=', horizon_of($state, $id_type, $state->{tick_tock}),
 			'... and get IDs that begin at the horizon');
-		is(timelines_of($node, $system, @{ $session->{first} }), '0', '... in the same timeline') if $system->{turns};
+		is(timelines_of($node, $id_type, @{ $session->{first} }), '0', '... in the same timeline') if $id_type->{turns};
 	}
 }
-is($ledger->twice, '', 'no ID came twice when backends were killed');
+is($ledger->twice, '', 'no ID repeats when backends were killed');
 unlike(
 	slurp_file($node->logfile), qr/ERROR: |flakeid cannot generate IDs|clock stepped back/,
 	'... and nothing of it looked like a fault of the clock');
 $node->stop;
 
-# the postmaster, and the clock is set back ----------------------------------------------------------------
+# the postmaster, and the clock is stepped back ----------------------------------------------------------------
 
 # No machine takes as long as this lead from a crash until all that wait for it do.
 my ($lead, $patience) = (300, 0.2);
@@ -135,33 +135,33 @@ sub go_to
 # or is 'refused'; from when on IDs are then; and in which timeline.
 sub promised
 {
-	my ($state, $system, $now) = @_;
+	my ($state, $id_type, $now) = @_;
 	my $bit = $state->{tick_tock};
-	my ($own, $other) = map { horizon_of($state, $system, $_) } $bit, 1 - $bit;
+	my ($own, $other) = map { horizon_of($state, $id_type, $_) } $bit, 1 - $bit;
 	return ('goes on', $own, $bit) if $now > $own;
 	return ('waits', $own, $bit) if $now >= moment($state->{since}) && $own - $now <= $lead * $second;
-	return ('turns', $now - $system->{tick}, 1 - $bit) if $system->{turns} && $now > $other;
-	($own, $bit) = ($other, 1 - $bit) if $system->{turns} && $other < $own;
+	return ('turns', $now - $id_type->{tick}, 1 - $bit) if $id_type->{turns} && $now > $other;
+	($own, $bit) = ($other, 1 - $bit) if $id_type->{turns} && $other < $own;
 	return ($own - $now <= $patience * $second ? 'waits' : 'refused', $own, $bit);
 }
 
 # Tests that IDs are from a moment on, and in a timeline.
 sub is_promised
 {
-	my ($system, $from, $bit, @ids) = @_;
+	my ($id_type, $from, $bit, @ids) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... with times from then on');
-	is(timelines_of($node, $system, @ids), $bit, '... in the timeline that is free') if $system->{turns};
+	cmp_ok((times_of($node, $id_type, @ids))[0], '>=', $from, '... with times from then on');
+	is(timelines_of($node, $id_type, @ids), $bit, '... in the timeline that is free') if $id_type->{turns};
 	return;
 }
 
 my %seen;
-my @working = @SYSTEMS;
+my @working = @ID_TYPES;
 my $life = 0;
 for my $back (0, 600, 60, 3600, 600, 0, 3600, 60, 60, 600, 3600, 0, 600, 3600, 0, 60, 3600, 600, 60, 0)
 {
 	$life++;
-	$ledger->crowd($node, systems => \@working, ways => [ $life % 2 ? 'single' : 'batch' ]);
+	$ledger->crowd($node, id_types => \@working, ways => [ $life % 2 ? 'single' : 'batch' ]);
 	$ledger->wait_until_given;
 	# Then a step back by a minute comes into the midst of it.
 	go_to(time() + $ahead + 61) if $back == 60;
@@ -175,28 +175,28 @@ for my $back (0, 600, 60, 3600, 600, 0, 3600, 60, 60, 600, 3600, 0, 600, 3600, 0
 	$clock->stand_still($moment);
 	$postmaster = Postmaster->start($node, $clock->environment);
 	my $now = int($moment * 1_000_000) * 1000;
-	my %promise = map { $_->{name} => [ promised($state, $_, $now) ] } @SYSTEMS;
+	my %promise = map { $_->{name} => [ promised($state, $_, $now) ] } @ID_TYPES;
 	@working = ();
 	my @waits;
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my ($kind, $from, $bit) = @{ $promise{ $system->{name} } };
-		my $test = "life $life, $back s back: $system->{name} $kind";
-		$seen{"$system->{name} $kind"}++;
+		my ($kind, $from, $bit) = @{ $promise{ $id_type->{name} } };
+		my $test = "life $life, $back s back: $id_type->{name} $kind";
+		$seen{"$id_type->{name} $kind"}++;
 		if ($kind eq 'waits')
 		{
-			push @waits, [ $system, $test ];
+			push @waits, [ $id_type, $test ];
 			next;
 		}
-		my ($error, @ids) = $ledger->ask($node, $system, 10);
+		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
 		if ($kind eq 'refused')
 		{
-			is_behind($error, $system, ($from - $now) / $second, $test);
+			is_behind($error, $id_type, ($from - $now) / $second, $test);
 			next;
 		}
-		push @working, $system;
+		push @working, $id_type;
 		is($error, '', $test) or next;
-		is_promised($system, $from, $bit, @ids);
+		is_promised($id_type, $from, $bit, @ids);
 	}
 	push @$_, $clock->waits(sprintf "COPY (SELECT '$_->[0]{name}', $_->[0]{batch}) TO STDOUT", 10) for @waits;
 	if (@waits)
@@ -206,30 +206,30 @@ for my $back (0, 600, 60, 3600, 600, 0, 3600, 60, 60, 600, 3600, 0, 600, 3600, 0
 	}
 	for (@waits)
 	{
-		my ($system, $test, $session) = @$_;
-		my (undef, $from, $bit) = @{ $promise{ $system->{name} } };
+		my ($id_type, $test, $session) = @$_;
+		my (undef, $from, $bit) = @{ $promise{ $id_type->{name} } };
 		my ($given, $error) = $clock->ended($session);
-		push @working, $system;
+		push @working, $id_type;
 		is($error, '', $test) or next;
-		is_promised($system, $from, $bit, $ledger->enter($given));
+		is_promised($id_type, $from, $bit, $ledger->enter($given));
 	}
 	if ($life % 2 || !@working)
 	{
 		# The clock is set right, and far enough ahead for a step back not to come to what was before.
 		go_to(7200 + until_of(state_of($node)) / $second);
-		@working = @SYSTEMS;
+		@working = @ID_TYPES;
 	}
 	elsif (!@waits)
 	{
 		go_to($moment);
 	}
-	is($ledger->twice, '', '... and no ID came twice up to now');
+	is($ledger->twice, '', '... and no ID repeats up to now');
 }
 note join ', ', map { "$_: $seen{$_}" } sort keys %seen;
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my @kinds = ('waits', 'refused', $system->{turns} ? 'turns' : ());
-	is((grep { !$seen{"$system->{name} $_"} } @kinds), 0, "$system->{name}: @kinds: it was all there");
+	my @kinds = ('waits', 'refused', $id_type->{turns} ? 'turns' : ());
+	is((grep { !$seen{"$id_type->{name} $_"} } @kinds), 0, "$id_type->{name}: @kinds: it was all there");
 }
 $postmaster->stop;
 
@@ -256,7 +256,7 @@ CREATE EXTENSION flakeid;
 CREATE TABLE source AS SELECT generate_series(1, 20000);
 SQL
 
-# Of every system, in both databases.
+# Of every ID type, in both databases.
 sub crowd
 {
 	$ledger->crowd($node, databases => ['postgres'], ways => [ 'single', 'parallel' ]);
@@ -273,18 +273,18 @@ for my $mode ('fast', 'immediate', 'fast')
 	my $state = state_of($node);
 	ok($state->{server} eq 'stopped', '... and the horizon is exact');
 	$postmaster = Postmaster->start($node);
-	is(($ledger->ask($node, $_, 10))[0], '', "... so that $_->{name} goes on") for @SYSTEMS;
+	is(($ledger->ask($node, $_, 10))[0], '', "... so that $_->{name} goes on") for @ID_TYPES;
 }
-is($ledger->twice, '', 'no ID came twice in two databases over three stops');
+is($ledger->twice, '', 'no ID repeats in two databases over three stops');
 
-for my $i (0 .. $#SYSTEMS)
+for my $i (0 .. $#ID_TYPES)
 {
-	my $system = $SYSTEMS[$i];
+	my $id_type = $ID_TYPES[$i];
 	$node->safe_psql('postgres', <<"SQL");
-CREATE TABLE prepared_$system->{name} (id $system->{type} DEFAULT $system->{next} PRIMARY KEY, nr integer);
+CREATE TABLE prepared_$id_type->{name} (id $id_type->{type} DEFAULT $id_type->{next} PRIMARY KEY, nr integer);
 BEGIN;
-INSERT INTO prepared_$system->{name} (nr) SELECT generate_series(1, 5000);
-PREPARE TRANSACTION '$system->{name}';
+INSERT INTO prepared_$id_type->{name} (nr) SELECT generate_series(1, 5000);
+PREPARE TRANSACTION '$id_type->{name}';
 SQL
 }
 for my $victim ('postmaster', 'parallel worker')
@@ -304,13 +304,13 @@ for my $victim ('postmaster', 'parallel worker')
 	}
 }
 crowd();
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	$node->safe_psql('postgres', "COMMIT PREPARED '$system->{name}'");
+	$node->safe_psql('postgres', "COMMIT PREPARED '$id_type->{name}'");
 	is(
 		$ledger->enter($node->safe_psql('postgres',
-			"COPY (SELECT '$system->{name}', id FROM prepared_$system->{name}) TO STDOUT")),
-		5000, "$system->{name}: a prepared transaction keeps its IDs over two crashes");
+			"COPY (SELECT '$id_type->{name}', id FROM prepared_$id_type->{name}) TO STDOUT")),
+		5000, "$id_type->{name}: a prepared transaction keeps its IDs over two crashes");
 }
 $postmaster->stop;
 $ledger->dispersed;
@@ -352,19 +352,19 @@ for my $event ('kill a backend', 'stop immediate', 'kill the postmaster', 'stop 
 		is(complaints($ledger->dispersed), '', "without preload: $event");
 		$postmaster = Postmaster->start($node);
 	}
-	is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @SYSTEMS;
+	is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @ID_TYPES;
 	is($ledger->twice, '', '... with no ID that was there before');
 }
 
 # The last session that leaves makes the horizon exact, as nothing tells the postmaster to.
-$ledger->ask($node, $_, 10) for @SYSTEMS;
+$ledger->ask($node, $_, 10) for @ID_TYPES;
 my $now = time();
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'")
   or die 'sessions stay';
 cmp_ok(until_of(state_of($node)), '<', $now * $second, 'the last session that leaves makes the horizon exact');
 $postmaster->kill9;
 $postmaster = Postmaster->start($node);
-$ledger->ask($node, $_, 10) for @SYSTEMS;
+$ledger->ask($node, $_, 10) for @ID_TYPES;
 is($ledger->twice, '', '... also for a server that is killed then');
 $postmaster->stop;
 

@@ -18,13 +18,13 @@ my $clock = FakedClock->new('timelines', <<'END');
 flakeid.generator_ids = '3'
 flakeid.horizon_lead = '1h'
 flakeid.max_clock_wait = '200ms'
-# Up to version 15 a worker may see the real clock, as the postmaster forks it from a signal handler.
+# No worker is needed.
 max_worker_processes = 0
 END
 my $node = $clock->node;
 my $postmaster = Postmaster->start($node, $clock->environment);
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-my $all = 'SELECT ' . join ', ', map { $_->{next} } @SYSTEMS;
+my $all = 'SELECT ' . join ', ', map { $_->{next} } @ID_TYPES;
 my %made;
 my $note = sub { $made{$_}++ for map { split /\|/ } @_ };
 $note->($node->safe_psql('postgres', $all));
@@ -44,11 +44,11 @@ cmp_ok($farther - $nearer, '>=', 300, 'the horizons of the two timelines are min
 $postmaster->kill9;
 $clock->set($nearer - 600);
 $postmaster = Postmaster->start($node, $clock->environment);
-for my $system (grep { !$_->{turns} } @SYSTEMS)
+for my $id_type (grep { !$_->{turns} } @ID_TYPES)
 {
 	# It dies where the session does not wait.
-	$system->{session} = $clock->waits("SELECT $system->{next}");
-	pass("after a crash $system->{name} waits for its horizon, farther than sno's nearer timeline");
+	$id_type->{session} = $clock->waits("SELECT $id_type->{next}");
+	pass("after a crash $id_type->{name} waits for its horizon, farther than sno's nearer timeline");
 }
 my $sno = $clock->waits('SELECT sno_next(7)');
 pass('... and sno for the nearer one');
@@ -56,15 +56,15 @@ $clock->set($nearer + 1);
 my ($id, $error) = $clock->ended($sno);
 is($error, '', '... which it goes by');
 $note->($id);
-ok((grep { $_->{session}{run}->pumpable } grep { !$_->{turns} } @SYSTEMS), '... while the others wait on');
+ok((grep { $_->{session}{run}->pumpable } grep { !$_->{turns} } @ID_TYPES), '... while the others wait on');
 $clock->set($farther + 1);
-for my $system (grep { !$_->{turns} } @SYSTEMS)
+for my $id_type (grep { !$_->{turns} } @ID_TYPES)
 {
-	($id, $error) = $clock->ended($system->{session});
-	is($error, '', "at its horizon $system->{name} has an ID");
+	($id, $error) = $clock->ended($id_type->{session});
+	is($error, '', "at its horizon $id_type->{name} has an ID");
 	$note->($id);
 }
-is(join(' ', grep { $made{$_} > 1 } keys %made), '', 'no ID came twice');
+is(join(' ', grep { $made{$_} > 1 } keys %made), '', 'no ID repeats');
 
 $postmaster->stop;
 done_testing();

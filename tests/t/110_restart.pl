@@ -1,4 +1,4 @@
-# A server that is stopped and started: IDs go on where they were, whatever the clock did meanwhile, and
+# A server that is stopped and started: IDs go on where they were, on any clock that the server finds, and
 # nothing is waited for that need not be.
 #
 # This file takes long.
@@ -32,16 +32,16 @@ sub begin
 	return;
 }
 
-# Ten IDs of a system; dies where there are none.
+# Ten IDs of an ID type; dies where it gives no IDs.
 sub give
 {
-	my ($system) = @_;
-	my ($error, @ids) = $ledger->ask($node, $system, 10);
-	die "no $system->{name} IDs: $error" if $error ne '';
+	my ($id_type) = @_;
+	my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+	die "no $id_type->{name} IDs: $error" if $error ne '';
 	return @ids;
 }
 
-# Kills one of the server's processes: it begins shared memory anew.
+# Kills one of the server's processes: then the server initializes shared memory again.
 sub crash
 {
 	my $end_of_log = -s $node->logfile;
@@ -54,55 +54,55 @@ sub crash
 # within one tick --------------------------------------------------------------------------------------------
 
 begin('instant', "flakeid.max_clock_wait = '1h'\n");
-# Within a tick of any system: in the middle of guid's, and 0.3 ms or nearly so after the beginning of the
+# Within a tick of any ID type: in the middle of guid's, and 0.3 ms or nearly so after the beginning of the
 # others'.
 my $nanos = int(time() + 1) * $second + 500_300_000;
 $nanos += 65_536 - $nanos % 131_072;
 my $moment = $nanos / $second;
 $clock->stand_still($moment);
-give($_) for @SYSTEMS;
+give($_) for @ID_TYPES;
 $node->stop;
 my $state = state_of($node);
 ok($state->{server} eq 'stopped', 'a server that was stopped says so in its state file');
 # Those with one timeline share a horizon: it is that of the latest tick, which is guid's, the shortest.
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my ($latest) = sort { $b <=> $a } map { $nanos - $nanos % $_->{tick} } $system->{turns} ? $system : grep { !$_->{turns} } @SYSTEMS;
-	is(horizon_of($state, $system, 0), $latest + 1, "... and the last tick of $system->{name} or its like, to the nanosecond");
+	my ($latest) = sort { $b <=> $a } map { $nanos - $nanos % $_->{tick} } $id_type->{turns} ? $id_type : grep { !$_->{turns} } @ID_TYPES;
+	is(horizon_of($state, $id_type, 0), $latest + 1, "... and the last tick of $id_type->{name} or its like, to the nanosecond");
 }
 
 $clock->start;
 my $active = "state = 'active' AND application_name = 'asks' AND query LIKE 'COPY%'";
-my %ticks  = map { $_->{tick} => 1 } @SYSTEMS;
+my %ticks  = map { $_->{tick} => 1 } @ID_TYPES;
 for my $tick (sort { $a <=> $b } keys %ticks)
 {
-	my @systems = grep { $_->{tick} == $tick } @SYSTEMS;
-	my @waiting = map { session($node) } @systems;
-	for my $i (0 .. $#systems)
+	my @id_types = grep { $_->{tick} == $tick } @ID_TYPES;
+	my @waiting = map { session($node) } @id_types;
+	for my $i (0 .. $#id_types)
 	{
-		my ($name, $next) = @{ $systems[$i] }{ 'name', 'next' };
+		my ($name, $next) = @{ $id_types[$i] }{ 'name', 'next' };
 		$waiting[$i]->query_safe("SET application_name = 'asks'");
 		$waiting[$i]->query_until(qr/asks/, "\\echo asks\nCOPY (SELECT '$name', $next) TO STDOUT;\n");
 	}
-	my $names = join ', ', map { $_->{name} } @systems;
+	my $names = join ', ', map { $_->{name} } @id_types;
 	my $test  = "when it is started in the same tick the first of $names waits for the next";
 	# So short a wait is spent looking at the clock.
 	my $how = $tick < 200_000 ? $active : "$active AND wait_event_type = 'Extension'";
 	ok(
-		$node->poll_query_until('postgres', "SELECT count(*) = @{[ scalar @systems ]} FROM pg_stat_activity WHERE $how"),
+		$node->poll_query_until('postgres', "SELECT count(*) = @{[ scalar @id_types ]} FROM pg_stat_activity WHERE $how"),
 		$test);
 	is(
 		$node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE $active"),
-		scalar @systems, '... which does not come by itself');
+		scalar @id_types, '... which does not come by itself');
 	$nanos += $tick;
 	$moment = $nanos / $second;
 	$clock->stand_still($moment);
-	for my $i (0 .. $#systems)
+	for my $i (0 .. $#id_types)
 	{
 		my ($next) = $ledger->enter($waiting[$i]->query_safe(''));
 		cmp_ok(
-			(times_of($node, $systems[$i], $next))[0], '>=', horizon_of($state, $systems[$i], 0),
-			"... and then the $systems[$i]{name} comes after the last");
+			(times_of($node, $id_types[$i], $next))[0], '>=', horizon_of($state, $id_types[$i], 0),
+			"... and then the $id_types[$i]{name} comes after the last");
 		$waiting[$i]->quit;
 	}
 }
@@ -110,16 +110,16 @@ $node->stop;
 $moment += 0.004;
 $clock->stand_still($moment);
 $clock->start;
-is(($ledger->ask($node, $_, 10))[0], '', "when the clock is a tick further nothing is waited for: $_->{name}")
-  for @SYSTEMS;
-is($ledger->twice, '', 'no ID came twice');
+is(($ledger->ask($node, $_, 10))[0], '', "when the clock is a tick further there is no wait: $_->{name}")
+  for @ID_TYPES;
+is($ledger->twice, '', 'no ID repeats');
 $clock->step(0);
 $node->stop;
 
-# the clock set back meanwhile ------------------------------------------------------------------------------------
+# the clock stepped back while the server was down ------------------------------------------------------------------------------------
 
 begin('set_back', '');
-give($_) for @SYSTEMS;
+give($_) for @ID_TYPES;
 $node->stop;
 for my $back (0.05, 10, 3600)
 {
@@ -131,16 +131,16 @@ for my $back (0.05, 10, 3600)
 		$state->{tick_tock_until} = [ instant($rest), instant($rest) ];
 		$state->{tick_tock} = 0;
 	});
-	# A small step back is waited for, also where one system after the other is asked by a slow machine.
+	# A small step back is waited for, also where one ID type after the other is asked by a slow machine.
 	$node->append_conf('postgresql.conf', "flakeid.max_clock_wait = '" . ($back < 1 ? '10min' : '1s') . "'");
 	$clock->step(0);
 	$clock->start;
-	give($_) for @SYSTEMS;
+	give($_) for @ID_TYPES;
 	$node->stop;
 
-	# Behind the last ID of each system: on a busy machine they are further apart than the least of these steps.
+	# Behind the last ID of each ID type: on a busy machine they are further apart than the least of these steps.
 	my $last = state_of($node);
-	my ($earliest) = sort { $a <=> $b } map { horizon_of($last, $_, $last->{tick_tock}) } @SYSTEMS;
+	my ($earliest) = sort { $a <=> $b } map { horizon_of($last, $_, $last->{tick_tock}) } @ID_TYPES;
 	my $moment = $earliest / $second;
 	for my $time ('once', 'twice')
 	{
@@ -150,34 +150,34 @@ for my $back (0.05, 10, 3600)
 		my $bit = $state->{tick_tock};
 		$clock->stand_still($moment);
 		$clock->start;
-		for my $system (sort { !!$b->{turns} <=> !!$a->{turns} } @SYSTEMS)
+		for my $id_type (sort { !!$b->{turns} <=> !!$a->{turns} } @ID_TYPES)
 		{
-			my $test = "$system->{name}, the clock set back by $back s $time: ";
-			if ($system->{turns} && $time eq 'once')
+			my $test = "$id_type->{name}, the clock stepped back by $back s $time: ";
+			if ($id_type->{turns} && $time eq 'once')
 			{
-				my ($error, @ids) = $ledger->ask($node, $system, 10);
+				my ($error, @ids) = $ledger->ask($node, $id_type, 10);
 				is($error, '', "${test}IDs go on at once") or next;
-				is(timelines_of($node, $system, @ids), 1 - $bit, '... in the other timeline');
-				cmp_ok((times_of($node, $system, @ids))[0], '>=', $now - $system->{tick}, '... with times of now');
+				is(timelines_of($node, $id_type, @ids), 1 - $bit, '... in the other timeline');
+				cmp_ok((times_of($node, $id_type, @ids))[0], '>=', $now - $id_type->{tick}, '... with times of now');
 				next;
 			}
-			my $from = horizon_of($state, $system, $bit);
+			my $from = horizon_of($state, $id_type, $bit);
 			$clock->set($moment) if $back < 1;
-			my ($error, @ids) = $ledger->ask($node, $system, 10);
+			my ($error, @ids) = $ledger->ask($node, $id_type, 10);
 			if ($back < 1)
 			{
 				is($error, '', "${test}IDs wait") or next;
-				cmp_ok((times_of($node, $system, @ids))[0], '>=', $from, '... for the clock');
+				cmp_ok((times_of($node, $id_type, @ids))[0], '>=', $from, '... for the clock');
 			}
 			else
 			{
-				is_behind($error, $system, ($from - $now) / $second, "${test}there are none");
+				is_behind($error, $id_type, ($from - $now) / $second, "${test}there are no IDs");
 			}
 		}
 		$node->stop;
 	}
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 
 # A server that was up while the clock was behind its last ID, and was asked nothing.
 my $up = int(time());
@@ -192,19 +192,19 @@ $clock->stand_still($up);
 $clock->start;
 $node->stop;
 $clock->start;
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my ($error, @ids) = $ledger->ask($node, $system, 10);
-	if ($system->{turns})
+	my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+	if ($id_type->{turns})
 	{
-		is($error, '', "stopped again meanwhile: $system->{name} goes on") or next;
-		is(timelines_of($node, $system, @ids), 1, '... in the other timeline');
+		is($error, '', "stopped again while the clock is behind: $id_type->{name} goes on") or next;
+		is(timelines_of($node, $id_type, @ids), 1, '... in the other timeline');
 	}
 	else
 	{
 		like(
 			$error, qr/ERROR:  58000: the clock is 59 min behind/,
-			"stopped again meanwhile: there are no $system->{name} IDs");
+			"stopped again while the clock is behind: there are no $id_type->{name} IDs");
 	}
 }
 $node->stop('immediate');
@@ -214,30 +214,30 @@ $node->stop('immediate');
 my $year = 365 * 86_400;
 begin('year', '');
 $clock->step($year + 600);
-give($_) for @SYSTEMS;
+give($_) for @ID_TYPES;
 $clock->step(0);
 $node->stop;
 $clock->start;
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my ($error, @ids) = $ledger->ask($node, $system, 10);
-	if ($system->{turns})
+	my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+	if ($id_type->{turns})
 	{
-		is($error, '', "after a year forward and back $system->{name} goes on") or next;
-		is(timelines_of($node, $system, @ids), 1, '... in the other timeline');
+		is($error, '', "after a year forward and back $id_type->{name} goes on") or next;
+		is(timelines_of($node, $id_type, @ids), 1, '... in the other timeline');
 	}
 	else
 	{
 		like(
-			$error, qr/ERROR:  58000: the clock is 365 days behind the last $system->{name} ID/,
-			"after a year forward and back there are no $system->{name} IDs");
+			$error, qr/ERROR:  58000: the clock is 365 days behind the last $id_type->{name} ID/,
+			"after a year forward and back there are no $id_type->{name} IDs");
 	}
 }
 $node->stop;
 $clock->step($year + 1200);
 $clock->start;
-is(($ledger->ask($node, $_, 10))[0], '', "... a year later there are: $_->{name}") for @SYSTEMS;
-is($ledger->twice, '', '... and no ID came twice');
+is(($ledger->ask($node, $_, 10))[0], '', "... a year later there are: $_->{name}") for @ID_TYPES;
+is($ledger->twice, '', '... and no ID repeats');
 $clock->step(0);
 $node->stop('immediate');
 
@@ -253,15 +253,15 @@ sub seen
 begin('idle', "flakeid.horizon_lead = '100ms'\n");
 is(error_of($node, "SELECT flake_min('2026-01-01'), sno_min('2026-01-01'), flake_next_batch(0)"), '', 'to read IDs');
 $node->stop;
-ok(!-e $node->data_dir . '/flakeid', '... and to stop leaves nothing in the data directory of who never made one');
+ok(!-e $node->data_dir . '/flakeid', '... and a server that never generated an ID leaves nothing in its data directory when it stops');
 $clock->start;
 $node->stop;
 ok(!-e $node->data_dir . '/flakeid', '... nor does a second time');
 $clock->start;
-give($_) for @SYSTEMS;
+give($_) for @ID_TYPES;
 my $seen = seen();
 sleep 1;
-is(seen(), $seen, 'while nobody asks nothing is written');
+is(seen(), $seen, 'while no session asks nothing is written');
 $node->stop;
 $clock->start;
 $node->safe_psql('postgres', 'SELECT 1');
@@ -273,26 +273,26 @@ $seen = seen();
 $clock->start;
 $node->safe_psql('postgres', 'SELECT 1');
 is(seen(), $seen, '... nor when it starts');
-is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @SYSTEMS;
+is(($ledger->ask($node, $_, 10))[0], '', "... and $_->{name} goes on") for @ID_TYPES;
 isnt(seen(), $seen, '... with the horizon, then');
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 $node->stop;
 
 # A server for a single user is one, too.
 my $out    = '';
-my $script = join '', map { "SELECT '$_->{name}' AS system, $_->{next}::text AS id FROM generate_series(1, 10)\n" }
-  @SYSTEMS;
+my $script = join '', map { "SELECT '$_->{name}' AS id_type, $_->{next}::text AS id FROM generate_series(1, 10)\n" }
+  @ID_TYPES;
 IPC::Run::run(
 	[ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
 	'<', \$script, '>', \$out, '2>', '/dev/null');
-my @given = $out =~ /system = "(\w+)".*?id = "([^"]+)"/gs;
+my @given = $out =~ /id_type = "(\w+)".*?id = "([^"]+)"/gs;
 is(
 	$ledger->enter(join "\n", map { "$given[2 * $_]\t$given[2 * $_ + 1]" } 0 .. @given / 2 - 1),
-	10 * @SYSTEMS, 'in single-user mode there are IDs');
+	10 * @ID_TYPES, 'in single-user mode there are IDs');
 ok(state_of($node)->{server} eq 'stopped', '... and an end in good order');
 $node->start;
-give($_) for @SYSTEMS;
-is($ledger->twice, '', '... and none comes twice');
+give($_) for @ID_TYPES;
+is($ledger->twice, '', '... and none repeats');
 $node->stop;
 
 # other settings than before a crash -----------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
 	begin("lead_${before}_$after", "flakeid.max_clock_wait = '0'\nflakeid.horizon_lead = '$before'\n");
 	$node->stop;
 	my $postmaster = Postmaster->start($node, $clock->environment);
-	give($_) for @SYSTEMS;
+	give($_) for @ID_TYPES;
 	$postmaster->kill9;
 	my $state = state_of($node);
 	$node->append_conf('postgresql.conf', "flakeid.horizon_lead = '$after'\nflakeid.generator_ids = '16-17'");
@@ -317,22 +317,22 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
 	for my $generators ('16-17', '40')
 	{
 		reload_with($node, generator_ids => $generators) if $generators eq '40';
-		for my $system (@SYSTEMS)
+		for my $id_type (@ID_TYPES)
 		{
 			my $test =
-			  "horizon_lead was $before before a crash and is $after: $system->{name} of generators $generators";
-			$clock->set($moment) unless $system->{one_cell} && $generators eq '40';
-			my ($error, @ids) = $ledger->ask($node, $system, 10);
+			  "horizon_lead was $before before a crash and is $after: $id_type->{name} of generators $generators";
+			$clock->set($moment) unless $id_type->{one_cell} && $generators eq '40';
+			my ($error, @ids) = $ledger->ask($node, $id_type, 10);
 			is($error, '', "$test waits for what it was") or next;
 			cmp_ok(
-				(times_of($node, $system, @ids))[0], '>=', horizon_of($state, $system, 0),
+				(times_of($node, $id_type, @ids))[0], '>=', horizon_of($state, $id_type, 0),
 				'... and begins above the horizon');
 		}
 	}
 	$clock->set($until + 30);
 	reload_with($node, generator_ids => '0-7');
-	give($_) for @SYSTEMS;
-	is($ledger->twice, '', '... and no ID comes twice when the old ones are back');
+	give($_) for @ID_TYPES;
+	is($ledger->twice, '', '... and no ID repeats when the old ones are back');
 	$postmaster->stop('immediate');
 }
 
@@ -340,11 +340,11 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ])
 
 begin('downtime', "flakeid.allowable_downtime = '1min'\n");
 $node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
-give($_) for @SYSTEMS;
+give($_) for @ID_TYPES;
 $node->stop;
 $clock->stand_still(moment(state_of($node)->{written}) / $second + 50);
 $clock->start;
-is(($ledger->ask($node, $_, 10))[0], '', "after a downtime that is allowed $_->{name} goes on") for @SYSTEMS;
+is(($ledger->ask($node, $_, 10))[0], '', "after a downtime that is allowed $_->{name} goes on") for @ID_TYPES;
 $node->stop;
 
 my $written = moment(state_of($node)->{written}) / $second;
@@ -352,12 +352,12 @@ $clock->stand_still($written + 205.05);
 my $end_of_log = -s $node->logfile;
 $clock->start;
 my @sessions = map { session($node) } 1 .. 3;
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my $name = $system->{name};
+	my $name = $id_type->{name};
 	for my $number (0 .. $#sessions)
 	{
-		for my $ask ($system->{next}, sprintf $system->{batch}, 10)
+		for my $ask ($id_type->{next}, sprintf $id_type->{batch}, 10)
 		{
 			my $error = error_in($sessions[$number], "SELECT $ask");
 			like(
@@ -379,10 +379,10 @@ my $ordinary = "SET SESSION AUTHORIZATION ordinary; ";
 like(
 	error_of($node, "${ordinary}SELECT flakeid_accept_clock()"), qr/ERROR:  42501: /,
 	'an ordinary user cannot accept the clock');
-like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... so that there are still no $_->{name} IDs") for @SYSTEMS;
+like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... so that there are still no $_->{name} IDs") for @ID_TYPES;
 $node->stop;
 $clock->start;
-like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... nor after another restart: $_->{name}") for @SYSTEMS;
+like(error_of($node, "SELECT $_->{next}"), qr/55000/, "... nor after another restart: $_->{name}") for @ID_TYPES;
 $_->quit for @sessions;
 @sessions = map { session($node) } 1 .. 3;
 like(error_in($_, 'SELECT flake_next()'), qr/55000/, '... in any session') for @sessions;
@@ -394,55 +394,64 @@ is(error_of($node, 'SELECT flakeid_accept_clock()'), '', 'a superuser can');
 like(
 	slurp_file($node->logfile, $end_of_log), qr/LOG:  the clock was accepted by "\Q$superuser\E"/,
 	'... which is in the log with the name');
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	is(error_in($_, "SELECT $system->{next}"), '', "... and $system->{name} IDs are made in sessions that were refused")
+	is(error_in($_, "SELECT $id_type->{next}"), '', "... and $id_type->{name} IDs are made in sessions that were refused")
 	  for @sessions;
-	is(($ledger->ask($node, $system, 10))[0], '', '... and in others');
+	is(($ledger->ask($node, $id_type, 10))[0], '', '... and in others');
 }
 like(
 	error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  .*there is nothing to accept/,
 	'a second time there is nothing to accept');
 $_->quit for @sessions;
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 
 # The server has been up for that day.
 $clock->step(1000 + 86_400);
 crash();
 is(($ledger->ask($node, $_, 10))[0], '', "a crash of a backend after a quiet day is no downtime: $_->{name}")
-  for @SYSTEMS;
-if ($node->pg_version >= 16)
-{
-	# An earlier postmaster notes down what the real clock shows.
-	$clock->step(1000 + 2 * 86_400);
-	$node->stop;
-	$clock->start;
-	is(($ledger->ask($node, $_, 10))[0], '', "... nor is a quiet day before a stop: $_->{name}") for @SYSTEMS;
-}
+  for @ID_TYPES;
+$clock->step(1000 + 2 * 86_400);
+$node->stop;
+$clock->start;
+is(($ledger->ask($node, $_, 10))[0], '', "... nor is a quiet day before a stop: $_->{name}") for @ID_TYPES;
 $node->stop;
 
 $node->append_conf('postgresql.conf', 'flakeid.allowable_downtime = 0');
 $clock->step(1000 + 30 * 86_400);
 $clock->start;
 is(($ledger->ask($node, $_, 10))[0], '', "without the setting any downtime is allowed: $_->{name}")
-  for @SYSTEMS;
-is($ledger->twice, '', '... and no ID came twice');
+  for @ID_TYPES;
+is($ledger->twice, '', '... and no ID repeats');
 $clock->step(0);
 $node->stop('immediate');
 
 # the epoch moves ----------------------------------------------------------------------------------------------------------
 
-# The systems whose epoch is a setting, and the others.
-my ($flake) = grep { $_->{name} eq 'flake' } @SYSTEMS;
-my @others  = grep { $_->{name} ne 'flake' } @SYSTEMS;
+# The ID types whose epoch is a setting, and the others.
+my ($flake) = grep { $_->{name} eq 'flake' } @ID_TYPES;
+my @others  = grep { $_->{name} ne 'flake' } @ID_TYPES;
 
+# Starts the server again with a line of the file that it would refuse in a reload. No ID comes by it.
 sub refused_for_epoch
 {
-	my ($epoch, $earliest, $test) = @_;
+	my ($epoch, $recorded, $test) = @_;
+	$node->adjust_conf('postgresql.conf', 'flakeid.epoch', "'" . substr($epoch, 0, 10) . "'");
+	$node->restart;
 	my ($error) = $ledger->ask($node, $flake, 10);
-	like($error, qr/ERROR:  55000: flake IDs with the epoch \Q$epoch\E could repeat earlier ones/, $test);
-	like($error, qr/DETAIL:  IDs were generated with the epoch \Q$earliest\E\./, '... and the error says from when they did');
+	like($error, qr/ERROR:  55000: "flakeid\.epoch" is later than the epoch of existing flakes/, $test);
+	like($error, qr/DETAIL:  Flakes were generated with the epoch \Q$recorded\E, and "flakeid\.epoch" is \Q$epoch\E\./, '... and the error says from when they did');
 	is(($ledger->ask($node, $_, 10))[0], '', "... while $_->{name} goes on") for @others;
+	return;
+}
+
+# Reloads with an epoch in the file, and waits until it is taken.
+sub set_epoch
+{
+	my ($epoch) = @_;
+	$node->adjust_conf('postgresql.conf', 'flakeid.epoch', "'$epoch'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('flakeid.epoch') = '$epoch'") or die "flakeid.epoch did not become $epoch";
 	return;
 }
 
@@ -452,21 +461,19 @@ my ($unix, $e2020, $e2023) = map { "$_-01-01 00:00:00+00" } 1970, 2020, 2023;
 my $session = session($node);
 my $make = "COPY (SELECT 'flake', flake_next_batch(10)) TO STDOUT";
 $ledger->enter($session->query_safe($make));
-give($_) for @SYSTEMS;
-reload_with($node, epoch => '2023-01-01');
-refused_for_epoch($e2023, $e2020, 'an epoch that moves later is refused at once');
-like(error_in($session, $make), qr/55000/, '... in a session that has made some too');
-$node->restart;
-refused_for_epoch($e2023, $e2020, '... and after a restart');
-reload_with($node, epoch => '2020-01-01');
+give($_) for @ID_TYPES;
+like(error_of($node, "ALTER SYSTEM SET flakeid.epoch = '2023-01-01'"), qr/ERROR:  22023: invalid value for parameter "flakeid\.epoch"/, 'an epoch that moves later is refused at once');
+$ledger->enter($session->query_safe($make));
+$session->quit;
+refused_for_epoch($e2023, $e2020, '... and where the file has it at a start');
+set_epoch('2020-01-01');
 is(($ledger->ask($node, $flake, 10))[0], '', 'moved back, flake goes on');
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 
 # A statement that is under way keeps its settings to the end.
-$session->quit;
-$ledger->crowd($node, ways => ['stream'], systems => [$flake]);
+$ledger->crowd($node, ways => ['stream'], id_types => [$flake]);
 $ledger->wait_until_given;
-reload_with($node, epoch => 'unix');
+set_epoch('unix');
 is(($ledger->ask($node, $flake, 10))[0], '', 'an epoch that moves earlier lets flake go on');
 $ledger->wait_until_given(0.1);
 cmp_ok(
@@ -476,14 +483,11 @@ $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_acti
 $ledger->dispersed;
 is(($ledger->ask($node, $flake, 10))[0], '', '... and flake goes on after that');
 crash();
-is(($ledger->ask($node, $_, 10))[0], '', "... and so does $_->{name} after a crash") for @SYSTEMS;
-reload_with($node, epoch => '2020-01-01');
+is(($ledger->ask($node, $_, 10))[0], '', "... and so does $_->{name} after a crash") for @ID_TYPES;
 refused_for_epoch($e2020, $unix, '... but back again is refused');
-$node->restart;
-refused_for_epoch($e2020, $unix, '... after a restart too');
-reload_with($node, epoch => 'unix');
+set_epoch('unix');
 is(($ledger->ask($node, $flake, 10))[0], '', '... until it is as it was last');
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 $node->stop;
 
 done_testing();

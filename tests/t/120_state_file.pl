@@ -17,7 +17,7 @@ use Time::HiRes qw(time sleep);
 my $second = 1_000_000_000;    # nanoseconds
 my ($node, $ledger, $text);
 
-# A server with these settings, and a function that says what asking each system for an ID comes to: the
+# A server with these settings, and a function that says what asking each ID type for an ID comes to: the
 # SQLSTATE and message of the error, or 00000 and the ID. It writes nothing.
 sub begin
 {
@@ -25,10 +25,10 @@ sub begin
 	$node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->append_conf(
-		'postgresql.conf', "shared_preload_libraries = 'flakeid'\nlog_statement = none\n$configuration");
+		'postgresql.conf', "shared_preload_libraries = 'flakeid'\nlog_statement = none\nflakeid.epoch = '2010-01-01'\n$configuration");
 	$node->start;
 	$ledger = Ledger->new($name);
-	my $asks = join ', ', map { ("'$_->{next}'", "'" . sprintf($_->{batch}, 1) . "'") } @SYSTEMS;
+	my $asks = join ', ', map { ("'$_->{next}'", "'" . sprintf($_->{batch}, 1) . "'") } @ID_TYPES;
 	$node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION flakeid;
 CREATE FUNCTION answers() RETURNS SETOF text LANGUAGE plpgsql AS \$\$
@@ -50,9 +50,9 @@ SQL
 	return;
 }
 
-my $asks = 2 * @SYSTEMS;
+my $asks = 2 * @ID_TYPES;
 
-# What a session is told, by one system after the other; what it is given is entered.
+# What a session is told, by one ID type after the other; what it is given is entered.
 sub answers_in
 {
 	my ($session) = @_;
@@ -70,13 +70,13 @@ sub answer_in
 	return join "\n", sort keys %answers;
 }
 
-# Asks every system and enters what it gives; dies where that is nothing.
+# Asks every ID type and enters what it gives; dies where that is nothing.
 sub give
 {
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $system, 10);
-		die "no $system->{name} IDs: $error" if $error ne '';
+		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+		die "no $id_type->{name} IDs: $error" if $error ne '';
 	}
 	return;
 }
@@ -108,14 +108,14 @@ ok($since >= $begin && $since <= $written, '... what the clock has shown since')
 is($state->{tick_tock}, 0, '... in which timeline those are that have two');
 is(moment($state->{tick_tock_until}[0]), $first, '... until when in that');
 cmp_ok(moment($state->{tick_tock_until}[1]), '<=', $end, '... and in the other');
-is($state->{epochs}{flake}, '1970-01-01T00:00:00.000000000Z', '... from when on flake counts');
+is($state->{epochs}{flake}, '2010-01-01T00:00:00.000000000Z', '... from when on flake counts');
 ok($state->{guid_node} =~ /^\d+$/ && $state->{guid_node} < 2**32, '... a node for guids') or diag($state->{guid_node});
 like(
 	$state->{worker}, qr/\A[0-9a-f][26ae][0-9a-f]{10}\z/,
-	'... and a worker for flake128s, which is an address that nobody has sold and no group\'s');
+	'... and a worker for flake128s, which is neither an address of a vendor nor of a group');
 is(
-	join(' ', sort keys %{ $state->{epochs} }), join(' ', sort map { $_->{name} } @SYSTEMS),
-	'... and every system that was asked');
+	join(' ', sort keys %{ $state->{epochs} }), join(' ', sort map { $_->{name} } @ID_TYPES),
+	'... and every ID type that was asked');
 ok($state->{server} eq 'running', '... and that the server goes on');
 my @lines = split /\n/, state_text($node);
 ok((grep { /^  "until": "\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z",$/ } @lines) == 1, 'a person can read it');
@@ -129,7 +129,7 @@ cmp_ok(until_of($state), '<', $end, '... and has the last ID\'s time');
 
 # not what was written -----------------------------------------------------------------------------------------------
 
-# The file is read when the first asks, and again as long as it is no good. So a server that once
+# The file is read when the first asks, and again as long as it is invalid. So a server that once
 # refused can be given one bad file after the other.
 my $good = state_text($node);
 my ($document) = $good =~ /\A(.*\n)crc32 /s;
@@ -146,7 +146,7 @@ for my $length (0 .. length($good) - 1)
 	my $answer = answer_in($session);
 	push @wrong, "$length: $answer" unless $answer =~ $damaged;
 }
-is(join("\n", @wrong), '', 'cut off anywhere it is damaged: no IDs of any system');
+is(join("\n", @wrong), '', 'cut off anywhere it is damaged: no IDs of any ID type');
 
 @wrong = ();
 my $flips = 0;
@@ -163,7 +163,7 @@ for my $place (0 .. length($good) - 1)
 		$flips++;
 	}
 }
-is(join("\n", @wrong), '', "with any bit flipped of $flips it is damaged: no IDs of any system");
+is(join("\n", @wrong), '', "with any bit flipped of $flips it is damaged: no IDs of any ID type");
 
 # Documents with the right checksum.
 sub with
@@ -178,7 +178,7 @@ my %damaged = (
 	'something after it'         => $good . "\n",
 	'something before it'        => "\n$good",
 	'twice'                      => $good . $good,
-	'line ends of another system' => $good =~ s/\n/\r\n/gr,
+	'line ends of another operating system' => $good =~ s/\n/\r\n/gr,
 	'a checksum in upper case'   => $good =~ s/(?<=crc32 )([0-9a-f]{8})/\U$1/r =~ s/(?<=crc32 )(\d{8})$/0x$1/mr,
 	'no document'                => checksummed(''),
 	'no object'                  => checksummed("[]\n"),
@@ -192,7 +192,7 @@ my %damaged = (
 	'a time before 1970'         => with(qr/"until": "[^"]*"/, '"until": "1969-12-31T23:59:59Z"'),
 	'a time after 2554'          => with(qr/"until": "[^"]*"/, '"until": "2555-01-01T00:00:00Z"'),
 	'no time'                    => with(qr/"until": "[^"]*"/, '"until": "yesterday"'),
-	'an unknown system'          => with(qr/"flake":/, '"snowball":'),
+	'an unknown ID type'          => with(qr/"flake":/, '"snowball":'),
 	'a word for a number'        => with(qr/"flakeid_state": 2/, '"flakeid_state": "two"'),
 	'no names'                   => with(qr/"guid_node": \d+,\s*"worker": "\w+",\s*/, ''),
 	'names of null'              => with(qr/"guid_node": \d+,\s*"worker": "\w+"/, '"guid_node": null, "worker": null'),
@@ -222,7 +222,7 @@ put_state($node, $damaged{'no horizon'});
 like(
 	error_in($session, 'SELECT flake_next()'),
 	qr/DETAIL:  The contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
-	'... with what is wrong, and what to do');
+	'... with the reason and the remedy');
 
 my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
 my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
@@ -262,7 +262,7 @@ for my $what (sort keys %other)
 {
 	my ($make, $code, $message, $undo) = @{ $other{$what} };
 	$make->();
-	like(answer_in($session), qr/\A$code $message/, "$what: no IDs of any system, and the error says why");
+	like(answer_in($session), qr/\A$code $message/, "$what: no IDs of any ID type, and the error says why");
 	$undo->() if $undo;
 	put_state($node, '');
 	like(answer_in($session), $damaged, '... and what was there before does not help');
@@ -275,12 +275,12 @@ like(
 is(
 	$session->query_safe("SELECT flake_timestamp(flake_min('2026-01-01')) = '2026-01-01',"
 		  . " (sno_decode(sno_min('2026-01-01'))).meta"),
-	't|0', 'meanwhile IDs are decoded');
+	't|0', 'IDs are decoded all the same');
 
 put_state($node, $good);
 is((grep { /^00000/ } answers_in($session)), $asks, 'put right, IDs go on without a restart');
 give();
-is($ledger->twice, '', '... and none comes twice');
+is($ledger->twice, '', '... and none repeats');
 
 # Once read, it is not read again. It is written when the lead is over.
 put_state($node, '');
@@ -290,10 +290,10 @@ until (-s $path)
 	die 'the state file is not written' if time() > $until;
 	give();
 }
-ok(state_of($node)->{server} eq 'running', 'while the server goes on it needs no file, and writes it anew');
+ok(state_of($node)->{server} eq 'running', 'while the server goes on it needs no file, and writes it again');
 $session->quit;
 
-# Trouble is in the log at start.
+# An error is in the log at start.
 for my $what ('of a later version', 'missing', 'a directory', 'unreadable', 'of another cluster')
 {
 	my ($make, $code, $message, $undo) = @{ $other{$what} };
@@ -309,7 +309,7 @@ for my $what ('of a later version', 'missing', 'a directory', 'unreadable', 'of 
 	put_state($node, $good);
 	give();
 }
-is($ledger->twice, '', '... and when it is put right no ID comes twice');
+is($ledger->twice, '', '... and when it is put right no ID repeats');
 
 # of the first version -----------------------------------------------------------------------------------------------
 
@@ -345,12 +345,12 @@ for my $stopped (1, 0)
 	});
 	my $test = 'a state file of the first version, of a server that ' . ($stopped ? 'was stopped' : 'went on');
 	$node->start;
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $system, 10);
-		is($error, '', "$test: there are $system->{name} IDs") or next;
+		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+		is($error, '', "$test: there are $id_type->{name} IDs") or next;
 		cmp_ok(
-			(times_of($node, $system, @ids))[0], '>=', horizon_of($state, $system, 0),
+			(times_of($node, $id_type, @ids))[0], '>=', horizon_of($state, $id_type, 0),
 			'... above its horizon');
 	}
 	is(state_of($node)->{flakeid_state}, 2, '... it is one of this version then');
@@ -380,7 +380,7 @@ for my $event ('restart', 'reload', 'crash', 'immediate stop')
 	is(names_of_ids($node), $names, "after a $event the names are the same");
 	is(names_in($node), $names, '... in the state file, too');
 }
-is($ledger->twice, '', '... and no ID comes twice');
+is($ledger->twice, '', '... and no ID repeats');
 
 # accepted ---------------------------------------------------------------------------------------------------------
 
@@ -400,15 +400,15 @@ for my $what ('missing', 'empty', 'of another cluster')
 	$foreign = state_text($node);
 	$make->();
 	$node->start;
-	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "$what: no $_->{name}") for @SYSTEMS;
+	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "$what: no $_->{name}") for @ID_TYPES;
 	is(error_of($node, 'SELECT flakeid_accept_clock()'), '', '... which a superuser can accept');
 	is(state_of($node)->{system_identifier}, $identifier, '... and has a state file of this cluster');
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $system, 10);
-		is($error, '', "... and $system->{name} begins") or next;
+		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+		is($error, '', "... and $id_type->{name} begins") or next;
 		cmp_ok(
-			(times_of($node, $system, @ids))[0], '>=', $what eq 'of another cluster' ? $ahead : $begin - $system->{tick},
+			(times_of($node, $id_type, @ids))[0], '>=', $what eq 'of another cluster' ? $ahead : $begin - $id_type->{tick},
 			'... after all that is known');
 	}
 	like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  .*there is nothing to accept/, '... once');
@@ -423,12 +423,12 @@ for my $what ('of a later version', 'a directory', 'unreadable')
 	like(
 		error_of($node, 'SELECT flakeid_accept_clock()'), qr/ERROR:  $code: $message/,
 		"$what: that cannot be accepted, for the reason why there are no IDs");
-	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "... and there is no $_->{name}") for @SYSTEMS;
+	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "... and there is no $_->{name}") for @ID_TYPES;
 	$undo->() if $undo;
 	put_state($node, $good);
 	give();
 }
-is($ledger->twice, '', '... and no ID comes twice');
+is($ledger->twice, '', '... and no ID repeats');
 $node->stop;
 
 # cannot be written ----------------------------------------------------------------------------------------------------
@@ -487,24 +487,26 @@ for my $what (sort keys %unwritable)
 	} while (time() < $last && grep { /^00000/ } @answers);
 	is(
 		(grep { /^$code $message/ } @answers), $asks,
-		"$what: when the gate is met there are no IDs of any system, and the error says why")
+		"$what: when the gate is met there are no IDs of any ID type, and the error says why")
 	  or diag(join "\n", @answers);
+	like(error_in($session, 'SELECT flake_next()'), qr/HINT:  Free space on the file system of the data directory\./, '... with a hint')
+	  if $code eq '53100';
 	is(state_text($node), $text, '... and the file is the old one');
 	is(
 		$node->safe_psql('postgres', "SELECT failures >= $failures + $asks, failed_at BETWEEN written_at AND clock_timestamp(), last_failure FROM pg_stat_flakeid_horizon"),
 		"t|t|$reason", '... and the failures are counted');
 	$undo->();
-	for my $system (grep { $made{ $_->{name} } } @SYSTEMS)
+	for my $id_type (grep { $made{ $_->{name} } } @ID_TYPES)
 	{
 		cmp_ok(
-			(times_of($node, $system, @{ $made{ $system->{name} } }))[1], '<', $until,
-			"... and what there was of $system->{name} is not beyond it");
+			(times_of($node, $id_type, @{ $made{ $id_type->{name} } }))[1], '<', $until,
+			"... and what there was of $id_type->{name} is not beyond it");
 	}
-	is((grep { /^00000/ } answers_in($session)), $asks, 'that mended, there are IDs again');
+	is((grep { /^00000/ } answers_in($session)), $asks, 'that corrected, there are IDs again');
 	isnt(state_text($node), $text, '... and the file is a new one');
 	ok(!-e "$path.new", '... with nothing left over');
 }
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 $session->quit;
 
 # A stop that cannot write leaves the horizon where it was.
@@ -538,7 +540,7 @@ like(
 	error_of($node, "SELECT $_->{next}"),
 	qr/ERROR:  58030: could not create state file "flakeid\/state": Not a directory/,
 	"where the first state cannot be written there is no $_->{name}")
-  for @SYSTEMS;
+  for @ID_TYPES;
 ok(!-e $node->data_dir . '/flakeid', '... nor a state');
 is($node->safe_psql('postgres', 'SELECT writes, written_at, failures > 0, last_failure FROM pg_stat_flakeid_horizon'),
 	'0||t|Not a directory', '... and the failures are counted, also before there is any ID');
@@ -561,7 +563,7 @@ $text = state_text($node);
 system_or_bail('pg_ctl', '-w', '-D', $link, '-l', $node->logfile, 'start');
 $node->_update_pid(1);
 give();
-isnt(state_text($node), $text, 'in a data directory whose name is no UTF-8 the state file is where it is ever');
+isnt(state_text($node), $text, 'in a data directory whose name is not UTF-8 the state file has its usual place');
 $node->stop;
 ok(state_of($node)->{server} eq 'stopped', '... to the end');
 
@@ -612,7 +614,7 @@ for my $crash (1 .. $crashes)
 is($whole, $crashes, 'after every crash of many the state file is whole');
 cmp_ok($midst, '>=', $crashes / 2, '... also where it was being written');
 give();
-is($ledger->twice, '', '... and no ID came twice');
+is($ledger->twice, '', '... and no ID repeats');
 $node->stop;
 
 done_testing();

@@ -62,7 +62,7 @@ sub is_not_told
 
 # an error -----------------------------------------------------------------------------------------------------
 
-is_told('SELECT flake_next()', 'a superuser is told what is wrong');
+is_told('SELECT flake_next()', 'a superuser sees the reason');
 is_told($as->('watcher') . 'SELECT flake_next()', 'so is a member of pg_monitor');
 my $end_of_log = -s $node->logfile;
 is_not_told($as->('ordinary') . 'SELECT flake_next()', 'an ordinary user is told where the reason is');
@@ -130,7 +130,7 @@ for my $user ('', $as->('ordinary'))
 {
 	my $error = error_of($node, $user . 'SELECT flake_next()');
 	like($error, qr{ERROR:  58P01: state file "flakeid/state" is missing\n}, 'the state file is named from the data directory on');
-	unlike($error, qr/\Q${\ $node->data_dir}\E/, '... which PostgreSQL shows to nobody but members of pg_monitor');
+	unlike($error, qr/\Q${\ $node->data_dir}\E/, '... which PostgreSQL shows only to members of pg_monitor');
 }
 $node->stop;
 

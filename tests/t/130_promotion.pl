@@ -1,6 +1,6 @@
 # A standby that is promoted, with its clock behind the primary's or in step with it, makes no ID that the
 # primary has made as far as it has heard of it: also when it is restarted or crashes before anyone asks,
-# and when the primary's clock was set back.
+# and when the primary's clock was stepped back.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -15,7 +15,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 
 # The standbys' clock is the real one; the primary's is ahead by this many seconds.
 my $ahead = 7200;
@@ -28,7 +28,7 @@ flakeid.max_clock_wait = '100ms'
 flakeid.generator_ids = '3'
 shared_buffers = '16MB'
 autovacuum = off
-# Its own worker is not needed, and might see the real clock.
+# Its own worker is not needed.
 max_worker_processes = 0
 END
 my $clock = FakedNode->new($primary);
@@ -39,14 +39,14 @@ $primary->backup('young');
 ok(!-e $primary->backup_dir . '/young/flakeid', 'where no ID was made yet a backup has no state file');
 
 # Four hours before the rest, so that sno's other timeline is free for a step back.
-$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @systems;
+$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @id_types;
 $clock->step($ahead);
 
 # What is asked of the primary.
 sub make
 {
 	my (@of) = @_;
-	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @of ? @of : @systems;
+	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @of ? @of : @id_types;
 	return;
 }
 
@@ -113,24 +113,31 @@ sub promote
 # What a request for IDs ends in. It doesn't wait for a clock that is far behind: that would not end before the test does.
 sub asked
 {
-	my ($node, $system) = @_;
+	my ($node, $id_type) = @_;
 	my $longest = $PostgreSQL::Test::Utils::timeout_default;
-	return error_of($node, "SET statement_timeout TO '${longest}s'; INSERT INTO ${system}s SELECT FROM generate_series(1, 100)");
+	return error_of($node, "SET statement_timeout TO '${longest}s'; INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)");
 }
 
-# Returns when the worker of a standby has looked at what there is now: it sleeps before it looks, and when it has.
+# Returns when the worker of a standby has looked at what there is now. It sleeps between two looks. A sleep that waits for
+# the disk (state D) is in the middle of a look, and another one (state S) may be, for a lock. So it has woken up and looked
+# when it is seen asleep, and again after it has gone to sleep three times more.
 sub has_looked
 {
 	my ($node) = @_;
 	my $pid = worker_of($node) // die 'there is no worker';
-	my $slept = sub { slurp_file("/proc/$pid/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : die "no $pid" };
-	my ($before, $until) = ($slept->(), time() + $PostgreSQL::Test::Utils::timeout_default);
-	until ($slept->() > $before + 2)
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $first;
+	for (;;)
 	{
+		my ($state, $sleeps) = slurp_file("/proc/$pid/status") =~ /^State:\s+(\w).*^voluntary_ctxt_switches:\s+(\d+)/ms;
+		if ($state eq 'S')
+		{
+			$first //= $sleeps;
+			return if $sleeps >= $first + 3;
+		}
 		die 'the worker does not look' if time() > $until;
 		sleep 0.05;
 	}
-	return;
 }
 
 # A promoted server whose clock is behind makes no IDs until it has caught up. Its tables have those of the
@@ -139,30 +146,30 @@ sub makes_none_again
 {
 	my ($node, $clock, $what) = @_;
 	my $behind = qr/ERROR:  58000: the clock is [\d.]+ (?:s|ms|min) behind the last/;
-	for my $system (@systems)
+	for my $id_type (@id_types)
 	{
-		like(asked($node, $system), qr/$behind $system ID/, "$what, with its clock behind: no $system IDs");
+		like(asked($node, $id_type), qr/$behind $id_type ID/, "$what, with its clock behind: no $id_type IDs");
 	}
-	for my $system (@systems)
+	for my $id_type (@id_types)
 	{
 		my ($count, @moments) = split /\|/, $node->safe_psql('postgres', <<"SQL");
 SELECT count(*), extract(epoch FROM min(at)), extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY at)),
 	extract(epoch FROM max(at))
-FROM (SELECT ${system}_timestamp(id) AS at FROM ${system}s) AS made WHERE at > (SELECT min(${system}_timestamp(id)) FROM ${system}s) + interval '10 min'
+FROM (SELECT ${id_type}_timestamp(id) AS at FROM ${id_type}s) AS made WHERE at > (SELECT min(${id_type}_timestamp(id)) FROM ${id_type}s) + interval '10 min'
 SQL
-		cmp_ok($count, '>', 1000, "... it has $system IDs of the primary");
+		cmp_ok($count, '>', 1000, "... it has $id_type IDs of the primary");
 		for my $moment (@moments)
 		{
 			$clock->stand_still($moment);
-			like(asked($node, $system), $behind, '... and at the very moment when they were made it makes none');
+			like(asked($node, $id_type), $behind, '... and at the very moment when they were made it makes none');
 		}
 	}
 	$clock->step($ahead + 2);
-	for my $system (@systems)
+	for my $id_type (@id_types)
 	{
-		is(asked($node, $system), '', "... when its clock has caught up $system IDs go on");
+		is(asked($node, $id_type), '', "... when its clock has caught up $id_type IDs go on");
 		is(
-			$node->safe_psql('postgres', "SELECT at BETWEEN now() - interval '4 ms' AND clock_timestamp() FROM (SELECT ${system}_timestamp(${system}_next()) AS at OFFSET 0) AS made"),
+			$node->safe_psql('postgres', "SELECT at BETWEEN now() - interval '4 ms' AND clock_timestamp() FROM (SELECT ${id_type}_timestamp(${id_type}_next()) AS at OFFSET 0) AS made"),
 			't', '... with the present time');
 	}
 	$postmaster{ $node->name }->stop('fast');
@@ -175,7 +182,7 @@ make();
 my ($standby, $standby_clock) = standby('behind');
 my %made_by = (
 	'flakeid_accept_clock()' => 'flakeid_accept_clock',
-	map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 3) => "$_->{name}_next") } @SYSTEMS);
+	map { ($_->{next} => "$_->{name}_next", sprintf($_->{batch}, 3) => "$_->{name}_next") } @ID_TYPES);
 like(
 	error_of($standby, "SELECT $_"), qr/ERROR:  25006: cannot execute $made_by{$_}\(\) during recovery/,
 	"on a standby $_ is an error")
@@ -183,7 +190,7 @@ like(
 is(
 	$standby->safe_psql('postgres', 'SELECT (SELECT count(*) FROM pg_stat_flakeid), (SELECT count(*) FROM flakeid_snapshot()),'
 		  . ' pg_stat_reset_flakeid()'),
-	'0|0|', '... and it has no statistics, nor an error for who asks for them');
+	'0|0|', '... and it has no statistics, and no error for a session that asks for them');
 
 make();
 $primary->wait_for_catchup($standby);
@@ -204,7 +211,7 @@ promote($standby);
 $postmaster{restarted}->stop('fast');
 start($standby_clock);
 crash($standby_clock);
-makes_none_again($standby, $standby_clock, 'a standby that is promoted, restarted, and crashes before anyone asked');
+makes_none_again($standby, $standby_clock, 'a standby that is promoted, restarted, and crashes before a session asked');
 
 # Its worker may not have seen yet that recovery is over.
 ($standby, $standby_clock) = standby('crashed');
@@ -226,11 +233,11 @@ has_seen($standby);
 has_looked($standby);
 my $ahead_on_disk = until_of(state_of($standby));
 promote($standby);
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	is(asked($standby, $system), '', "a standby whose clock is in step makes $system IDs when it is promoted");
+	is(asked($standby, $id_type), '', "a standby whose clock is in step makes $id_type IDs when it is promoted");
 	cmp_ok(
-		$standby->safe_psql('postgres', "SELECT trunc(extract(epoch FROM max(${system}_timestamp(id))) * 1000000000) FROM ${system}s"),
+		$standby->safe_psql('postgres', "SELECT trunc(extract(epoch FROM max(${id_type}_timestamp(id))) * 1000000000) FROM ${id_type}s"),
 		'<', $ahead_on_disk, '... without a wait');
 }
 is(
@@ -238,7 +245,7 @@ is(
 	'... and sees no step of the clock');
 $postmaster{in_step}->stop('fast');
 
-# the primary's clock is set back --------------------------------------------------------------------------
+# the primary's clock is stepped back --------------------------------------------------------------------------
 
 # A standby sees the time from before, and the one from after. This one of them is promoted, one is
 # started as a server of its own after it was stopped, and one crashes while it is a standby.
@@ -250,7 +257,7 @@ $_->[0]->safe_psql('postgres', 'CHECKPOINT') for $standbys[2];
 $clock->step($ahead - 3600);
 make('sno');
 like(error_of($primary, 'SELECT count(flake_next()) FROM generate_series(1, 50000)'), qr/58000: the clock is (?:5\d|60) min behind/,
-	'the primary\'s clock is set back by an hour');
+	'the primary\'s clock is stepped back by an hour');
 $primary->safe_psql('postgres', 'CHECKPOINT');
 $standbys[2][0]->safe_psql('postgres', 'CHECKPOINT');
 crash($standbys[2][1]);
@@ -264,10 +271,10 @@ start($standbys[1][1]);
 makes_none_again(@{ $standbys[1] }, 'a standby that was stopped and is started as a server of its own');
 
 promote($standbys[0][0]);
-makes_none_again(@{ $standbys[0] }, 'a standby whose primary\'s clock was set back before it is promoted');
+makes_none_again(@{ $standbys[0] }, 'a standby whose primary\'s clock was stepped back before it is promoted');
 
 promote($standbys[2][0]);
-makes_none_again(@{ $standbys[2] }, 'a standby that has crashed since its primary\'s clock was set back');
+makes_none_again(@{ $standbys[2] }, 'a standby that has crashed since its primary\'s clock was stepped back');
 
 $primary->stop;
 done_testing();

@@ -1,5 +1,5 @@
 # A server that begins from a backup, by itself or with recovery from an archive to a point in time, makes
-# no ID again that it has, whatever its clock; and the state file in a backup is whole.
+# no ID again that it has, on any clock; and the state file in a backup is whole.
 #
 # This file takes long.
 use strict;
@@ -17,7 +17,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 
 # The copies' clock is the real one; that of the server they come from is ahead by this many seconds.
 my $ahead = 3600;
@@ -33,7 +33,7 @@ autovacuum = off
 log_statement = none
 # For ten sessions that make IDs, a backup, and the test.
 max_connections = 30
-# Its own worker is not needed, and might see the real clock.
+# Its own worker is not needed.
 max_worker_processes = 0
 END
 my $clock = FakedNode->new($primary);
@@ -41,34 +41,34 @@ $clock->step(-7200);
 $clock->start;
 create_tables($primary);
 $primary->safe_psql('postgres', "CREATE TABLE bulk AS SELECT repeat('x', 500) FROM generate_series(1, 40000)");
-$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @systems;
+$primary->safe_psql('postgres', "INSERT INTO ${_}s DEFAULT VALUES") for @id_types;
 $clock->step($ahead);
 
 sub make
 {
-	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @systems;
+	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @id_types;
 	return;
 }
 
-# IDs that are made, each committed, until the handle is finished: of every system up to 200 a second. Returns when
-# there are some of every system.
+# IDs that are made, each committed, until the handle is finished: of every ID type up to 200 a second. Returns when
+# there are some of every ID type.
 sub load
 {
-	my $made = sub { split /\|/, $primary->safe_psql('postgres', 'SELECT ' . join ', ', map { "(SELECT count(*) FROM ${_}s)" } @systems) };
+	my $made = sub { split /\|/, $primary->safe_psql('postgres', 'SELECT ' . join ', ', map { "(SELECT count(*) FROM ${_}s)" } @id_types) };
 	my @before = $made->();
 	my $script = PostgreSQL::Test::Utils::tempdir('load') . '/load';
-	append_to_file("$script.$_", "INSERT INTO ${_}s DEFAULT VALUES;\n") for @systems;
+	append_to_file("$script.$_", "INSERT INTO ${_}s DEFAULT VALUES;\n") for @id_types;
 	my @load = map {
 		IPC::Run::start(
 			[ 'pgbench', '-n', '-c', 2, '-R', 200, '-T', 3600, '-f', "$script.$_", $primary->connstr('postgres') ],
 			'>', \my $out, '2>', \my $error,
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
-	} @systems;
+	} @id_types;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	for (;;)
 	{
 		my @now = $made->();
-		return @load unless grep { $now[$_] == $before[$_] } 0 .. $#systems;
+		return @load unless grep { $now[$_] == $before[$_] } 0 .. $#id_types;
 		die 'no IDs are made' if time() > $until;
 		sleep 0.05;
 	}
@@ -90,26 +90,26 @@ sub makes_none_again
 {
 	my ($node, $clock, $what, $seconds, $turns) = @_;
 	my $asked = "SET statement_timeout TO '${PostgreSQL::Test::Utils::timeout_default}s'; INSERT INTO %ss SELECT FROM generate_series(1, 100)";
-	for my $system (@systems)
+	for my $id_type (@id_types)
 	{
 		my ($count, @moments) = split /\|/, $node->safe_psql('postgres', <<"SQL");
 SELECT count(*), extract(epoch FROM max(at)), extract(epoch FROM percentile_disc(0.99) WITHIN GROUP (ORDER BY at)),
 	extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY at)), extract(epoch FROM min(at))
-FROM (SELECT ${system}_timestamp(id) AS at FROM ${system}s) AS made WHERE at > (SELECT min(${system}_timestamp(id)) FROM ${system}s) + interval '10 min'
+FROM (SELECT ${id_type}_timestamp(id) AS at FROM ${id_type}s) AS made WHERE at > (SELECT min(${id_type}_timestamp(id)) FROM ${id_type}s) + interval '10 min'
 SQL
-		cmp_ok($count, '>', 100, "$what has $system IDs ($count)");
+		cmp_ok($count, '>', 100, "$what has $id_type IDs ($count)");
 		for my $moment (@moments)
 		{
 			$clock->stand_still($moment);
-			my $error = error_of($node, sprintf $asked, $system);
-			next if $system eq 'sno' && $turns && $error eq '';
+			my $error = error_of($node, sprintf $asked, $id_type);
+			next if $id_type eq 'sno' && $turns && $error eq '';
 			like(
-				$error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $system ID/,
+				$error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $id_type ID/,
 				'... and at the very moment when they were made it makes none');
 		}
 	}
 	$clock->step($seconds);
-	is(error_of($node, sprintf $asked, $_), '', "... when the clock is past them $_ IDs go on") for @systems;
+	is(error_of($node, sprintf $asked, $_), '', "... when the clock is past them $_ IDs go on") for @id_types;
 	$node->stop;
 	return;
 }
@@ -135,6 +135,7 @@ recovery_target_time = '$target'
 recovery_target_action = 'promote'
 END
 	$copy_clock->start;
+	wait_for_server($node);
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
 	is($node->safe_psql('postgres', "SELECT to_regclass('later') IS NULL"), 't', "a server recovered to a point in time, $with a worker");
 	like(
@@ -169,10 +170,10 @@ PostgreSQL::Test::RecursiveCopy::copypath(
 	filterfn => sub { $_[0] !~ m{^(?:log|postmaster\.(?:pid|opts)|pg_wal/.+|flakeid/state\.new)$} });
 # Until IDs have been made that the copied state file knows nothing of.
 my ($horizon) = slurp_file("$copied/flakeid/state") =~ /"until": "([^"]+)"/ or die 'the copy has no horizon';
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	$primary->poll_query_until('postgres', "SELECT max(${system}_timestamp(id)) > '$horizon' FROM ${system}s")
-	  or die "$system IDs stay behind the horizon of the copy";
+	$primary->poll_query_until('postgres', "SELECT max(${id_type}_timestamp(id)) > '$horizon' FROM ${id_type}s")
+	  or die "$id_type IDs stay behind the horizon of the copy";
 }
 append_to_file("$copied/backup_label", $session->query_safe('SELECT labelfile FROM pg_backup_stop(false)') . "\n");
 $session->quit;
@@ -194,7 +195,7 @@ $standby_clock->start;
 make();
 $primary->wait_for_catchup($standby);
 # It looks at what it has replayed five times a second.
-my $made = $primary->safe_psql('postgres', 'SELECT 1000000 * ceil(1000 * extract(epoch FROM greatest(' . join(', ', map { "(SELECT max(${_}_timestamp(id)) FROM ${_}s)" } @systems) . ')))');
+my $made = $primary->safe_psql('postgres', 'SELECT 1000000 * ceil(1000 * extract(epoch FROM greatest(' . join(', ', map { "(SELECT max(${_}_timestamp(id)) FROM ${_}s)" } @id_types) . ')))');
 my $patience = time() + $PostgreSQL::Test::Utils::timeout_default;
 until (-e state_path($standby) && until_of(state_of($standby)) > $made)
 {

@@ -13,7 +13,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 chomp(my $bindir = `pg_config --bindir`);
 if (!-x "$bindir/pg_rewind")
 {
@@ -25,7 +25,7 @@ if (!-x "$bindir/pg_rewind")
 sub make
 {
 	my ($node) = @_;
-	$node->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @systems;
+	$node->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @id_types;
 	return;
 }
 
@@ -78,15 +78,15 @@ $new->wait_for_catchup($old);
 $new->stop;
 $old->promote;
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $asked = "INSERT INTO ${system}s SELECT FROM generate_series(1, 100)";
+	my $asked = "INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)";
 	like(
-		error_of($old, $asked), qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last $system ID/,
-		"promoted again, with its clock behind, it makes no $system IDs");
+		error_of($old, $asked), qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last $id_type ID/,
+		"promoted again, with its clock behind, it makes no $id_type IDs");
 	my @moments = split /\|/, $old->safe_psql('postgres', <<"SQL");
-SELECT extract(epoch FROM ${system}_timestamp(min(id))), extract(epoch FROM ${system}_timestamp(max(id)))
-FROM ${system}s WHERE ${system}_timestamp(id) > now() + interval '10 min'
+SELECT extract(epoch FROM ${id_type}_timestamp(min(id))), extract(epoch FROM ${id_type}_timestamp(max(id)))
+FROM ${id_type}s WHERE ${id_type}_timestamp(id) > now() + interval '10 min'
 SQL
 	for my $moment (@moments)
 	{
@@ -98,11 +98,11 @@ SQL
 	$old_clock->step(0);
 }
 $old_clock->step(3602);
-for my $system (@systems)
+for my $id_type (@id_types)
 {
 	is(
-		error_of($old, "INSERT INTO ${system}s SELECT FROM generate_series(1, 100)"), '',
-		"when its clock has caught up $system IDs go on");
+		error_of($old, "INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)"), '',
+		"when its clock has caught up $id_type IDs go on");
 }
 
 $old->stop;

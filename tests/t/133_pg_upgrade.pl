@@ -1,5 +1,5 @@
 # pg_upgrade leaves the state file behind. Without it the new cluster's IDs begin after its clock's present;
-# with it, copied over by hand, there are none until a superuser takes it over, and then above its horizon.
+# with it, copied over by hand, there are no IDs until a superuser takes it over, and then above its horizon.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -13,7 +13,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 chomp(my $bindir = `pg_config --bindir`);
 if (!-x "$bindir/pg_upgrade")
 {
@@ -41,7 +41,7 @@ my ($old, $old_clock) = server('old');
 $old_clock->step(3600);
 $old_clock->start;
 create_tables($old);
-$old->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @systems;
+$old->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @id_types;
 $old->stop;
 
 my ($new, $new_clock) = server('new');
@@ -61,13 +61,13 @@ ok(!-e $new->data_dir . '/flakeid', '... takes no state file along');
 # without the state file -----------------------------------------------------------------------------------
 
 $new_clock->start;
-for my $system (@systems)
+for my $id_type (@id_types)
 {
 	is(
-		$new->safe_psql('postgres', "SELECT ${system}_timestamp(${system}_next()) BETWEEN pg_postmaster_start_time() AND clock_timestamp()"),
-		't', "without it $system IDs begin after the clock's present");
+		$new->safe_psql('postgres', "SELECT ${id_type}_timestamp(${id_type}_next()) BETWEEN pg_postmaster_start_time() AND clock_timestamp()"),
+		't', "without it $id_type IDs begin after the clock's present");
 }
-is($new->safe_psql('postgres', "SELECT count(*), count(DISTINCT id) FROM ${_}s"), '2000|2000', "the old $_ IDs are there") for @systems;
+is($new->safe_psql('postgres', "SELECT count(*), count(DISTINCT id) FROM ${_}s"), '2000|2000', "the old $_ IDs are there") for @id_types;
 $new->stop;
 
 # with it ----------------------------------------------------------------------------------------------------
@@ -76,45 +76,45 @@ system('rm', '-r', $new->data_dir . '/flakeid') == 0 or die 'could not remove th
 PostgreSQL::Test::RecursiveCopy::copypath($old->data_dir . '/flakeid', $new->data_dir . '/flakeid');
 my $log = -s $new->logfile;
 $new_clock->start;
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $error = error_of($new, "INSERT INTO ${system}s DEFAULT VALUES");
-	like($error, qr/ERROR:  55000: state file ".*" is from a different cluster/, "with the old one's state file there are no $system IDs");
+	my $error = error_of($new, "INSERT INTO ${id_type}s DEFAULT VALUES");
+	like($error, qr/ERROR:  55000: state file ".*" is from a different cluster/, "with the old one's state file there are no $id_type IDs");
 	like($error, qr/HINT:  .*flakeid_accept_clock\(\)/, '... and the error says what to do');
 }
 $new->wait_for_log(qr/LOG:  flakeid cannot generate IDs: state file ".*" is from a different cluster/, $log);
 pass('... so does the log, from the start');
 is($new->safe_psql('postgres', "SELECT count(${_}_timestamp(id)) FROM ${_}s"), '2000', "... while $_ IDs are read")
-  for @systems;
+  for @id_types;
 is($new->safe_psql('postgres', 'SELECT flakeid_accept_clock()'), '', 'a superuser takes it over');
 # IDs are keys here, so that one that came again would be an error of another kind. sno may go on in the
 # other of its timelines.
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	for my $moment (undef, $new->safe_psql('postgres', "SELECT extract(epoch FROM max(${system}_timestamp(id))) FROM ${system}s"))
+	for my $moment (undef, $new->safe_psql('postgres', "SELECT extract(epoch FROM max(${id_type}_timestamp(id))) FROM ${id_type}s"))
 	{
 		defined $moment ? $new_clock->stand_still($moment) : $new_clock->step(0);
-		my $error = error_of($new, "SET statement_timeout TO '${PostgreSQL::Test::Utils::timeout_default}s'; INSERT INTO ${system}s SELECT FROM generate_series(1, 100)");
-		next if $system eq 'sno' && $error eq '';
+		my $error = error_of($new, "SET statement_timeout TO '${PostgreSQL::Test::Utils::timeout_default}s'; INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)");
+		next if $id_type eq 'sno' && $error eq '';
 		like(
-			$error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $system ID/,
-			"while the clock is behind its horizon there are no $system IDs"
+			$error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $id_type ID/,
+			"while the clock is behind its horizon there are no $id_type IDs"
 			  . (defined $moment ? ', not even at the moment when the old server made its last' : ''));
 	}
 }
 $new_clock->step(3602);
-for my $system (@systems)
+for my $id_type (@id_types)
 {
 	is(
-		$new->safe_psql('postgres', "WITH made AS (INSERT INTO ${system}s SELECT FROM generate_series(1, 100) RETURNING id)"
-			  . " SELECT min(made.id) > (SELECT max(id) FROM ${system}s) FROM made"),
-		't', "$system IDs begin above it");
+		$new->safe_psql('postgres', "WITH made AS (INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100) RETURNING id)"
+			  . " SELECT min(made.id) > (SELECT max(id) FROM ${id_type}s) FROM made"),
+		't', "$id_type IDs begin above it");
 }
 is(state_of($new)->{system_identifier}, $new->safe_psql('postgres', 'SELECT system_identifier FROM pg_control_system()'),
 	'the state file is the new cluster\'s own');
 $new->stop;
 $new_clock->start;
-is(error_of($new, "INSERT INTO ${_}s DEFAULT VALUES"), '', "after a restart there are $_ IDs without further ado") for @systems;
+is(error_of($new, "INSERT INTO ${_}s DEFAULT VALUES"), '', "after a restart there are $_ IDs without further ado") for @id_types;
 
 $new->stop;
 done_testing();

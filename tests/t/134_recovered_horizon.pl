@@ -15,7 +15,7 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 
 # For so many seconds the primary's clock is ahead; those of the other servers are right.
 my $ahead = 3600;
@@ -34,7 +34,7 @@ my $clock = FakedNode->new($primary);
 $clock->start;
 create_tables($primary);
 # So that the names of the primary's node are in the backup, too.
-$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) VALUES (0)") for @systems;
+$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) VALUES (0)") for @id_types;
 $primary->backup('base');
 
 # Anyone may write a message with flakeid's prefix: this one tells a horizon of the year 2286.
@@ -66,37 +66,38 @@ my ($cascaded, $cascaded_clock) = standby('cascaded', $standby);
 # the clock is ahead for a while ------------------------------------------------------------------------------------
 
 $clock->step($ahead);
-$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 20000)") for @systems;
+$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 20000)") for @id_types;
 $clock->step(0);
 $primary->safe_psql('postgres', 'CREATE TABLE later (); CREATE TABLE last ()');
-$primary->safe_psql('postgres', 'CHECKPOINT; SELECT pg_switch_wal()');
-my $segment = $primary->safe_psql('postgres', "SELECT pg_walfile_name(pg_current_wal_lsn() - 1)");
+$primary->safe_psql('postgres', 'CHECKPOINT');
+# The segment that the switch ends, by the position that it returns: by now another process may have written into the next.
+my $segment = $primary->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal() - 1)');
 
 # Makes each type's IDs at moments when the primary had made some, and later.
 sub makes_none_again
 {
 	my ($node, $clock, $what) = @_;
 	is($node->safe_psql('postgres', "SELECT count(*), to_regclass('last') IS NOT NULL FROM flakes"), '20001|t', "$what has all rows");
-	for my $system (@systems)
+	for my $id_type (@id_types)
 	{
-		my $asked = "INSERT INTO ${system}s SELECT FROM generate_series(1, 1000)";
+		my $asked = "INSERT INTO ${id_type}s SELECT FROM generate_series(1, 1000)";
 		my @moments = split /\|/, $node->safe_psql('postgres', <<"SQL");
 SELECT extract(epoch FROM min(at)), extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY at)), extract(epoch FROM max(at))
-FROM (SELECT ${system}_timestamp(id) AS at FROM ${system}s WHERE nr > 0) AS made
+FROM (SELECT ${id_type}_timestamp(id) AS at FROM ${id_type}s WHERE nr > 0) AS made
 SQL
 		for my $moment (@moments)
 		{
 			$clock->stand_still($moment);
 			my $error = error_of($node, $asked);
 			# The other of its two timelines is free.
-			next if $system eq 'sno' && $error eq '';
-			like($error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $system ID/,
-				"... at a moment when the primary made $system IDs it makes none");
+			next if $id_type eq 'sno' && $error eq '';
+			like($error, qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $id_type ID/,
+				"... at a moment when the primary made $id_type IDs it makes none");
 		}
 	}
 	$clock->step($ahead + 60);
 	is(error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, 1000)"), '', "... when the clock is past them $_ IDs go on")
-	  for @systems;
+	  for @id_types;
 	return;
 }
 
@@ -112,6 +113,7 @@ for my $how ([ 'with a worker', '' ], [ 'without a worker', $no_worker ], [ 'wit
 	$node->append_conf('postgresql.conf', "archive_mode = off\nmax_worker_processes = 8\n$configuration");
 	my $node_clock = FakedNode->new($node);
 	my $postmaster = Postmaster->start($node, $node_clock->environment);
+	wait_for_server($node);
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
 	if ($configuration ne '')
 	{
@@ -134,16 +136,17 @@ recovery_target_name = 'before'
 recovery_target_action = 'promote'
 END
 	$node->start;
+	wait_for_server($node);
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM flakes'), '1', 'a server recovered to a point before that time has none of the rows');
-	is(error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, 1000)"), '', "... and makes $_ IDs at once") for @systems;
+	is(error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, 1000)"), '', "... and makes $_ IDs at once") for @id_types;
 	$node->stop;
 }
 
 # a standby that is restarted, and promoted --------------------------------------------------------------------------
 
 my $last = $primary->safe_psql('postgres', 'SELECT trunc(extract(epoch FROM max(flake_timestamp(id))) * 1000000000) FROM flakes');
-# A commit flushes all WAL; the walwriter of a server whose clock was set back flushes none.
+# A commit flushes all WAL; the walwriter of a server whose clock was stepped back flushes none.
 $primary->safe_psql('postgres', 'CREATE TABLE flushed ()');
 $primary->wait_for_catchup($standby);
 $standby->safe_psql('postgres', 'CHECKPOINT');
@@ -186,14 +189,14 @@ makes_none_again($standby, $standby_clock, 'a standby that was restarted after a
 $standby->wait_for_catchup($cascaded);
 $postmaster{standby}->stop('fast');
 $cascaded->promote;
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $moment = $cascaded->safe_psql('postgres', "SELECT extract(epoch FROM max(${system}_timestamp(id))) FROM ${system}s");
+	my $moment = $cascaded->safe_psql('postgres', "SELECT extract(epoch FROM max(${id_type}_timestamp(id))) FROM ${id_type}s");
 	$cascaded_clock->stand_still($moment);
 	like(
-		error_of($cascaded, "INSERT INTO ${system}s SELECT FROM generate_series(1, 1000)"),
-		qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $system ID/,
-		"the standby of a standby that was promoted makes none of its $system IDs again when it is promoted, too");
+		error_of($cascaded, "INSERT INTO ${id_type}s SELECT FROM generate_series(1, 1000)"),
+		qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last $id_type ID/,
+		"the standby of a standby that was promoted makes none of its $id_type IDs again when it is promoted, too");
 }
 $postmaster{cascaded}->stop('fast');
 
@@ -252,7 +255,7 @@ END
 		qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind the last flake ID/,
 		'... and was killed many times: promoted, it makes none of its primary\'s IDs again');
 	$node_clock->step(5060);
-	is(error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, 1000)"), '', "... when the clock is past them $_ IDs go on") for @systems;
+	is(error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, 1000)"), '', "... when the clock is past them $_ IDs go on") for @id_types;
 	$postmaster->stop('fast');
 }
 

@@ -1,5 +1,5 @@
 # The lines in the server's log for what someone should look at: when they come, how often, what they
-# say; and that there are none otherwise.
+# say; and that there are no other lines.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -83,7 +83,7 @@ END
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 # No more than what a tick has of all generator IDs.
-my $few = join '; ', map { "SELECT count($_->{next}) FROM generate_series(1, " . ($_->{numbers} < 1000 ? $_->{numbers} : 1000) . ')' } @SYSTEMS;
+my $few = join '; ', map { "SELECT count($_->{next}) FROM generate_series(1, " . ($_->{numbers} < 1000 ? $_->{numbers} : 1000) . ')' } @ID_TYPES;
 $node->safe_psql('postgres', $few);
 $node->poll_query_until('postgres', "SELECT max(gate_lead) < '0' FROM pg_stat_flakeid") or die 'the gate stays ahead';
 $node->safe_psql('postgres', $few);
@@ -140,7 +140,7 @@ my $pause = time();
 
 # a tick that overflows ------------------------------------------------------------------------------------
 
-# While the clock stands still a tick is used up for certain.
+# While the clock stands still a tick is exhausted for certain.
 my $standing = FakedClock->new('overflow', <<'END');
 flakeid.generator_ids = '3'
 flakeid.max_clock_wait = 0
@@ -160,7 +160,7 @@ like(
 like(error_of($node, 'SELECT flake_next(), sno_next()'), qr/58000/, 'it overflows again');
 push @used_up, lines();
 ok(as_rare($overflows, @used_up), '... which is told once in 10 s') or diag(join "\n", @used_up);
-like(error_of($node, 'SELECT count(*) FROM uniqueid_next_batch(65)'), qr/58000/, 'one of another system overflows');
+like(error_of($node, 'SELECT count(*) FROM uniqueid_next_batch(65)'), qr/58000/, 'one of another ID type overflows');
 @lines = lines();
 is(scalar(@lines), 1, '... which is told, too') or diag(join "\n", @lines);
 like(
@@ -218,7 +218,7 @@ $node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
 @lines = lines();
 @back  = sort grep { /stepped back/ } @lines;
 @ahead = grep { /stepped forward/ } @lines;
-is(scalar(@back), 2, 'after the pause a step back is told again, of each system');
+is(scalar(@back), 2, 'after the pause a step back is told again, of each ID type');
 like($back[0], qr/stepped back: it is 30\.0 s behind the last flake ID\n/, '... of flake');
 is($back + told($back[0]), 4, '... and how many were left out');
 like($back[1], qr/stepped back: it is 30\.0 s behind the last sno ID\nDETAIL:  IDs continue in the other timeline if it is free; otherwise sessions wait\.\z/, '... and what follows for a sno');
@@ -235,10 +235,9 @@ $node->stop;
 
 # at start -----------------------------------------------------------------------------------------------
 
-# Up to version 15 a worker may see the real clock, so it is that which is behind.
 $node = PostgreSQL::Test::Cluster->new('start');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.max_clock_wait = 0\n");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.epoch = '2010-01-01'\nflakeid.max_clock_wait = 0\n");
 $clock = FakedNode->new($node);
 $clock->step(10_800);
 $clock->start;
@@ -258,7 +257,7 @@ my $text = state_text($node);
 put_state($node, "$text damaged\n");
 lines();
 $clock->start;
-ok(comes(qr/flakeid cannot generate IDs/), 'a start with a damaged state file is told, before anyone asks');
+ok(comes(qr/flakeid cannot generate IDs/), 'a start with a damaged state file is logged, before a session asks');
 $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 while (worker_of($node))
 {
@@ -268,10 +267,10 @@ while (worker_of($node))
 @lines = lines();
 is(scalar(@lines), 1, '... once') or diag(join "\n", @lines);
 like($lines[0], qr/\ALOG:  flakeid cannot generate IDs: state file ".*flakeid\/state" is damaged\nDETAIL:  .*flakeid_accept_clock\(\)/, '... with what to do');
-like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  XX001: state file/, '... and who asks is told, too');
+like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  XX001: state file/, '... and a session that asks gets the error, too');
 is(error_of($node, 'SET ROLE "the boss"; SELECT flakeid_accept_clock()'), '', 'the clock is accepted');
 @lines = lines();
-is(join("\n", @lines), "LOG:  the clock was accepted by \"the boss\"\nDETAIL:  flakeid generates IDs again, above its state and the current time.", '... which is told, with who did it');
+is(join("\n", @lines), "LOG:  the clock was accepted by \"the boss\"\nDETAIL:  flakeid generates IDs again, above its state and the current time.", '... which is logged, with the user');
 is(error_of($node, 'SELECT flake_next()'), '', '... and there are IDs');
 like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/NOTICE:  00000: there is nothing to accept: the server can generate IDs/, 'once more is nothing');
 is(join("\n", lines()), '', '... and says nothing');
@@ -295,7 +294,7 @@ SKIP:
 	$clock->step(30_000);
 	chmod 0500, $dir;
 	lines();
-	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  42501: could not \w+ state file ".*flakeid\/state": /, 'a state file that cannot be written is an error of who asks');
+	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  42501: could not \w+ state file ".*flakeid\/state": /, 'a state file that cannot be written is an error of the session that asks');
 	$node->stop;
 	@lines = grep { !/stepped forward/ } lines();
 	is(scalar(@lines), 1, '... and is told when the server stops') or diag(join "\n", @lines);

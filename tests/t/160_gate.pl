@@ -24,7 +24,7 @@ my $disk  = FaultyDisk->new;
 }
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-my $ask = 'SELECT ' . join(', ', map { $_->{next} } @SYSTEMS) . ' FROM generate_series(1, 1000)';
+my $ask = 'SELECT ' . join(', ', map { $_->{next} } @ID_TYPES) . ' FROM generate_series(1, 1000)';
 
 # A psql that runs the statement, with what it prints, under a name that pg_stat_activity shows.
 sub begin
@@ -54,7 +54,7 @@ $disk->becomes('slow');
 
 $clock->set($gate - 240);
 my $writer = begin('writer', $ask);
-ok(waits_for('writer', '^(Extension|FlakeidHorizonWrite)$'), 'who comes near the gate writes the horizon');
+ok(waits_for('writer', '^(Extension|FlakeidHorizonWrite)$'), 'a session that comes near the gate writes the horizon');
 my $others = $node->safe_psql('postgres', $ask);
 is(scalar(split /\n/, $others), 1000, '... and while he does, others make IDs');
 is($writer->{out}, '', '... though he has none yet');
@@ -76,8 +76,8 @@ ok(!-e $new, '... with nothing left of the failure');
 my @ids = map { split /[|\n]/ } $all, $others, $late->{out}, $node->safe_psql('postgres', $ask);
 my %once;
 $once{$_}++ for @ids;
-is(scalar(@ids), 4000 * @SYSTEMS, 'all were asked for');
-is(scalar(keys %once), 4000 * @SYSTEMS, '... and no ID came twice');
+is(scalar(@ids), 4000 * @ID_TYPES, 'all were asked for');
+is(scalar(keys %once), 4000 * @ID_TYPES, '... and no ID repeats');
 
 $node->stop;
 done_testing();

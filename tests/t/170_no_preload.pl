@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $nanos = 1_000_000_000;    # in a second
-my ($flake, $sno) = @SYSTEMS;
+my ($flake, $sno) = @ID_TYPES;
 
 my $node = PostgreSQL::Test::Cluster->new('no_preload');
 $node->init;
@@ -31,11 +31,11 @@ $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 my $dir = $node->data_dir . '/flakeid';
 $node->safe_psql('postgres', 'SELECT flake_decode(1), flakeid_identity(), flake_at(now())');
-ok(!-e $dir, 'who only reads IDs makes no state');
+ok(!-e $dir, 'a session that only reads IDs creates no state');
 
 if ($version < 17)
 {
-	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 10) } @SYSTEMS), 'guid_local_next()', "uniqueid_next('spread')")
+	for my $ask ((map { ($_->{next}, sprintf $_->{batch}, 10) } @ID_TYPES), 'guid_local_next()', "uniqueid_next('spread')")
 	{
 		my $error = error_of($node, "SELECT $ask");
 		like($error, qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs/, "$ask is an error");
@@ -61,8 +61,8 @@ my $ledger = Ledger->new('no_preload');
 # What a session that stays is given.
 sub ask_in
 {
-	my ($session, $system, $n) = @_;
-	my $list = $session->query_safe("SELECT '$system->{name}', id FROM " . sprintf($system->{batch}, $n) . ' AS id');
+	my ($session, $id_type, $n) = @_;
+	my $list = $session->query_safe("SELECT '$id_type->{name}', id FROM " . sprintf($id_type->{batch}, $n) . ' AS id');
 	$list =~ s/\|/\t/g;
 	return $ledger->enter($list);
 }
@@ -70,21 +70,21 @@ sub ask_in
 # Asks in a session of its own, and dies where there is no ID.
 sub give
 {
-	my ($system, $n) = @_;
-	my ($error, @ids) = $ledger->ask($node, $system, $n || 10);
-	die "no $system->{name} IDs: $error" if $error ne '';
+	my ($id_type, $n) = @_;
+	my ($error, @ids) = $ledger->ask($node, $id_type, $n || 10);
+	die "no $id_type->{name} IDs: $error" if $error ne '';
 	return @ids;
 }
 
 # The latest of a session's IDs, which rise.
 sub latest
 {
-	my ($system, @ids) = @_;
-	my (undef, $latest) = times_of($node, $system, @ids);
+	my ($id_type, @ids) = @_;
+	my (undef, $latest) = times_of($node, $id_type, @ids);
 	return $latest;
 }
 
-# That the file has the nanosecond after the beginning of the last ID's tick: of each system that turns, and
+# That the file has the nanosecond after the beginning of the last ID's tick: of each ID type that turns, and
 # of the others the latest. To read an ID makes nobody one of those who have to leave.
 sub is_exact
 {
@@ -92,15 +92,15 @@ sub is_exact
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $state = state_of($node);
 	my $until = 0;
-	for my $system (grep { $last{ $_->{name} } } @SYSTEMS)
+	for my $id_type (grep { $last{ $_->{name} } } @ID_TYPES)
 	{
-		my $id = $last{ $system->{name} };
-		my $latest = latest($system, $id);
-		if ($system->{turns})
+		my $id = $last{ $id_type->{name} };
+		my $latest = latest($id_type, $id);
+		if ($id_type->{turns})
 		{
 			is(
-				horizon_of($state, $system, timelines_of($node, $system, $id)),
-				$latest + 1, "$test ($system->{name})");
+				horizon_of($state, $id_type, timelines_of($node, $id_type, $id)),
+				$latest + 1, "$test ($id_type->{name})");
 		}
 		elsif ($latest > $until)
 		{
@@ -124,7 +124,7 @@ sub gone
 # the last to leave ----------------------------------------------------------------------------------------
 
 # Where the server's first IDs are made neither timeline is free before; so first the clock goes ahead.
-my %last = map { $_->{name} => (give($_))[-1] } @SYSTEMS;
+my %last = map { $_->{name} => (give($_))[-1] } @ID_TYPES;
 $clock->step(7200);
 
 for my $how ('quits', 'is terminated')
@@ -151,31 +151,31 @@ for my $how ('quits', 'is terminated')
 		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pids[0])");
 	}
 	gone($pids[0]);
-	is_exact("when the last $how it is exact, whoever else is there", %last);
+	is_exact("when the last $how it is exact, with any other sessions", %last);
 	$third->quit;
 	my $exact = state_text($node);
 	$node->safe_psql('postgres', 'SELECT flake_decode(1), flakeid_identity()');
 	$node->safe_psql('postgres', 'TABLE pg_stat_flakeid');
-	is(state_text($node), $exact, '... and stays so while nobody asks');
-	for my $system (@SYSTEMS)
+	is(state_text($node), $exact, '... and stays so while no session asks');
+	for my $id_type (@ID_TYPES)
 	{
-		my @ids = give($system);
+		my @ids = give($id_type);
 		is(
-			$node->safe_psql('postgres', "SELECT '$ids[0]'::$system->{type} > '$last{ $system->{name} }'"),
-			't', "... then there are $system->{name} IDs again, above those before");
-		$last{ $system->{name} } = $ids[-1];
+			$node->safe_psql('postgres', "SELECT '$ids[0]'::$id_type->{type} > '$last{ $id_type->{name} }'"),
+			't', "... then there are $id_type->{name} IDs again, above those before");
+		$last{ $id_type->{name} } = $ids[-1];
 	}
 	gone();
 	is_exact('... and it is exact again', %last);
 }
-is($ledger->twice, '', 'none came twice');
+is($ledger->twice, '', 'none repeats');
 
 # an orderly stop while sessions are there -----------------------------------------------------------------
 
 my @sessions = map { session($node) } 1 .. 3;
 for my $session (@sessions)
 {
-	$last{ $_->{name} } = (ask_in($session, $_, 20))[-1] for @SYSTEMS;
+	$last{ $_->{name} } = (ask_in($session, $_, 20))[-1] for @ID_TYPES;
 }
 $node->stop('fast');
 $clock->start;
@@ -183,25 +183,25 @@ is_exact('when the server is stopped while sessions are there it is exact', %las
 
 # a restart ------------------------------------------------------------------------------------------------
 
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
 	# In the middle of a tick.
 	my $middle = int($clock->time_of_server + 100) * $nanos + 500_000_000;
-	$middle += $system->{tick} - $middle % $system->{tick} + int($system->{tick} / 2);
+	$middle += $id_type->{tick} - $middle % $id_type->{tick} + int($id_type->{tick} / 2);
 	my $moment = $middle / $nanos;
 	$clock->stand_still($moment);
-	my @ids = give($system);
+	my @ids = give($id_type);
 	my $was = $ids[-1];
 	$node->stop;
-	$clock->stand_still(($middle + $system->{tick}) / $nanos);
+	$clock->stand_still(($middle + $id_type->{tick}) / $nanos);
 	$clock->start;
-	my ($error, @next) = $ledger->ask($node, $system, 10);
-	is($error, '', "$system->{name}: one tick later a server that was restarted has IDs, without a wait");
-	is(latest($system, @next) - latest($system, $was), $system->{tick}, '... of that tick');
-	is($node->safe_psql('postgres', "SELECT '$next[0]'::$system->{type} > '$was'"), 't', '... above those before');
+	my ($error, @next) = $ledger->ask($node, $id_type, 10);
+	is($error, '', "$id_type->{name}: one tick later a server that was restarted has IDs, without a wait");
+	is(latest($id_type, @next) - latest($id_type, $was), $id_type->{tick}, '... of that tick');
+	is($node->safe_psql('postgres', "SELECT '$next[0]'::$id_type->{type} > '$was'"), 't', '... above those before');
 	$clock->set($moment + 1);
 }
-is($ledger->twice, '', 'none came twice');
+is($ledger->twice, '', 'none repeats');
 
 # a crash ----------------------------------------------------------------------------------------------------
 
@@ -220,15 +220,15 @@ for my $round (1 .. 2)
 	my $state = state_of($node);
 	$offset += 21;
 	$clock->step($offset);
-	for my $system (@SYSTEMS)
+	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $system, 1000);
-		is($error, '', "$system->{name}: after a crash there are IDs, when the clock has passed the horizon") or next;
-		my ($earliest) = times_of($node, $system, @ids);
-		my $bit = $system->{turns} ? timelines_of($node, $system, @ids) : 0;
-		cmp_ok($earliest, '>=', horizon_of($state, $system, $bit), '... above the horizon that is stored');
+		my ($error, @ids) = $ledger->ask($node, $id_type, 1000);
+		is($error, '', "$id_type->{name}: after a crash there are IDs, when the clock has passed the horizon") or next;
+		my ($earliest) = times_of($node, $id_type, @ids);
+		my $bit = $id_type->{turns} ? timelines_of($node, $id_type, @ids) : 0;
+		cmp_ok($earliest, '>=', horizon_of($state, $id_type, $bit), '... above the horizon that is stored');
 	}
-	is($ledger->twice, '', '... and none came twice');
+	is($ledger->twice, '', '... and none repeats');
 }
 
 # At once, which waits as long as the lead.
@@ -240,26 +240,26 @@ $ledger->wait_until_given(0.1);
 $node->stop('immediate');
 $ledger->dispersed;
 $clock->start;
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my ($error, @ids) = $ledger->ask($node, $system, 1000);
-	is($error, '', "$system->{name}: after an immediate stop there are IDs, after a wait for the lead at most");
+	my ($error, @ids) = $ledger->ask($node, $id_type, 1000);
+	is($error, '', "$id_type->{name}: after an immediate stop there are IDs, after a wait for the lead at most");
 }
-is($ledger->twice, '', '... and none came twice');
+is($ledger->twice, '', '... and none repeats');
 
-# a clock that is set back -----------------------------------------------------------------------------------
+# a clock that is stepped back -----------------------------------------------------------------------------------
 
 $offset += 20_000;
 $clock->step($offset);
-%last = map { $_->{name} => (give($_))[-1] } @SYSTEMS;
+%last = map { $_->{name} => (give($_))[-1] } @ID_TYPES;
 gone();
-is_exact('before the clock is set back the file is exact', %last);
+is_exact('before the clock is stepped back the file is exact', %last);
 $node->stop;
 $clock->step($offset - 3600);
 $clock->start;
 like(
 	error_of($node, 'SELECT flake_next()'), qr/ERROR:  58000: the clock is (?:5\d|60) min behind the last flake ID/,
-	'flake: an hour back over a restart there are none');
+	'flake: an hour back over a restart there are no IDs');
 my $before = $clock->time_of_server;
 my ($error, @ids) = $ledger->ask($node, $sno, 1000);
 my $after = $clock->time_of_server;
@@ -271,12 +271,12 @@ like(
 	error_of($node, 'SELECT flake_next()'), qr/ERROR:  58000: the clock is (?:5\d|60) min behind the last flake ID/,
 	'flake: still none');
 $clock->step($offset + 10);
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	($error, @ids) = $ledger->ask($node, $system, 1000);
-	is($error, '', "$system->{name}: when the clock has caught up there are IDs");
+	($error, @ids) = $ledger->ask($node, $id_type, 1000);
+	is($error, '', "$id_type->{name}: when the clock has caught up there are IDs");
 }
-is($ledger->twice, '', 'none came twice through it all');
+is($ledger->twice, '', 'none repeats through it all');
 $node->stop;
 
 done_testing();

@@ -1,6 +1,6 @@
 # Without shared_preload_libraries (PostgreSQL 17 and later) every user can put values of his own in place of the
 # server's before his session loads the library. Such a session makes no IDs, nor does a parallel worker of it: it
-# never goes by the built-in defaults where the server has other values.
+# never uses the built-in defaults where the server has other values.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -23,6 +23,7 @@ my %server = (
 	max_clock_wait     => '2s',
 	horizon_lead       => '3s',
 	allowable_downtime => '1d',
+	moved_state        => 'error',
 );
 my %etcd = (
 	etcd_endpoints     => 'http://127.0.0.1:1',
@@ -68,8 +69,8 @@ CREATE FUNCTION worker_of(id bigint) RETURNS integer LANGUAGE sql RETURN (flake_
 SQL
 
 my @ways = (
-	(map { $_->{next} } @SYSTEMS),
-	(map { sprintf $_->{batch}, 3 } @SYSTEMS),
+	(map { $_->{next} } @ID_TYPES),
+	(map { sprintf $_->{batch}, 3 } @ID_TYPES),
 	'guid_local_next()', "uniqueid_next('spread')", "flake_at('2026-01-01')", "sno_at('2026-01-01')", "uniqueid_at('2026-01-01', 0)",
 	'late()');
 
@@ -107,10 +108,10 @@ sub refuses
 	like(error_of($node, 'SELECT flakeid_accept_clock()'), qr/55P02: .*flakeid\.epoch/, '... nor does it accept a clock');
 	ok(!-e $node->data_dir . '/flakeid', '... and it writes no state');
 }
-for my $system (@SYSTEMS)
+for my $id_type (@ID_TYPES)
 {
-	my ($error) = $ledger->ask($node, $system, 10);
-	is($error, '', "then others have IDs: $system->{name}");
+	my ($error) = $ledger->ask($node, $id_type, 10);
+	is($error, '', "then others have IDs: $id_type->{name}");
 }
 is(state_of($node)->{epochs}{flake}, '2020-01-01T00:00:00.000000000Z', 'the earliest epoch is the server\'s');
 
@@ -147,7 +148,7 @@ my $mine = qr/^(?:8|9|1[0-5])$/;
 for my $ask ('flake_next()', 'late()', 'late_with_a_setting()')
 {
 	my $set = "SET flakeid.generator_ids = '1'; SET flakeid.cluster_id = 1; SELECT";
-	like(made_by("SELECT $ask"),            $mine, "without a setting of its own, a session goes by the server's values: $ask");
+	like(made_by("SELECT $ask"),            $mine, "without a setting of its own, a session uses the server's values: $ask");
 	like(made_by("${parallel}SELECT $ask"), $mine, '... and so does a parallel worker');
 	like(made_by("$set $ask"),              $mine, '... after a SET, too');
 	next if $ask eq 'flake_next()';
@@ -215,6 +216,6 @@ is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).clust
 	is($out, '', 'with preloading PGOPTIONS with a setting makes no ID');
 	like($err, qr/"flakeid\.generator_ids" cannot be changed now/, '... as PostgreSQL refuses the session');
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $node->stop;
 done_testing();

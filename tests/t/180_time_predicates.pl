@@ -1,4 +1,4 @@
-# Time as a predicate, proven by plans: whatever the spelling, the index of the IDs is asked for the IDs of
+# Time as a predicate, proven by plans: in every spelling, the index of the IDs is asked for the IDs of
 # these times and no others, and the answer is that of a column of times.
 #
 # This file takes long.
@@ -25,7 +25,7 @@ END
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-# How a system is asked: by operators, which can be turned round; flake by functions, and from a time on is "not
+# How an ID type is asked: by operators, which can be turned round; flake by functions, and from a time on is "not
 # before" it. A guid is asked by its operators for any drift, and by a function for one drift, in one range.
 sub typed
 {
@@ -59,7 +59,7 @@ sub flake
 		type      => 'bigint',
 		function  => 'flake',
 		at        => 'flake_at(t, nr % 7)',
-		min       => "flake_min(%s, 'epoch')",
+		min       => "flake_min(%s, '2010-01-01 00:00+00')",
 		within    => "flake_within(id, %s$epoch)",
 		one_range => "flake_within(id, %s$epoch)",
 		between   => "flake_between(id, %s, %s$epoch)",
@@ -73,9 +73,9 @@ sub flake
 	};
 }
 
-my @systems = (
+my @id_types = (
 	flake('flake', ''),
-	flake('flake_epoch', ", 'epoch'"),
+	flake('flake_epoch', ", '2010-01-01 00:00+00'"),
 	typed('sno', at => 'sno_at(t, nr % 256, nr % 7)'),
 	typed('flake128'),
 	typed('guid', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_within(id, %s)'),
@@ -94,13 +94,13 @@ CREATE TABLE moments AS
 SELECT nr, date '$today' - 30 + (nr + random()) * interval '$days days' / $rows AS t
 FROM (SELECT setseed(0.5)) AS seed, generate_series(0, $rows - 1) AS nr;
 SQL
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $table = $system->{table} = "$system->{name}s";
-	my $function = $system->{function} || $system->{name};
+	my $table = $id_type->{table} = "$id_type->{name}s";
+	my $function = $id_type->{function} || $id_type->{name};
 	$session->query_safe(<<"SQL");
-CREATE TABLE $table (id $system->{type}, nr integer, created_at timestamptz);
-INSERT INTO $table (id, nr) SELECT $system->{at}, nr FROM moments;
+CREATE TABLE $table (id $id_type->{type}, nr integer, created_at timestamptz);
+INSERT INTO $table (id, nr) SELECT $id_type->{at}, nr FROM moments;
 UPDATE $table SET created_at = ${function}_timestamp(id);
 ALTER TABLE $table ADD PRIMARY KEY (id);
 SQL
@@ -108,18 +108,18 @@ SQL
 	$session->query_safe("VACUUM (FULL) $table");
 	$session->query_safe("VACUUM (ANALYZE) $table");
 	my $counts = $session->query_safe("SELECT count(*), count(DISTINCT id), count(DISTINCT created_at) FROM $table");
-	is($counts, join('|', ($rows) x 3), "$system->{name}: a month of IDs");
+	is($counts, join('|', ($rows) x 3), "$id_type->{name}: a month of IDs");
 }
 
 # One row: how many IDs, and which.
 my $which = 'count(*), coalesce(sum(hashtextextended(id::text, 0)), 0)';
 
-# What is wrong with a plan of this system's table.
+# What is wrong with a plan of this ID type's table.
 sub wrong
 {
-	my ($system, $plan, $count, %how) = @_;
+	my ($id_type, $plan, $count, %how) = @_;
 	my @wrong;
-	my @scans = grep { table_of($_) =~ /^$system->{table}/ } scans_of($plan);
+	my @scans = grep { table_of($_) =~ /^$id_type->{table}/ } scans_of($plan);
 	# That nothing is within NULL is known without looking, if it is known early.
 	push @wrong, 'nothing is looked at' if !@scans && $count > 0;
 	my $bounds = $how{bounds} || 'both';
@@ -130,7 +130,7 @@ sub wrong
 	}
 	for my $filter (map { conjuncts($_) } filters_of($plan))
 	{
-		next if $system->{rechecks} && $filter =~ $system->{rechecks};
+		next if $id_type->{rechecks} && $filter =~ $id_type->{rechecks};
 		push @wrong, "filter: $filter" unless $how{filter} && $filter eq $how{filter};
 	}
 	push @wrong, 'it is sorted' if $how{sorted} && grep { $_->{'Node Type'} =~ /Sort/ } nodes_of($plan);
@@ -139,7 +139,7 @@ sub wrong
 	my $entries = entries_of(@scans);
 	my $ranges = $how{ranges} || 1;
 	my $less = $ranges > 1 ? $ranges / 2 : 0;
-	my $more = $less + ($system->{coarse} ? 22 * $ranges : 0);
+	my $more = $less + ($id_type->{coarse} ? 22 * $ranges : 0);
 	push @wrong, "$entries rows are looked at for $count" if $entries < $count - $less || $entries > $count + $more;
 	return @wrong;
 }
@@ -182,39 +182,39 @@ sub answers
 # first column is the number of IDs.
 sub same_by_index
 {
-	my ($system, $claim, $query, $oracle, %how) = @_;
+	my ($id_type, $claim, $query, $oracle, %how) = @_;
 	my ($plan, $got, $wanted) = answers($query, $oracle, @{ $how{set} || [] });
 	my ($count) = $wanted =~ /^(\d+)/;
-	my @wrong = wrong($system, $plan, $count, %how);
+	my @wrong = wrong($id_type, $plan, $count, %how);
 	push @wrong, "the answer is $got, not $wanted" unless $got eq $wanted;
 	push @wrong, "there are $count" if ($count == 0) != !!$how{none};
 	push @wrong, $how{also}->($plan) if $how{also};
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(join("\n", @wrong), '', "$system->{name}: $claim") || diag(join "\n", $query, summary_of($plan));
+	return is(join("\n", @wrong), '', "$id_type->{name}: $claim") || diag(join "\n", $query, summary_of($plan));
 }
 
 # Of a predicate of IDs and the one of times, the plan for the values that are given, and the plan that is made
 # once for any: as a prepared statement has it. The values are [type, text].
 sub predicate
 {
-	my ($system, $claim, $by_id, $by_time, $values, %how) = @_;
+	my ($id_type, $claim, $by_id, $by_time, $values, %how) = @_;
 	my @literals = map { defined $_->[1] ? "$_->[0] '$_->[1]'" : "NULL::$_->[0]" } @$values;
 	my @parameters = map { "\$$_" } 1 .. @$values;
-	my $oracle = sprintf "SELECT $which FROM $system->{table} WHERE $by_time", @literals;
+	my $oracle = sprintf "SELECT $which FROM $id_type->{table} WHERE $by_time", @literals;
 
-	# Whoever wants nearly all does best without a range of the index, if he may.
+	# A query for nearly all rows does best without a range of the index, if it may.
 	my @set = $how{wide} ? 'enable_seqscan = off' : ();
-	push @set, 'enable_indexonlyscan = off', 'enable_indexscan = off' if $how{wide} && $system->{coarse};
+	push @set, 'enable_indexonlyscan = off', 'enable_indexscan = off' if $how{wide} && $id_type->{coarse};
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	same_by_index(
-		$system, $claim, sprintf("SELECT $which FROM $system->{table} WHERE $by_id", @literals),
+		$id_type, $claim, sprintf("SELECT $which FROM $id_type->{table} WHERE $by_id", @literals),
 		$oracle, %how, set => \@set);
 	return if $how{once};
 
-	$session->query_safe(sprintf "PREPARE asked (%s) AS SELECT $which FROM $system->{table} WHERE $by_id",
+	$session->query_safe(sprintf "PREPARE asked (%s) AS SELECT $which FROM $id_type->{table} WHERE $by_id",
 		join(', ', map { $_->[0] } @$values), @parameters);
 	same_by_index(
-		$system, "$claim, prepared", 'EXECUTE asked (' . join(', ', @literals) . ')',
+		$id_type, "$claim, prepared", 'EXECUTE asked (' . join(', ', @literals) . ')',
 		$oracle, %how, set => ['plan_cache_mode = force_generic_plan']);
 	$session->query_safe('DEALLOCATE asked');
 	return;
@@ -222,17 +222,17 @@ sub predicate
 
 # values ----------------------------------------------------------------------------------------------------
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my ($from, $to) = map { $session->query_safe("SELECT created_at FROM $system->{table} WHERE nr = $_") } 40_000, 40_200;
-	@{ $system->{times} }{ 'from', 'to' } = ($from, $to);
+	my ($from, $to) = map { $session->query_safe("SELECT created_at FROM $id_type->{table} WHERE nr = $_") } 40_000, 40_200;
+	@{ $id_type->{times} }{ 'from', 'to' } = ($from, $to);
 	my @both = ([ timestamptz => $from ], [ timestamptz => $to ]);
 
 	# The last five minutes.
 	my $since = "now() - interval '5 min'";
-	for my $way ($system, $system->{turned})
+	for my $way ($id_type, $id_type->{turned})
 	{
-		my $turned = $way == $system ? '' : ', turned round';
+		my $turned = $way == $id_type ? '' : ', turned round';
 		next unless $way->{from};
 		for my $case (
 			[ 'from', '>=', $since, 'lower' ], [ 'after', '>', $since, 'lower' ],
@@ -242,26 +242,26 @@ for my $system (@systems)
 		{
 			my ($word, $operator, $time, $bounds) = @$case;
 			# The eight ranges of a guid have both ends.
-			$bounds = 'both' if $system->{coarse} || $system->{closed}{$word};
+			$bounds = 'both' if $id_type->{coarse} || $id_type->{closed}{$word};
 			same_by_index(
-				$system, "$word $time$turned",
-				sprintf("SELECT $which FROM $system->{table} WHERE $way->{$word}", $time),
-				"SELECT $which FROM $system->{table} WHERE created_at $operator $time", bounds => $bounds);
+				$id_type, "$word $time$turned",
+				sprintf("SELECT $which FROM $id_type->{table} WHERE $way->{$word}", $time),
+				"SELECT $which FROM $id_type->{table} WHERE created_at $operator $time", bounds => $bounds);
 		}
 		same_by_index(
-			$system, "within the last five minutes$turned",
-			sprintf("SELECT $which FROM $system->{table} WHERE $way->{within}", "tstzrange($since, now(), '[]')"),
-			"SELECT $which FROM $system->{table} WHERE created_at BETWEEN $since AND now()");
+			$id_type, "within the last five minutes$turned",
+			sprintf("SELECT $which FROM $id_type->{table} WHERE $way->{within}", "tstzrange($since, now(), '[]')"),
+			"SELECT $which FROM $id_type->{table} WHERE created_at BETWEEN $since AND now()");
 	}
 
 	# From one time to another. Of a guid either is eight ranges of half the index.
-	unless ($system->{coarse})
+	unless ($id_type->{coarse})
 	{
 		my $by_time = 'created_at BETWEEN %s AND %s';
 		same_by_index(
-			$system, 'between two times that the clock gives',
-			sprintf("SELECT $which FROM $system->{table} WHERE $system->{between}", $since, 'now()'),
-			"SELECT $which FROM $system->{table} WHERE created_at BETWEEN $since AND now()");
+			$id_type, 'between two times that the clock gives',
+			sprintf("SELECT $which FROM $id_type->{table} WHERE $id_type->{between}", $since, 'now()'),
+			"SELECT $which FROM $id_type->{table} WHERE created_at BETWEEN $since AND now()");
 		my @dates = map { $session->query_safe("SELECT date '$today' - $_") } 20, 19;
 		for my $case (
 			[ 'two times', \@both ],
@@ -272,29 +272,29 @@ for my $system (@systems)
 			[ 'the infinities', [ map { [ timestamptz => $_ ] } '-infinity', 'infinity' ], wide => 1 ])
 		{
 			my ($words, $values, %how) = @$case;
-			predicate($system, "between $words", $system->{between}, $by_time, $values, %how);
+			predicate($id_type, "between $words", $id_type->{between}, $by_time, $values, %how);
 		}
-		for my $way ($system, $system->{turned})
+		for my $way ($id_type, $id_type->{turned})
 		{
-			my $turned = $way == $system ? '' : ', turned round';
+			my $turned = $way == $id_type ? '' : ', turned round';
 			next unless $way->{from};
 			predicate(
-				$system, "from one, before another$turned", "$way->{from} AND $way->{before}",
+				$id_type, "from one, before another$turned", "$way->{from} AND $way->{before}",
 				'created_at >= %s AND created_at < %s', \@both);
 			predicate(
-				$system, "after one, until another$turned", "$way->{after} AND $way->{until}",
+				$id_type, "after one, until another$turned", "$way->{after} AND $way->{until}",
 				'created_at > %s AND created_at <= %s', \@both);
 		}
 	}
 	# Of a guid, a time that is NULL is known to be so only before the plan is made.
-	for my $way ($system, $system->{turned})
+	for my $way ($id_type, $id_type->{turned})
 	{
 		next unless $way->{on};
-		my $turned = $way == $system ? '' : ', turned round';
-		predicate($system, "on the microsecond$turned", $way->{on}, 'created_at = %s', [ $both[0] ]);
+		my $turned = $way == $id_type ? '' : ', turned round';
+		predicate($id_type, "on the microsecond$turned", $way->{on}, 'created_at = %s', [ $both[0] ]);
 		predicate(
-			$system, "on NULL$turned", $way->{on}, 'created_at = %s', [ [ timestamptz => undef ] ],
-			none => 1, once => $system->{coarse});
+			$id_type, "on NULL$turned", $way->{on}, 'created_at = %s', [ [ timestamptz => undef ] ],
+			none => 1, once => $id_type->{coarse});
 	}
 
 	# Within ranges of every kind.
@@ -312,11 +312,11 @@ for my $system (@systems)
 		for my $range (@{ $ranges{$kind} })
 		{
 			my ($times, @value) = ($range // 'NULL', [ tstzrange => $range ]);
-			my %way = ('' => $system->{within}, ', turned round' => $system->{turned}{within});
-			$way{', in one range of the index'} = $system->{one_range} if $system->{coarse};
+			my %way = ('' => $id_type->{within}, ', turned round' => $id_type->{turned}{within});
+			$way{', in one range of the index'} = $id_type->{one_range} if $id_type->{coarse};
 			for my $way (grep { $way{$_} } sort keys %way)
 			{
-				predicate($system, "within $times$way", $way{$way}, 'created_at <@ %s', \@value, $kind => 1);
+				predicate($id_type, "within $times$way", $way{$way}, 'created_at <@ %s', \@value, $kind => 1);
 			}
 		}
 	}
@@ -325,7 +325,7 @@ for my $system (@systems)
 	{
 		my $what = join ' to ', map { $_ // 'NULL' } @$ends;
 		predicate(
-			$system, "within a range from $what", sprintf($system->{within}, 'tstzrange(%s, %s)'),
+			$id_type, "within a range from $what", sprintf($id_type->{within}, 'tstzrange(%s, %s)'),
 			'created_at <@ tstzrange(%s, %s)', [ map { [ timestamptz => $_ ] } @$ends ],
 			wide => scalar grep { !defined } @$ends);
 	}
@@ -343,7 +343,7 @@ FROM generate_series(0, $spans - 1) AS nr, timestamptz (date '$today' - 29 + nr 
 ANALYZE spans;
 SQL
 
-# That for each row of one side the index is asked anew.
+# That for each row of one side the index is asked again.
 sub nested
 {
 	my ($plan) = @_;
@@ -354,29 +354,29 @@ sub nested
 	return;
 }
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $table = $system->{table};
+	my $table = $id_type->{table};
 	my $oracle = "SELECT $which FROM spans AS s JOIN $table AS e ON e.created_at >= s.t1 AND e.created_at < s.t2";
 	my %how = (also => \&nested, ranges => $spans);
 	my %join = (
-		'from one column, before another' => sprintf("$system->{from} AND $system->{before}", 's.t1', 's.t2'),
-		'within a column'                 => sprintf($system->{within},    's.times'),
-		'within a range of two columns'   => sprintf($system->{within},    'tstzrange(s.t1, s.t2)'),
-		'within a column, in one range'   => sprintf($system->{one_range}, 's.times'));
-	$join{'within a column, turned round'} = sprintf $system->{turned}{within}, 's.times' if $system->{turned}{within};
-	delete $join{'from one column, before another'} if $system->{coarse};
+		'from one column, before another' => sprintf("$id_type->{from} AND $id_type->{before}", 's.t1', 's.t2'),
+		'within a column'                 => sprintf($id_type->{within},    's.times'),
+		'within a range of two columns'   => sprintf($id_type->{within},    'tstzrange(s.t1, s.t2)'),
+		'within a column, in one range'   => sprintf($id_type->{one_range}, 's.times'));
+	$join{'within a column, turned round'} = sprintf $id_type->{turned}{within}, 's.times' if $id_type->{turned}{within};
+	delete $join{'from one column, before another'} if $id_type->{coarse};
 	for my $claim (sort keys %join)
 	{
 		# Of eight ranges the planner expects so much that it would rather read all.
-		my @avoid = $system->{coarse} && $claim !~ /in one range/ ? qw(seqscan indexscan indexonlyscan) : ();
+		my @avoid = $id_type->{coarse} && $claim !~ /in one range/ ? qw(seqscan indexscan indexonlyscan) : ();
 		my @set   = map { "enable_$_ = off" } @avoid;
 		my $condition = $join{$claim} =~ s/\bid\b/e.id/gr;
 		same_by_index(
-			$system, "a join $claim", "SELECT $which FROM spans AS s JOIN $table AS e ON $condition",
+			$id_type, "a join $claim", "SELECT $which FROM spans AS s JOIN $table AS e ON $condition",
 			$oracle, %how, set => \@set);
 		same_by_index(
-			$system, "LATERAL, $claim",
+			$id_type, "LATERAL, $claim",
 			"SELECT sum(n), sum(ids)"
 			  . " FROM spans AS s, LATERAL (SELECT $which FROM $table AS e WHERE $condition) AS found (n, ids)",
 			$oracle, %how, set => \@set);
@@ -387,20 +387,20 @@ for my $system (@systems)
 
 # An ordinary user may look into the views and not into the tables.
 $session->query_safe('CREATE ROLE reader');
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my ($table, $function) = ($system->{table}, $system->{function} || $system->{name});
-	my ($from, $to) = map { "timestamptz '$_'" } @{ $system->{times} }{ 'from', 'to' };
+	my ($table, $function) = ($id_type->{table}, $id_type->{function} || $id_type->{name});
+	my ($from, $to) = map { "timestamptz '$_'" } @{ $id_type->{times} }{ 'from', 'to' };
 	$session->query_safe(<<"SQL");
 CREATE VIEW ${table}_made AS SELECT id, ${function}_timestamp(id) AS made_at, created_at FROM $table;
 CREATE VIEW ${table}_guarded WITH (security_barrier) AS SELECT id, created_at FROM $table WHERE nr >= 0;
 GRANT SELECT ON ${table}_made, ${table}_guarded TO reader;
 SQL
 	my %asked = (
-		from                 => sprintf($system->{from}, "now() - interval '5 min'"),
-		within               => sprintf($system->{within}, "tstzrange($from, $to)"),
-		'within one range'   => sprintf($system->{one_range}, "tstzrange($from, $to)"));
-	$asked{between} = sprintf $system->{between}, $from, $to unless $system->{coarse};
+		from                 => sprintf($id_type->{from}, "now() - interval '5 min'"),
+		within               => sprintf($id_type->{within}, "tstzrange($from, $to)"),
+		'within one range'   => sprintf($id_type->{one_range}, "tstzrange($from, $to)"));
+	$asked{between} = sprintf $id_type->{between}, $from, $to unless $id_type->{coarse};
 	my %wanted = (
 		from               => "created_at >= now() - interval '5 min'",
 		within             => "created_at >= $from AND created_at < $to",
@@ -409,11 +409,11 @@ SQL
 	for my $words (sort keys %asked)
 	{
 		my $oracle = "SELECT $which FROM ${table}_made WHERE $wanted{$words}";
-		my %how = (bounds => $words eq 'from' && !$system->{coarse} && !$system->{closed}{from} ? 'lower' : 'both', set => ['ROLE reader']);
+		my %how = (bounds => $words eq 'from' && !$id_type->{coarse} && !$id_type->{closed}{from} ? 'lower' : 'both', set => ['ROLE reader']);
 		same_by_index(
-			$system, "$words, through a view", "SELECT $which FROM ${table}_made WHERE $asked{$words}", $oracle, %how);
+			$id_type, "$words, through a view", "SELECT $which FROM ${table}_made WHERE $asked{$words}", $oracle, %how);
 		same_by_index(
-			$system, "$words, through a view that is a barrier",
+			$id_type, "$words, through a view that is a barrier",
 			"SELECT $which FROM ${table}_guarded WHERE $asked{$words}", $oracle, %how, filter => 'nr >= 0');
 	}
 }
@@ -423,15 +423,15 @@ SQL
 # A table of a partition a day; the first and the last have all before and after.
 sub partition
 {
-	my ($system, $table) = @_;
-	my $day = sub { sprintf $system->{min}, "timestamptz (date '$today' + ($_[0] - 30))" };
-	my $sql = "CREATE TABLE $table (id $system->{type} PRIMARY KEY, created_at timestamptz) PARTITION BY RANGE (id);\n";
+	my ($id_type, $table) = @_;
+	my $day = sub { sprintf $id_type->{min}, "timestamptz (date '$today' + ($_[0] - 30))" };
+	my $sql = "CREATE TABLE $table (id $id_type->{type} PRIMARY KEY, created_at timestamptz) PARTITION BY RANGE (id);\n";
 	for my $nr (0 .. $days - 1)
 	{
 		my ($first, $next) = ($nr ? $day->($nr) : 'MINVALUE', $nr < $days - 1 ? $day->($nr + 1) : 'MAXVALUE');
 		$sql .= sprintf "CREATE TABLE ${table}_%02d PARTITION OF $table FOR VALUES FROM ($first) TO ($next);\n", $nr;
 	}
-	$session->query_safe("$sql INSERT INTO $table SELECT id, created_at FROM $system->{table}");
+	$session->query_safe("$sql INSERT INTO $table SELECT id, created_at FROM $id_type->{table}");
 	$session->query_safe("VACUUM (ANALYZE) $table");
 	return;
 }
@@ -463,28 +463,28 @@ sub joins
 	return;
 }
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my ($by_day, $beside) = map { "$system->{table}_$_" } 'by_day', 'beside';
-	partition($system, $_) for $by_day, $beside;
+	my ($by_day, $beside) = map { "$id_type->{table}_$_" } 'by_day', 'beside';
+	partition($id_type, $_) for $by_day, $beside;
 
 	# A day and two halves.
 	my ($from, $to) = map { $session->query_safe("SELECT timestamptz (date '$today' - $_) + interval '12 h'") } 20, 18;
 	my $oracle = "SELECT $which FROM $by_day WHERE created_at >= '$from' AND created_at < '$to'";
 	my @kinds = (
 		{
-			words => 'within', condition => $system->{one_range}, values => [ [ tstzrange => "[$from,$to)" ] ],
+			words => 'within', condition => $id_type->{one_range}, values => [ [ tstzrange => "[$from,$to)" ] ],
 			read  => '10 11 12'
 		});
 	push @kinds, {
-		words  => 'from one, before another', condition => "$system->{from} AND $system->{before}",
+		words  => 'from one, before another', condition => "$id_type->{from} AND $id_type->{before}",
 		values => [ [ timestamptz => $from ], [ timestamptz => $to ] ], read => '10 11 12'
-	} unless $system->{coarse};
+	} unless $id_type->{coarse};
 	# Those of other drifts would be before or after all.
 	push @kinds, {
-		words => 'of any drift, within', condition => $system->{within}, values => $kinds[0]{values},
+		words => 'of any drift, within', condition => $id_type->{within}, values => $kinds[0]{values},
 		read  => '00 10 11 12 31', set => [ 'enable_indexscan = off', 'enable_indexonlyscan = off' ]
-	} if $system->{coarse};
+	} if $id_type->{coarse};
 	for my $kind (@kinds)
 	{
 		my ($words, $read) = @{$kind}{ 'words', 'read' };
@@ -495,37 +495,37 @@ for my $system (@systems)
 
 		# Which epoch a setting says is known only when the query begins.
 		same_by_index(
-			$system, "$words, of partitions: the others are not in the plan",
+			$id_type, "$words, of partitions: the others are not in the plan",
 			sprintf("SELECT $which FROM $by_day WHERE $kind->{condition}", @literals),
 			$oracle, set => \@set,
-			also => sub { reads(@_, $by_day, $read, $system->{name} eq 'flake' ? $others : 0) });
+			also => sub { reads(@_, $by_day, $read, $id_type->{name} eq 'flake' ? $others : 0) });
 		$session->query_safe(sprintf 'PREPARE asked (%s) AS SELECT %s FROM %s WHERE %s',
 			join(', ', @types), $which, $by_day, sprintf($kind->{condition}, map { "\$$_" } 1 .. @types));
 		same_by_index(
-			$system, "$words, of partitions, prepared: the others are left out when it begins",
+			$id_type, "$words, of partitions, prepared: the others are left out when it begins",
 			'EXECUTE asked (' . join(', ', @literals) . ')', $oracle, set => [ 'plan_cache_mode = force_generic_plan', @set ],
 			also => sub { reads(@_, $by_day, $read, $others) });
 		$session->query_safe('DEALLOCATE asked');
 
 		# One of two tables of the same partitions has the condition, and of the other none is read in vain.
-		next if $system->{name} eq 'flake';
+		next if $id_type->{name} eq 'flake';
 		my $condition = sprintf($kind->{condition}, @literals) =~ s/\bid\b/a.id/gr;
 		my $whose = $which =~ s/\bid\b/a.id/gr;
 		my $join = "SELECT $whose FROM $by_day AS a JOIN $beside AS b USING (id) WHERE $condition";
 		my ($plan, $got, $wanted) = answers($join, $oracle, 'enable_partitionwise_join = on', @set);
 		my @wrong = (map({ reads($plan, $_, $read, 0) } $by_day, $beside), joins($plan));
 		push @wrong, "the answer is $got, not $wanted" unless $got eq $wanted;
-		is(join("\n", @wrong), '', "$system->{name}: $words, a join of partitions, each with its own")
+		is(join("\n", @wrong), '', "$id_type->{name}: $words, a join of partitions, each with its own")
 		  || diag(join "\n", $join, summary_of($plan));
 	}
 	# The clock gives a time within two days.
 	my @noon = map { "now() - (now() - timestamptz '$_')" } $from, $to;
 	same_by_index(
-		$system, 'within times that are known when the query begins, of partitions: the others are left out then',
-		"SELECT $which FROM $by_day WHERE " . sprintf($system->{one_range}, "tstzrange($noon[0], $noon[1])"),
+		$id_type, 'within times that are known when the query begins, of partitions: the others are left out then',
+		"SELECT $which FROM $by_day WHERE " . sprintf($id_type->{one_range}, "tstzrange($noon[0], $noon[1])"),
 		$oracle, set => ['enable_seqscan = off'], also => sub { reads(@_, $by_day, '10 11 12', $days - 3) });
 	same_by_index(
-		$system, 'newest first, of partitions',
+		$id_type, 'newest first, of partitions',
 		"SELECT $which FROM (SELECT id FROM $by_day ORDER BY id DESC LIMIT 10) AS page",
 		"SELECT $which FROM (SELECT id FROM $by_day ORDER BY created_at DESC LIMIT 10) AS page",
 		bounds => 'none', sorted => 1);
@@ -533,12 +533,12 @@ for my $system (@systems)
 
 # orders ----------------------------------------------------------------------------------------------------
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my $table = $system->{table};
-	my ($from, $to) = map { "timestamptz '$_'" } @{ $system->{times} }{ 'from', 'to' };
-	my $within = sprintf $system->{one_range}, "tstzrange($from, $to)";
-	my $last = sprintf "'%s'::$system->{type}", $session->query_safe("SELECT id FROM $table WHERE nr = 40000");
+	my $table = $id_type->{table};
+	my ($from, $to) = map { "timestamptz '$_'" } @{ $id_type->{times} }{ 'from', 'to' };
+	my $within = sprintf $id_type->{one_range}, "tstzrange($from, $to)";
+	my $last = sprintf "'%s'::$id_type->{type}", $session->query_safe("SELECT id FROM $table WHERE nr = 40000");
 	my $in_time = "created_at >= $from AND created_at < $to";
 	my %order = (
 		'a page after the last ID' =>
@@ -557,7 +557,7 @@ for my $system (@systems)
 	{
 		my ($by_id, $by_time, $bounds) = @{ $order{$words} };
 		same_by_index(
-			$system, $words, "SELECT $which FROM (SELECT id FROM $table WHERE $by_id) AS page",
+			$id_type, $words, "SELECT $which FROM (SELECT id FROM $table WHERE $by_id) AS page",
 			"SELECT $which FROM (SELECT id FROM $table WHERE $by_time) AS page", bounds => $bounds, sorted => 1);
 	}
 	for my $case ([ min => '' ], [ max => 'DESC' ])
@@ -566,7 +566,7 @@ for my $system (@systems)
 		for my $where ([ 'of all', 'true', 'true', 'none' ], [ 'within a time', $within, $in_time, 'both' ])
 		{
 			same_by_index(
-				$system, "$end(id) $where->[0]",
+				$id_type, "$end(id) $where->[0]",
 				"SELECT $which FROM (SELECT $end(id) AS id FROM $table WHERE $where->[1]) AS one",
 				"SELECT $which FROM (SELECT id FROM $table WHERE $where->[2] ORDER BY created_at $direction LIMIT 1) AS one",
 				bounds => $where->[3], sorted => 1);

@@ -1,8 +1,8 @@
-# Answers equal those of a column of times, on more than a million random ranges, 200,000 of every system: of every
+# Answers equal those of a column of times, on more than a million random ranges, 200,000 of every ID type: of every
 # kind of ends, from nothing to the whole month, on the edges of ticks and a microsecond beside them.
 #
 # FLAKEID_SEED is what random() begins with, from -1 to 1; the tests' names say it. The same seed gives the same ranges.
-# FLAKEID_TIMES multiplies the number of ranges: with 5 it is a million of every system.
+# FLAKEID_TIMES multiplies the number of ranges: with 5 it is a million of every ID type.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -73,7 +73,7 @@ sub of_drifts
 my $drift = "CASE WHEN random() < 0.7 THEN interval '274 s'"
   . " ELSE ('{68 s,137 s,549 s,1099 s,2199 s,1 day}'::interval[])[1 + floor(random() * 6)] END";
 my $mac = "('{00:00:00:00:00:00,02:00:00:00:00:01,ff:ff:ff:ff:ff:ff}'::macaddr[])[1 + floor(random() * 3)]";
-my @systems = (
+my @id_types = (
 	{
 		name => 'guid', tick => 131.072, drift => $drift, asked => [ of_drifts('guid') ],
 		id => "guid_encode(t, ${\bits(32)}, ${\bits(14)}, drift)"
@@ -87,7 +87,7 @@ my @systems = (
 		id    => "flake_encode(t, ${\bits(5)}, ${\bits(5)}, ${\bits(12)})",
 		asked => [
 			[ 100, 'flake_within(id, times)' ],
-			[ 40, "flake_within(id, times, 'epoch')" ],
+			[ 40, "flake_within(id, times, '2010-01-01 00:00+00')" ],
 			[ 20, 'flake_between(id, l, u)',                      'created_at BETWEEN l AND u' ],
 			[ 20, 'flake_after(id, l) AND flake_before(id, u)',   'created_at > l AND created_at < u' ],
 			[ 20, "flake_between(id, l, 'infinity') AND NOT flake_after(id, u)", 'created_at >= l AND created_at <= u' ] ]
@@ -106,17 +106,17 @@ my @systems = (
 	});
 
 # IDs in a month: in clusters, some in one tick, some in the next, where the fields below the time are often at an end.
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	my ($name, $tick) = @{$system}{ 'name', 'tick' };
-	my $table = $system->{table} = "${name}s";
-	my $type  = $system->{type} || $name;
-	my $of    = $system->{drift} || 'NULL::interval';
+	my ($name, $tick) = @{$id_type}{ 'name', 'tick' };
+	my $table = $id_type->{table} = "${name}s";
+	my $type  = $id_type->{type} || $name;
+	my $of    = $id_type->{drift} || 'NULL::interval';
 	$session->query_safe(<<"SQL");
 CREATE TABLE $table (id $type PRIMARY KEY, created_at timestamptz, drift interval);
 SELECT setseed($seed);
 INSERT INTO $table (id, drift)
-SELECT $system->{id}, drift
+SELECT $id_type->{id}, drift
 FROM (SELECT start + floor(random() * 10) * $tick * interval '1 us' AS t, $of AS drift
       FROM (SELECT timestamptz '2026-10-01' + random() * interval '31 days' AS start
             FROM generate_series(1, 150)) AS clusters, generate_series(1, 20)
@@ -135,8 +135,8 @@ SQL
 # the other order now and then. As a range they are put in order.
 sub ranges
 {
-	my ($system, $n) = @_;
-	my ($table, $tick) = @{$system}{ 'table', 'tick' };
+	my ($id_type, $n) = @_;
+	my ($table, $tick) = @{$id_type}{ 'table', 'tick' };
 	my $month = '31 * 86400e6';
 	my @beside = (
 		0, 0, -1, 1, "floor((random() * 4 - 2) * $tick)", "floor(random() * 3) * $tick", "$month * (random() - 0.5)");
@@ -168,47 +168,47 @@ SQL
 # Counts by ID and by time. An index of times knows comparisons only, so a range is told to it in these, too.
 sub answers
 {
-	my ($system, $n, $by_id, $by_time) = @_;
+	my ($id_type, $n, $by_id, $by_time) = @_;
 	my $within = join ' AND ', 'created_at <@ times', q{created_at >= coalesce(least(l, u), '-infinity')},
 	  q{created_at <= coalesce(greatest(l, u), 'infinity')};
 	$by_time = ($by_time // 'created_at <@ times') =~ s/created_at <\@ times/$within/r;
-	my $ranges = ranges($system, $n);
+	my $ranges = ranges($id_type, $n);
 	return <<"SQL";
 SELECT nr, l, u, times,
-    (SELECT count(*) FROM $system->{table} WHERE $by_id) AS got,
-    (SELECT count(*) FROM $system->{table} WHERE $by_time) AS wanted
+    (SELECT count(*) FROM $id_type->{table} WHERE $by_id) AS got,
+    (SELECT count(*) FROM $id_type->{table} WHERE $by_time) AS wanted
 FROM ($ranges) AS ranges OFFSET 0
 SQL
 }
 
 # The index of the IDs is asked for both ends of each range.
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	for my $asked (@{ $system->{asked} })
+	for my $asked (@{ $id_type->{asked} })
 	{
 		my ($thousands, $by_id, $by_time) = @$asked;
-		my $plan  = plan_of($session, answers($system, 100, $by_id, $by_time));
-		my @scans = grep { ($_->{'Index Name'} // '') eq "$system->{table}_pkey" } scans_of($plan);
+		my $plan  = plan_of($session, answers($id_type, 100, $by_id, $by_time));
+		my @scans = grep { ($_->{'Index Name'} // '') eq "$id_type->{table}_pkey" } scans_of($plan);
 		my @other = grep { ($_->{'Index Name'} // '') !~ /_pkey$|_created_at_idx$/ } scans_of($plan);
-		ok(@scans && !@other && !(grep { bounds_of($_) ne 'both' } @scans), "$system->{name}: $by_id is a range of the index")
+		ok(@scans && !@other && !(grep { bounds_of($_) ne 'both' } @scans), "$id_type->{name}: $by_id is a range of the index")
 		  || diag(summary_of($plan));
 	}
 }
 
-# A session asks all of a system; two do so at a time.
+# A session asks all of an ID type; two do so at a time.
 my $dir     = PostgreSQL::Test::Utils::tempdir('random_ranges');
-my @waiting = @systems;
+my @waiting = @id_types;
 my @running;
 while (@waiting || @running)
 {
 	while (@running < 2 && @waiting)
 	{
-		my $system = shift @waiting;
-		my $script = "$dir/$system->{name}.sql";
-		for my $asked (@{ $system->{asked} })
+		my $id_type = shift @waiting;
+		my $script = "$dir/$id_type->{name}.sql";
+		for my $asked (@{ $id_type->{asked} })
 		{
 			my ($thousands, $by_id, $by_time) = @$asked;
-			my $answers = answers($system, 1000 * $thousands * $times, $by_id, $by_time);
+			my $answers = answers($id_type, 1000 * $thousands * $times, $by_id, $by_time);
 			append_to_file($script, <<"SQL");
 \\o /dev/null
 SELECT setseed($seed);
@@ -219,39 +219,39 @@ SELECT count(*), count(*) FILTER (WHERE got IS DISTINCT FROM wanted), count(*) F
 FROM ($answers) AS answers;
 SQL
 		}
-		$system->{since} = time();
-		$system->{run} = IPC::Run::start(
+		$id_type->{since} = time();
+		$id_type->{run} = IPC::Run::start(
 			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', $script ],
-			'<', '/dev/null', '>', \$system->{out}, '2>', \$system->{err},
+			'<', '/dev/null', '>', \$id_type->{out}, '2>', \$id_type->{err},
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-		push @running, $system;
+		push @running, $id_type;
 	}
-	for my $system (@running)
+	for my $id_type (@running)
 	{
-		$system->{run}->pump_nb;
-		next if $system->{run}->pumpable;
-		$system->{run}->finish;
-		$system->{run} = undef;
-		note sprintf '%s: %.1f s', $system->{name}, time() - $system->{since};
+		$id_type->{run}->pump_nb;
+		next if $id_type->{run}->pumpable;
+		$id_type->{run}->finish;
+		$id_type->{run} = undef;
+		note sprintf '%s: %.1f s', $id_type->{name}, time() - $id_type->{since};
 	}
 	@running = grep { $_->{run} } @running;
 	sleep 0.1;
 }
 
-for my $system (@systems)
+for my $id_type (@id_types)
 {
-	is($system->{err}, '', "$system->{name}: no error");
-	my @answers = split /\n/, $system->{out};
+	is($id_type->{err}, '', "$id_type->{name}: no error");
+	my @answers = split /\n/, $id_type->{out};
 	my $all = 0;
-	for my $asked (@{ $system->{asked} })
+	for my $asked (@{ $id_type->{asked} })
 	{
 		my ($thousands, $by_id) = @$asked;
 		my ($ranges, $different, $some, $ids, $first) = split /\|/, shift @answers // '', 5;
 		$all += $ranges || 0;
-		is($different, '0', "$system->{name}: $by_id, of $ranges random ranges with seed $seed") || diag($first);
+		is($different, '0', "$id_type->{name}: $by_id, of $ranges random ranges with seed $seed") || diag($first);
 		cmp_ok($some, '>', 0.2 * $ranges, "... $some of which have IDs in them, $ids in all");
 	}
-	is($all, 200_000 * $times, "$system->{name}: $all ranges");
+	is($all, 200_000 * $times, "$id_type->{name}: $all ranges");
 }
 
 $session->quit;

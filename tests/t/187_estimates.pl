@@ -1,5 +1,5 @@
 # Estimates: on a table of 5 million rows the planner's number of rows for a range of times is within 2 times
-# the real one, whatever the range's length, wherever it lies, and however it is asked for.
+# the real one, for ranges of any length, at any place, and in any spelling.
 #
 # This file takes long.
 use strict;
@@ -52,7 +52,7 @@ sub estimated
 	return JSON::PP->new->decode($json)->[0]{Plan}{'Plan Rows'};
 }
 
-# How a system is asked: by one range, and by two comparisons where those make one.
+# How an ID type is asked: by one range, and by two comparisons where those make one.
 my %asked = (
 	flake      => [ 'flake_within(flake, %1$s)', 'flake_between(flake, %2$s, %3$s)' ],
 	sno        => [ 'sno <@ %1$s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
@@ -73,9 +73,9 @@ sub within_2_times
 {
 	my ($what, @ranges) = @_;
 	my %real;
-	for my $system (sort keys %asked)
+	for my $id_type (sort keys %asked)
 	{
-		for my $form (@{ $asked{$system} })
+		for my $form (@{ $asked{$id_type} })
 		{
 			my ($worst, $told) = (0, '');
 			for (@ranges)
@@ -111,17 +111,17 @@ within_2_times('the last hour, written after ANALYZE',
 	[ split /\|/, $session->query_safe("SELECT timestamptz '$last' - interval '1 h', timestamptz '$last'") ]);
 for (qw(sno flake128 guid uniqueid))
 {
-	cmp_ok(estimated("SELECT * FROM ids WHERE $_ > timestamptz '2030-01-01'"), '<=', 1000, "after all IDs there are none: $_");
+	cmp_ok(estimated("SELECT * FROM ids WHERE $_ > timestamptz '2030-01-01'"), '<=', 1000, "no rows are expected after all IDs: $_");
 }
 $session->query_safe('ANALYZE ids');
 
 # One side.
-for my $system (qw(sno flake128 guid guid_local uniqueid))
+for my $id_type (qw(sno flake128 guid guid_local uniqueid))
 {
-	for my $where ("$system < timestamptz '2026-10-22'", "$system >= timestamptz '2026-11-20'",
-		"timestamptz '2026-11-01' > $system", "$system > timestamptz '2026-10-21'", "$system <= timestamptz '2026-11-10'")
+	for my $where ("$id_type < timestamptz '2026-10-22'", "$id_type >= timestamptz '2026-11-20'",
+		"timestamptz '2026-11-01' > $id_type", "$id_type > timestamptz '2026-10-21'", "$id_type <= timestamptz '2026-11-10'")
 	{
-		my $real = $session->query_safe('SELECT count(*) FROM ids WHERE ' . $where =~ s/\b$system\b/t/r);
+		my $real = $session->query_safe('SELECT count(*) FROM ids WHERE ' . $where =~ s/\b$id_type\b/t/r);
 		cmp_ok(off(estimated("SELECT * FROM ids WHERE $where"), $real), '<=', 1.2, "one side: $where");
 	}
 }

@@ -1,5 +1,5 @@
-# What indexes ask of a type beside its comparison: sorting by keys gives the order of the comparison, whatever
-# the values; a scan that skips finds what a scan of all finds; BRIN of several ranges loses no row.
+# What indexes ask of a type beside its comparison: sorting by keys gives the order of the comparison, for all
+# values; a scan that skips finds what a scan of all finds; BRIN of several ranges loses no row.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -24,12 +24,12 @@ my $version = $session->query_safe("SELECT current_setting('server_version_num')
 
 my %bytes = (sno => 10, flake128 => 16, guid => 12, guid_local => 8, uniqueid => 8);
 
-# Values of every kind: the ends; IDs of a month, of one tick and of several nodes; neighbours, one bit apart from
+# Values of every kind: the ends; IDs of a month, of one tick and of several nodes; neighbors, one bit apart from
 # each other anywhere; and anything.
 $session->query_safe(<<'END');
 CREATE FUNCTION anything(seed integer, length integer) RETURNS bytea LANGUAGE sql IMMUTABLE AS
 	$$ SELECT substr(sha256(seed::text::bytea), 1, length) $$;
-CREATE FUNCTION neighbour(bytes bytea, place integer) RETURNS bytea LANGUAGE sql IMMUTABLE AS
+CREATE FUNCTION neighbor(bytes bytea, place integer) RETURNS bytea LANGUAGE sql IMMUTABLE AS
 	$$ SELECT set_bit(bytes, place, 1 - get_bit(bytes, place)) $$;
 END
 for my $type (sort keys %bytes)
@@ -42,7 +42,7 @@ CREATE TABLE ${type}_kinds AS
 		(decode(repeat('ff', $length), 'hex')), (decode(repeat('7f', $length), 'hex')), (decode(repeat('80', $length), 'hex'))) AS v (bytes)
 	UNION ALL SELECT 'month', ${type}_at(timestamptz '2026-11-01' + nr * interval '52 s') FROM generate_series(1, 50000) AS nr
 	UNION ALL SELECT 'tick', ${type}_at(timestamptz '2026-11-01') FROM generate_series(1, 10000)
-	UNION ALL SELECT 'neighbours', neighbour((${type}_at(timestamptz '2026-11-01' + nr % 7 * interval '1 h'))::bytea, nr % $bits)::$type FROM generate_series(1, 20000) AS nr
+	UNION ALL SELECT 'neighbors', neighbor((${type}_at(timestamptz '2026-11-01' + nr % 7 * interval '1 h'))::bytea, nr % $bits)::$type FROM generate_series(1, 20000) AS nr
 	UNION ALL SELECT 'anything', anything(nr, $length)::$type FROM generate_series(1, 20000) AS nr;
 END
 }
@@ -64,7 +64,7 @@ END
 
 for my $type (sort keys %bytes)
 {
-	for my $kind ('ends', 'month', 'tick', 'neighbours', 'anything')
+	for my $kind ('ends', 'month', 'tick', 'neighbors', 'anything')
 	{
 		is(in_order($type, "kind = '$kind'", 'ASC', []), '0|t', "$type sorts by bytes: $kind");
 	}

@@ -245,7 +245,7 @@ BEGIN
 	LOOP
 		FOREACH a IN ARRAY ARRAY['false', 'true'] LOOP
 			EXECUTE (
-				SELECT 'SELECT ids.' || f.proname || '(' || string_agg(
+				SELECT 'SELECT ids.' || f.proname || '(' || coalesce(string_agg(
 					CASE type
 						WHEN 'timestamptz'::regtype THEN 'timestamptz ' || quote_literal(('{2026-01-01,2026-01-05,1970-01-01}'::text[])[nth])
 						WHEN 'tstzrange'::regtype THEN 'tstzrange ''[2026-01-01,2026-02-01)'''
@@ -253,7 +253,7 @@ BEGIN
 						WHEN 'boolean'::regtype THEN a
 						WHEN 'bigint'::regtype THEN 'bigint ''7000000000000000000'''
 						ELSE 'ids.' || typname || '_min(timestamptz ''2026-01-02''' || CASE WHEN typname LIKE 'guid%' THEN ', interval ''1 day'')' ELSE ')' END
-					END, ', ' ORDER BY ord) || ')'
+					END, ', ' ORDER BY ord), '') || ')'
 				FROM (SELECT type, typname, ord, row_number() OVER (PARTITION BY type ORDER BY ord) AS nth
 					FROM unnest(f.types) WITH ORDINALITY AS t (type, ord) JOIN pg_type ON pg_type.oid = type) AS arguments);
 			called := called + 1;

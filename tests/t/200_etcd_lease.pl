@@ -31,8 +31,8 @@ sub begin
 	return $node;
 }
 
-# Some hundred IDs of each system that uses generator IDs, of a server or in a session that stays; dies where
-# there are none.
+# Some hundred IDs of each ID type that uses generator IDs, of a server or in a session that stays; dies where
+# there are no IDs.
 sub give
 {
 	my ($who) = @_;
@@ -54,10 +54,10 @@ sub gives
 	my %ids = give($who);
 	my %own = map { $_ => 1 } @generators;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		my @are = generators_of($node, $system, @{ $ids{ $system->{name} } });
-		ok(!(grep { !$own{$_} } @are), "$test: $system->{name}") or diag("generator IDs @are, leased @generators");
+		my @are = generators_of($node, $id_type, @{ $ids{ $id_type->{name} } });
+		ok(!(grep { !$own{$_} } @are), "$test: $id_type->{name}") or diag("generator IDs @are, leased @generators");
 	}
 	return %ids;
 }
@@ -89,9 +89,9 @@ my $node   = begin('first');
 is(join(' ', wait_for_lease($node, 8)), '0 1 2 3 4 5 6 7', 'a server leases the first generator IDs that are free');
 is(
 	join(' ', $etcd->keys), join(' ', 'address', 'cluster-id', 'epoch', (map { "pool/0:$_" } 0 .. 7), 'registry-id', map { "until/$_" } 0 .. 7),
-	'... for each there is a key of the claim and one of the mark');
-is($etcd->get('cluster-id'), '0', '... a cluster-id is made where there is none');
-is($etcd->get('epoch'), '1970-01-01T00:00:00Z', '... and flake\'s epoch is noted');
+	'... for each there is a key of the claim and one of the high-water mark');
+is($etcd->get('cluster-id'), '0', '... a cluster-id is made where it is missing');
+is($etcd->get('epoch'), '2010-01-01T00:00:00Z', '... and flake\'s epoch is noted');
 
 my $lease  = lease_of($node);
 my %claims = $etcd->claims;
@@ -101,7 +101,7 @@ my $instant = qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\z/;
 for my $id (0, 7)
 {
 	my $claim = $claims{$id};
-	is(join(' ', sort keys %$claim), 'data host lease port server since until version', "claim $id says who holds it");
+	is(join(' ', sort keys %$claim), 'data host lease port server since until version', "claim $id names its holder");
 	is("$claim->{server}", $identifier, '... by the system identifier');
 	ok($etcd->get("pool/0:$id") =~ /"server":\s*"\d+"/, '... in a string, as other languages\' numbers would round it');
 	is($claim->{host}, hostname(), '... by the host');
@@ -114,12 +114,12 @@ for my $id (0, 7)
 }
 my $kept = $etcd->ctl('lease', 'timetolive', $lease->{lease_id}, '--keys');
 like($kept, qr/granted with TTL\(${ttl}s\)/, 'the lease is as long as the setting says');
-is(join(' ', sort $kept =~ m{flakeid/(\S+?)[\]\s]}g), join(' ', map { "pool/0:$_" } 0 .. 7), '... and has the claims, not the marks');
+is(join(' ', sort $kept =~ m{flakeid/(\S+?)[\]\s]}g), join(' ', map { "pool/0:$_" } 0 .. 7), '... and has the claims, not the high-water marks');
 
-# The marks are read before the view, so that those of the renewal after it are others.
-my %marks = $etcd->marks;
+# The high-water marks are read before the view, so that those of the renewal after it are others.
+my %high_water_marks = $etcd->high_water_marks;
 my $then  = lease_of($node);
-is(scalar(grep { $_ > $before * $second && $_ < (time() + $usable) * $second } values %marks), 8, 'the marks are ahead by less than the lease');
+is(scalar(grep { $_ > $before * $second && $_ < (time() + $usable) * $second } values %high_water_marks), 8, 'the high-water marks are ahead by less than the lease');
 
 # the view ---------------------------------------------------------------------------------------------------
 
@@ -139,8 +139,8 @@ ok(
 	lease_becomes($node, "renewed_at > '$then->{renewed_at}' AND high_water_mark > '$then->{high_water_mark}' AND leased_at = '$lease->{leased_at}'"),
 	'the lease is renewed, and the high-water mark rises');
 is(lease_of($node)->{lease_id}, $lease->{lease_id}, '... of the same lease');
-my %renewed = $etcd->marks;
-is((grep { $renewed{$_} <= $marks{$_} } keys %marks), 0, '... and so do the marks');
+my %renewed = $etcd->high_water_marks;
+is((grep { $renewed{$_} <= $high_water_marks{$_} } keys %high_water_marks), 0, '... and so do the high-water marks');
 like(slurp_file($node->logfile), qr/LOG:  flakeid leased generator IDs 0-7 from etcd/, 'the log has what was leased');
 
 # IDs ----------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ gives($node, $node, 'IDs have a generator ID that is leased', 0 .. 7);
 my $identity = $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting', flakeid_identity() ->> 'generator_ids'");
 is($identity, 'etcd:8|[0, 1, 2, 3, 4, 5, 6, 7]', 'flakeid_identity() has those on lease');
 is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '0', 'uniqueid has etcd\'s cluster');
-is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{one_cell} } @SYSTEMS;
+is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{one_cell} } @ID_TYPES;
 cmp_ok(scalar(connections($node)), '>', 0, 'the worker is connected to etcd');
 
 my $other = begin('second');
@@ -165,15 +165,15 @@ my $stopped = time() * $second;
 %claims = $etcd->claims;
 is(join(' ', sort { $a <=> $b } keys %claims), '8 9 10 11 12 13 14 15', 'when a server is stopped its claims are gone at once');
 unlike($etcd->ctl('lease', 'list'), qr/^\Q$hex\E$/m, '... with the lease');
-%marks = $etcd->marks;
-is((grep { $_ > $stopped } @marks{ 0 .. 7 }), 0, '... the marks are not ahead of the stop');
+%high_water_marks = $etcd->high_water_marks;
+is((grep { $_ > $stopped } @high_water_marks{ 0 .. 7 }), 0, '... the high-water marks are not ahead of the stop');
 my ($latest) = sort { $b <=> $a } map { (times_of($other, $_, @{ $last{ $_->{name} } }))[1] } @LEASED;
-my ($mark) = sort { $b <=> $a } @marks{ 0 .. 7 };
-is($mark, $latest + 1, '... but the nanosecond after the beginning of the last ID\'s tick');
+my ($high_water_mark) = sort { $b <=> $a } @high_water_marks{ 0 .. 7 };
+is($high_water_mark, $latest + 1, '... but the nanosecond after the beginning of the last ID\'s tick');
 like(slurp_file($node->logfile), qr/LOG:  flakeid released generator IDs 0-7/, '... and the log has it');
 $node->start;
 wait_for_lease($node, 8);
-my %next = gives($node, $node, 'a server that is started again leases anew', 0 .. 7);
+my %next = gives($node, $node, 'a server that is started again leases again', 0 .. 7);
 is(
 	$node->safe_psql('postgres', "SELECT '$next{ $_->{name} }[0]'::$_->{type} > '$last{ $_->{name} }[-1]'"), 't',
 	"... and goes on above its last $_->{name}") for @LEASED;
@@ -206,11 +206,11 @@ for (1 .. 2)
 	reload_with($node, generator_ids => 'etcd:8');
 	wait_for_flow($session);
 	wait_for_lease($node, 8);
-	gives($node, $session, 'when etcd is to say them again the session goes on with those on lease', wait_for_lease($node, 8));
+	gives($node, $session, 'when the generator IDs come from etcd again the session goes on with those on lease', wait_for_lease($node, 8));
 }
 $session->quit;
 $node->stop;
-is($ledger->twice, '', 'no ID came twice through all of it');
+is($ledger->twice, '', 'no ID repeats through all of it');
 
 # nothing of it ----------------------------------------------------------------------------------------------------
 
@@ -248,10 +248,10 @@ for my $bad ('x', '16', '')
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $error;
 	do { $error = error_of($node, 'SELECT flake_next()') } until $error =~ $told || time() > $until;
-	like($error, $told, '... which who asks is told');
+	like($error, $told, '... which the error of a session names');
 	$etcd->ctl('put', 'flakeid/cluster-id', '5');
 	wait_for_lease($node, 8);
-	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '5', '... until it is mended');
+	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '5', '... until it is corrected');
 	$node->stop;
 }
 like(slurp_file($node->logfile), qr/LOG:  flakeid cannot lease generator IDs: .*cluster-id/, '... and the log has it');
@@ -270,7 +270,7 @@ wait_for_lease($node, 8);
 gives($node, $node, 'a server keeps to its pool', 600 .. 607);
 $other = begin('waits', etcd_pool => '600-607', max_clock_wait => '100ms');
 $other->wait_for_log(qr/LOG:  flakeid waits for generator IDs: all in the pool are leased/);
-pass('where a pool is used up the log says that a server waits');
+pass('where a pool is exhausted the log says that a server waits');
 is(lease_of($other)->{state}, 'waiting', '... and the view');
 $session = session($other);
 for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session, "SELECT $_->{next}") } @LEASED)
@@ -278,7 +278,7 @@ for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session,
 	like($error, qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers/, '... and an error');
 	like($error, qr/HINT:  .*"flakeid\.etcd_pool"/, '... with what to do');
 }
-is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 %last = give($node);
 $node->stop;
 wait_for_lease($other, 8);
@@ -307,7 +307,7 @@ wait_for_lease($other, 8);
 $third->append_conf('postgresql.conf', "flakeid.etcd_pool = '600-607'\n");
 $third->start;
 $third->wait_for_log(qr/LOG:  flakeid waits for generator IDs/, $end_of_log);
-$ledger->crowd($other, systems => \@LEASED, ways => [ 'single', 'stream' ]);
+$ledger->crowd($other, id_types => \@LEASED, ways => [ 'single', 'stream' ]);
 $ledger->wait_until_given;
 reload_with($other, generator_ids => '700-707');
 wait_for_lease($third, 8);
@@ -317,11 +317,11 @@ my @errors = map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed;
 is(join('', grep { !/55000: (?:no generator IDs|this server's generator IDs)/ } @errors), '', '... while its sessions go on, or end with a statement that has the old setting');
 $third->stop;
 $other->stop;
-is($ledger->twice, '', 'no ID came twice from servers that share a pool');
+is($ledger->twice, '', 'no ID repeats from servers that share a pool');
 
 # a worker that is to start ----------------------------------------------------------------------------------------------------
 
-# Whoever asks first after a reload has it started.
+# The first session that asks after a reload has it started.
 $node = begin('slots', generator_ids => '0-7');
 $node->append_conf('postgresql.conf', "max_worker_processes = 0\n");
 $node->restart;
@@ -331,7 +331,7 @@ like($error, qr/ERROR:  55000: could not start the worker that leases generator 
 like($error, qr/HINT:  .*"max_worker_processes"/, '... with what to do');
 $node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
 $node->restart;
-is(scalar(my @two = wait_for_lease($node, 2)), 2, '... and when it has one there is a lease before anyone asks');
+is(scalar(my @two = wait_for_lease($node, 2)), 2, '... and when it has one there is a lease before a session asks');
 $node->stop;
 
 done_testing();

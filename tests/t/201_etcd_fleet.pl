@@ -1,5 +1,5 @@
 # Four servers that lease their generator IDs from an etcd of three members: while its leader changes, a member
-# is killed and a server is restarted, all go on, and no ID of theirs comes twice.
+# is killed and a server is restarted, all go on, and no ID repeats.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -21,7 +21,7 @@ my @nodes = map { $etcd->server("server$_", generator_ids => 'etcd:4', etcd_leas
 sub crowd
 {
 	my ($number) = @_;
-	$ledger->crowd($nodes[$number], systems => \@LEASED, ways => [ $number % 2 ? 'single' : 'batch' ]);
+	$ledger->crowd($nodes[$number], id_types => \@LEASED, ways => [ $number % 2 ? 'single' : 'batch' ]);
 	return;
 }
 
@@ -52,9 +52,9 @@ sub all_give
 {
 	my ($test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		is(join("\n", map { ($ledger->ask($_, $system, 100))[0] } @nodes), "\n\n\n", "$test: $system->{name}");
+		is(join("\n", map { ($ledger->ask($_, $id_type, 100))[0] } @nodes), "\n\n\n", "$test: $id_type->{name}");
 	}
 	return;
 }
@@ -90,7 +90,7 @@ all_give('... and go on');
 $nodes[0]->stop;
 $nodes[0]->start;
 %of = holders();
-is(scalar(keys %of), 16, 'a server that is restarted meanwhile has generator IDs of its own again')
+is(scalar(keys %of), 16, 'a server that is restarted at that time has generator IDs of its own again')
   or diag(join "\n", map { "$_: @{ $of{$_} }" } sort keys %of);
 crowd(0);
 $ledger->wait_until_given(1);
@@ -107,7 +107,7 @@ is(
 
 $_->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'") for @nodes;
 is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', 'no session had an error');
-is($ledger->twice, '', 'no ID came twice from any two servers');
+is($ledger->twice, '', 'no ID repeats from any two servers');
 $_->stop for @nodes;
 
 done_testing();

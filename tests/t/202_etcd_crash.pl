@@ -1,4 +1,4 @@
-# Generator IDs on lease when a server is killed, its worker, or its worker is ended: whoever has the IDs next begins
+# Generator IDs on lease when a server is killed, its worker, or its worker is ended: the server that has the IDs next begins
 # above all that was made, however wrong his clock is; and IDs come back by themselves.
 use strict;
 use warnings;
@@ -31,16 +31,16 @@ sub kill_all
 	return;
 }
 
-# The greatest ID of each system in what sessions were given.
+# The greatest ID of each ID type in what sessions were given.
 sub greatest
 {
 	my ($decoder, @sessions) = @_;
 	my %greatest;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
-		$greatest{ $system->{name} } = $decoder->safe_psql('postgres', join ' ',
-			"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files),
+		my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
+		$greatest{ $id_type->{name} } = $decoder->safe_psql('postgres', join ' ',
+			"CREATE TEMP TABLE made (name text, id $id_type->{type});", (map { "COPY made FROM '$_';" } @files),
 			'SELECT max(id) FROM made');
 	}
 	return %greatest;
@@ -63,40 +63,36 @@ $clock->start;
 $behind->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 $behind->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
 
-$ledger->crowd($node, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+$ledger->crowd($node, id_types => \@LEASED, ways => [ 'single', 'batch' ]);
 $ledger->wait_until_given(1);
 kill_all($postmaster);
-my %marks = $etcd->marks;
+my %high_water_marks = $etcd->high_water_marks;
 my %last  = greatest($behind, $ledger->dispersed);
 ok(
-	(times_of($behind, $_, $last{ $_->{name} }))[0] < $marks{ (generators_of($behind, $_, $last{ $_->{name} }))[0] },
-	"a server that is killed has left a mark above its last $_->{name}")
+	(times_of($behind, $_, $last{ $_->{name} }))[0] < $high_water_marks{ (generators_of($behind, $_, $last{ $_->{name} }))[0] },
+	"a server that is killed has left a high-water mark above its last $_->{name}")
   for @LEASED;
 
 is(join(' ', wait_for_lease($behind, 2)), '3 4', 'when its lease has run out another server has its generator IDs');
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error) = $ledger->ask($behind, $system, 10);
+	my ($error) = $ledger->ask($behind, $id_type, 10);
 	like(
-		$error, qr/ERROR:  58000: the clock is (?:59|60) min behind the last $system->{name} ID/,
-		"... and as its clock is behind it makes no $system->{name} IDs");
+		$error, qr/ERROR:  58000: the clock is (?:59|60) min behind the last $id_type->{name} ID/,
+		"... and as its clock is behind it makes no $id_type->{name} IDs");
 }
-if ($behind->pg_version >= 16)
-{
-	# The worker of an earlier version sees the real clock, and what it notes down of it concerns these, too.
-	is(error_of($behind, "SELECT $_->{next}"), '', "... but $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
-}
+is(error_of($behind, "SELECT $_->{next}"), '', "... but $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 $clock->step(0);
 wait_for_flow($behind);
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error, @ids) = $ledger->ask($behind, $system, 100);
-	is($error, '', "... until it is right: $system->{name}") or next;
+	my ($error, @ids) = $ledger->ask($behind, $id_type, 100);
+	is($error, '', "... until it is right: $id_type->{name}") or next;
 	is(
-		$behind->safe_psql('postgres', "SELECT '$ids[0]'::$system->{type} > '$last{ $system->{name} }'"), 't',
+		$behind->safe_psql('postgres', "SELECT '$ids[0]'::$id_type->{type} > '$last{ $id_type->{name} }'"), 't',
 		'... above the last of the other');
-	my ($from) = sort { $a <=> $b } values %marks;
-	cmp_ok((times_of($behind, $system, @ids))[0] + $system->{tick}, '>', $from, '... and its mark');
+	my ($from) = sort { $a <=> $b } values %high_water_marks;
+	cmp_ok((times_of($behind, $id_type, @ids))[0] + $id_type->{tick}, '>', $from, '... and its high-water mark');
 }
 
 # The first comes back, and finds its generator IDs leased by the other.
@@ -106,16 +102,16 @@ like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: all generator IDs
 my %greater = map { $_->{name} => ($ledger->ask($behind, $_, 100))[-1] } @LEASED;
 $behind->stop;
 is(join(' ', wait_for_lease($node, 2)), '3 4', '... until it has them again');
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error, @ids) = $ledger->ask($node, $system, 100);
-	is($error, '', "... and goes on with $system->{name}") or next;
-	is($node->safe_psql('postgres', "SELECT '$ids[0]'::$system->{type} > '$greater{ $system->{name} }'"), 't', '... above the last of the other');
+	my ($error, @ids) = $ledger->ask($node, $id_type, 100);
+	is($error, '', "... and goes on with $id_type->{name}") or next;
+	is($node->safe_psql('postgres', "SELECT '$ids[0]'::$id_type->{type} > '$greater{ $id_type->{name} }'"), 't', '... above the last of the other');
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 
 # It is killed again and has nobody to wait for but itself.
-$ledger->crowd($node, systems => \@LEASED, ways => ['batch']);
+$ledger->crowd($node, id_types => \@LEASED, ways => ['batch']);
 $ledger->wait_until_given(0.5);
 kill_all($postmaster);
 $ledger->dispersed;
@@ -135,7 +131,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 for my $round (1 .. 2)
 {
 	my @before = wait_for_lease($node, 2);
-	$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+	$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 	$ledger->wait_until_given(0.3);
 	my $pid = $node->safe_psql('postgres', "SELECT pid $worker");
 	kill 'KILL', $pid;
@@ -147,7 +143,7 @@ for my $round (1 .. 2)
 	is((grep { $claims{$_}{lease} eq lease_of($node)->{lease_id} } @after), 2, "round $round: when the worker is killed the server begins again, with a new lease");
 	isnt($node->safe_psql('postgres', "SELECT pid $worker"), $pid, '... and a new worker');
 	is(($ledger->ask($node, $_, 100))[0], '', "... and goes on with $_->{name}") for @LEASED;
-	is($ledger->twice, '', '... and no ID came twice');
+	is($ledger->twice, '', '... and no ID repeats');
 }
 
 # Nothing else ends then.
@@ -166,7 +162,7 @@ for my $round (1 .. 2)
 	like(slurp_file($node->logfile, $end_of_log), qr/LOG:  flakeid leased generator IDs/, '... on a lease that the log has');
 	is(lease_of($node)->{state}, 'held', '... and the view');
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $session->quit;
 
 # The worker outlives its postmaster for as long as it takes to give back what nobody will use.

@@ -1,5 +1,5 @@
 # etcd is not there, when a server starts or later, for a short time or a long one, as a whole or in part: IDs go on
-# for as long as the lease is good, then there are none, and they come back by themselves when etcd does.
+# for as long as the lease is good, then there are no IDs, and they come back by themselves when etcd does.
 #
 # This file takes long.
 use strict;
@@ -14,7 +14,7 @@ use Server;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @others = grep { $_->{one_cell} } @SYSTEMS;
+my @others = grep { $_->{one_cell} } @ID_TYPES;
 my $late   = qr/WARNING:  flakeid has not renewed its lease of generator IDs for /;
 my $again  = qr/LOG:  flakeid renews its lease of generator IDs again/;
 
@@ -35,23 +35,23 @@ sub begin
 	return;
 }
 
-# Some IDs of each system, in the session that stays.
+# Some IDs of each ID type, in the session that stays.
 sub give
 {
 	$ledger->enter($session->query_safe("SELECT '$_->{name}' || chr(9) || $_->{next} FROM generate_series(1, 1000)")) for @LEASED;
 	return;
 }
 
-# Tests that whoever asks is refused, with this reason, and is given all else.
+# Tests that every session that asks is refused, with this reason, and is given all else.
 sub refused
 {
 	my ($reason, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		for my $error (error_in($session, "SELECT $system->{next}"), error_of($node, 'SELECT count(*) FROM ' . sprintf $system->{batch}, 10))
+		for my $error (error_in($session, "SELECT $id_type->{next}"), error_of($node, 'SELECT count(*) FROM ' . sprintf $id_type->{batch}, 10))
 		{
-			like($error, qr/ERROR:  55000: $reason/, "$test: $system->{name}");
+			like($error, qr/ERROR:  55000: $reason/, "$test: $id_type->{name}");
 			like($error, qr/DETAIL:  .*\nHINT:  ./, '... with a detail and a hint');
 		}
 	}
@@ -66,16 +66,16 @@ sub warned
 	return (() = $log =~ /$late/g) - (() = $log =~ /$again/g);
 }
 
-# How many IDs of a system sessions were given whose times lie above a moment, in seconds since 1970, and how many in
+# How many IDs of an ID type sessions were given whose times lie above a moment, in seconds since 1970, and how many in
 # the last third of a lease up to it, which begins after the warning.
 sub count_around
 {
-	my ($system, $moment, @sessions) = @_;
-	my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
+	my ($id_type, $moment, @sessions) = @_;
+	my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
 	return split /\|/, $node->safe_psql('postgres', join ' ',
-		"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
+		"CREATE TEMP TABLE made (name text, id $id_type->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
 SELECT count(*) FILTER (WHERE at > to_timestamp($moment)), count(*) FILTER (WHERE at BETWEEN to_timestamp($moment - $ttl / 3.0) AND to_timestamp($moment))
-FROM made, LATERAL (SELECT $system->{name}_timestamp(id)) AS time (at)
+FROM made, LATERAL (SELECT $id_type->{name}_timestamp(id)) AS time (at)
 SQL
 }
 
@@ -86,7 +86,7 @@ sub outage
 	my ($what, $goes, $comes) = @_;
 	my $losses = lease_of($node)->{losses};
 	$end_of_log = -s $node->logfile;
-	$ledger->crowd($node, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+	$ledger->crowd($node, id_types => \@LEASED, ways => [ 'single', 'batch' ]);
 	$ledger->wait_until_given(0.5);
 	$goes->();
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
@@ -101,12 +101,12 @@ sub outage
 	my @sessions = $ledger->dispersed;
 	like(
 		$_->{error}, qr/ERROR:  55000: the lease of this server's generator IDs was lost .* ago/,
-		"... sessions go on until they are told that the lease is lost: $_->{system}{name} ($_->{way})")
+		"... sessions go on until they are told that the lease is lost: $_->{id_type}{name} ($_->{way})")
 	  for @sessions;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		my ($above, $up_to) = count_around($system, $ceiling, @sessions);
-		is($above, 0, "... none beyond the ceiling: $system->{name}");
+		my ($above, $up_to) = count_around($id_type, $ceiling, @sessions);
+		is($above, 0, "... none beyond the ceiling: $id_type->{name}");
 		cmp_ok($up_to, '>', 0, '... but up to it');
 	}
 	refused(qr/the lease of this server's generator IDs was lost .* ago/, '... and who comes later is refused');
@@ -120,7 +120,7 @@ sub outage
 	wait_for_flow($session);
 	give();
 	is(scalar(my @ids = wait_for_lease($node, 4)), 4, "$what: when it is back there are IDs, in the session that stays");
-	is($ledger->twice, '', '... and none came twice');
+	is($ledger->twice, '', '... and none repeats');
 	return;
 }
 
@@ -174,7 +174,7 @@ $node->stop;
 begin('short', etcd_lease_ttl => '30s');
 wait_for_lease($node, 4);
 $end_of_log = -s $node->logfile;
-$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
 $etcd->pause;
 $node->wait_for_log($late, $end_of_log);
@@ -186,7 +186,7 @@ is(lease_of($node)->{losses}, 0, '... the lease is not lost');
 give();
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'");
 is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', '... and no session saw anything of it');
-is($ledger->twice, '', '... no ID came twice');
+is($ledger->twice, '', '... no ID repeats');
 $session->quit;
 $node->stop;
 $etcd->stop;
@@ -197,7 +197,7 @@ $etcd   = Etcd->new('three', members => 3);
 $ledger = Ledger->new('three');
 begin('three', etcd_lease_ttl => '30s');
 wait_for_lease($node, 4);
-$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
 for my $number (0 .. 2)
 {

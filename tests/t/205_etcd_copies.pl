@@ -25,10 +25,10 @@ my @own = wait_for_lease($original, 4);
 sub make
 {
 	my ($node) = @_;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		my ($error) = $ledger->ask($node, $system, 1000);
-		die $node->name . ": no $system->{name} IDs: $error" if $error ne '';
+		my ($error) = $ledger->ask($node, $id_type, 1000);
+		die $node->name . ": no $id_type->{name} IDs: $error" if $error ne '';
 	}
 	return;
 }
@@ -53,7 +53,7 @@ sub are_apart
 	{
 		make($_) for @nodes;
 	}
-	is($ledger->twice, '', '... no ID of theirs comes twice');
+	is($ledger->twice, '', '... no ID repeats');
 	return;
 }
 
@@ -66,7 +66,7 @@ $standby->start;
 make($original);
 $original->wait_for_catchup($standby);
 my $session = session($standby);
-like(error_in($session, "SELECT $_->{next}"), qr/ERROR:  25006: /, "a standby makes no $_->{name} IDs") for @SYSTEMS;
+like(error_in($session, "SELECT $_->{next}"), qr/ERROR:  25006: /, "a standby makes no $_->{name} IDs") for @ID_TYPES;
 is(
 	$standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'flakeid etcd'"), '0',
 	'... it has no worker');
@@ -119,22 +119,22 @@ my $postmaster = Postmaster->start($original);
 wait_for_lease($original, 4);
 make($original);
 $original->backup('late');
-$ledger->crowd($original, systems => \@LEASED, ways => ['batch']);
+$ledger->crowd($original, id_types => \@LEASED, ways => ['batch']);
 $ledger->wait_until_given(1);
 $postmaster->kill9;
 my @sessions = $ledger->dispersed;
-my %marks = $etcd->marks;
+my %high_water_marks = $etcd->high_water_marks;
 my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init_from_backup($original, 'late');
 $restored->start;
 is(join(' ', wait_for_lease($restored, 4)), '100 101 102 103', 'a restored backup leases the generator IDs of the original, when that is gone');
 wait_for_flow($restored);
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error, @ids) = $ledger->ask($restored, $system, 1000);
-	is($error, '', "... makes $system->{name} IDs");
-	my ($least) = sort { $a <=> $b } @marks{ generators_of($restored, $system, @ids) };
-	cmp_ok((times_of($restored, $system, @ids))[0] + $system->{tick}, '>', $least, '... above the marks');
+	my ($error, @ids) = $ledger->ask($restored, $id_type, 1000);
+	is($error, '', "... makes $id_type->{name} IDs");
+	my ($least) = sort { $a <=> $b } @high_water_marks{ generators_of($restored, $id_type, @ids) };
+	cmp_ok((times_of($restored, $id_type, @ids))[0] + $id_type->{tick}, '>', $least, '... above the high-water marks');
 }
 is($ledger->twice, '', '... and none that the original made after the backup');
 $restored->stop;

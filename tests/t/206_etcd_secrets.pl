@@ -1,4 +1,4 @@
-# Who may come in at etcd, and how: with certificates, with a user and a password. Whatever is wrong with that, the
+# Who may come in at etcd, and how: with certificates, with a user and a password. With any error in that, the
 # server starts and serves and says what it is, and no secret is to be seen anywhere.
 #
 # This file takes long.
@@ -142,11 +142,11 @@ my $user = 'SET SESSION AUTHORIZATION ordinary; ';
 like(error_of($node, "${user}SHOW flakeid.etcd_user"), qr/ERROR:  42501: /, 'nor does an ordinary user see etcd\'s user');
 is($node->safe_psql('postgres', "${user}SELECT count(*) FROM pg_settings WHERE name = 'flakeid.etcd_user'"), '0', '... in pg_settings');
 is(error_of($node, "${user}SELECT $_->{next}"), '', "... but makes $_->{name} IDs") for @LEASED;
-like(error_of($node, "${user}TABLE pg_stat_flakeid_lease"), qr/ERROR:  42501: /, 'nor the lease, which whoever knows it could revoke');
+like(error_of($node, "${user}TABLE pg_stat_flakeid_lease"), qr/ERROR:  42501: /, 'nor the lease, which a user that knows it could revoke');
 $node->safe_psql('postgres', 'CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
 is(
 	$node->safe_psql('postgres', 'SET SESSION AUTHORIZATION watcher; SELECT state FROM pg_stat_flakeid_lease'), 'held',
-	'... but who watches the server does');
+	'... but a user that watches the server does');
 
 # wrong --------------------------------------------------------------------------------------------------------------
 
@@ -180,8 +180,8 @@ for my $wrong (
 	pass('... the view has the reason');
 	$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: .*$reason/, $end_of_log);
 	pass('... and so has the log');
-	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and who asks for an ID is told that there are none');
-	is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
+	is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 	unseen('... and no secret is told');
 	note("$what: $error");
 
@@ -189,7 +189,7 @@ for my $wrong (
 	set($node, %right);
 	$node->reload;
 	wait_for_flow($session);
-	is(scalar(@ids = wait_for_lease($node, 2)), 2, '... until it is mended and reloaded');
+	is(scalar(@ids = wait_for_lease($node, 2)), 2, '... until it is corrected and reloaded');
 	$session->quit;
 }
 $node->stop;
@@ -209,8 +209,8 @@ $node->stop;
 set($node, etcd_endpoints => $hole->{endpoint});
 $node->start;
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where none answers the server starts and serves');
-like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and who asks for an ID is told that there are none');
-is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @SYSTEMS;
+like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
+is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 $node->stop('fast');
 pass('... and it stops when it is told to');
 set($node, etcd_endpoints => "$hole->{endpoint}, " . $open->endpoints =~ s{http://}{}r);

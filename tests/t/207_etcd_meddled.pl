@@ -1,5 +1,5 @@
 # Someone meddles with what a server has in etcd, or cuts the wire between: it gives up what is not its own any more
-# and leases anew, and all that it made lies below the marks. So whoever else has the generator IDs makes others.
+# and leases again, and all that it made lies below the high-water marks. So another server that has the generator IDs makes others.
 #
 # This file takes long.
 use strict;
@@ -44,26 +44,26 @@ sub errors
 	return join '', map { $_->{error} =~ /(ERROR: .*\n)/g } @_;
 }
 
-# Tests that what sessions were given is all below these marks, each of its own generator ID. Few are above the
+# Tests that what sessions were given is all below these high-water marks, each of its own generator ID. Few are above the
 # least of them, and those alone are taken apart.
 my %generator = (flake => 'datacenter * 32 + (d).worker', sno => '"partition"', uniqueid => 'generator_id');
 
 sub below
 {
-	my ($test, $marks, @sessions) = @_;
-	my ($least) = sort { $a <=> $b } values %$marks;
-	my $values = join ', ', map { "($_, $marks->{$_})" } keys %$marks;
+	my ($test, $high_water_marks, @sessions) = @_;
+	my ($least) = sort { $a <=> $b } values %$high_water_marks;
+	my $values = join ', ', map { "($_, $high_water_marks->{$_})" } keys %$high_water_marks;
 	my @beyond;
-	for my $system (@LEASED)
+	for my $id_type (@LEASED)
 	{
-		my $name  = $system->{name};
-		my @files = map { $_->{out} } grep { $_->{system} == $system } @sessions;
+		my $name  = $id_type->{name};
+		my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
 		push @beyond, $reader->safe_psql('postgres', join ' ',
-			"CREATE TEMP TABLE made (name text, id $system->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
-SELECT '$name', mark.id, mark.nanos, count(*), max((d).created_at)
+			"CREATE TEMP TABLE made (name text, id $id_type->{type});", (map { "COPY made FROM '$_';" } @files), <<"SQL");
+SELECT '$name', high_water_mark.id, high_water_mark.nanos, count(*), max((d).created_at)
 FROM (SELECT ${name}_decode(id) AS d FROM made WHERE ${name}_timestamp(id) >= to_timestamp($least / 1000000000.0 - 0.01)) AS late
-LEFT JOIN (VALUES $values) AS mark (id, nanos) ON mark.id = (d).$generator{$name}
-WHERE mark.id IS NULL OR (extract(epoch FROM (d).created_at) * 1000000)::bigint * 1000 >= mark.nanos GROUP BY 1, 2, 3
+LEFT JOIN (VALUES $values) AS high_water_mark (id, nanos) ON high_water_mark.id = (d).$generator{$name}
+WHERE high_water_mark.id IS NULL OR (extract(epoch FROM (d).created_at) * 1000000)::bigint * 1000 >= high_water_mark.nanos GROUP BY 1, 2, 3
 SQL
 	}
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -77,7 +77,7 @@ my $session = session($node);
 wait_for_lease($node, 4);
 for my $losses (1, 2)
 {
-	$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+	$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 	$ledger->wait_until_given(0.3);
 	my $hex = lease_of($node)->{lease_id};
 	my $end_of_log = -s $node->logfile;
@@ -92,7 +92,7 @@ for my $losses (1, 2)
 	like(slurp_file($node->logfile, $end_of_log), qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, '... and the log');
 	my @these = end_crowd($node);
 	is(join('', errors(@these) =~ /^(?!ERROR:  55000: (?:the lease|no generator IDs|all generator IDs)).+$/mg), '', '... the loss is all that sessions saw, if anything');
-	below('... and what they were given is below the marks', { $etcd->marks }, @these);
+	below('... and what they were given is below the high-water marks', { $etcd->high_water_marks }, @these);
 	is($ledger->twice, '', '... with no ID twice');
 }
 
@@ -102,7 +102,7 @@ for my $losses (1, 2)
 my ($gone) = (wait_for_lease($node, 4))[1];
 my $heir = begin('heir', generator_ids => 'etcd:1', etcd_pool => "$gone-$gone");
 $heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
-$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given(0.3);
 my $hex = lease_of($node)->{lease_id};
 $etcd->ctl('del', "flakeid/pool/0:$gone");
@@ -121,7 +121,7 @@ is($ledger->twice, '', '... with no ID twice');
 $heir->stop;
 $session->quit;
 $node->stop;
-below('when the server is stopped the marks are still above all it made', { $etcd->marks }, @these);
+below('when the server is stopped the high-water marks are still above all it made', { $etcd->high_water_marks }, @these);
 
 # the wire is cut ------------------------------------------------------------------------------------------------------
 
@@ -132,26 +132,26 @@ wait_for_lease($node, 2);
 $session = session($node);
 $heir = begin('whole', %pool);
 $heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
-$ledger->crowd($node, systems => \@LEASED, ways => ['single']);
+$ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given(0.3);
 my $end_of_log = -s $node->logfile;
 $wire->cut;
 $node->wait_for_log(qr/WARNING:  flakeid has not renewed its lease/, $end_of_log);
-my %marks = $etcd->marks;
+my %high_water_marks = $etcd->high_water_marks;
 @these = $ledger->dispersed;
 is(
 	scalar(grep { $_->{error} =~ /ERROR:  55000: the lease of this server's generator IDs was lost/ } @these), scalar @these,
 	'when a server is cut off its sessions go on until its lease is lost');
-below('... below the marks', { map { $_ => $marks{$_} } 200, 201 }, @these);
+below('... below the high-water marks', { map { $_ => $high_water_marks{$_} } 200, 201 }, @these);
 is(join(' ', wait_for_lease($heir, 2)), '200 201', '... then another has its generator IDs');
 wait_for_flow($heir);
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error, @ids) = $ledger->ask($heir, $system, 1000);
-	is($error, '', "... and makes $system->{name} IDs");
-	my @generators = generators_of($heir, $system, @ids);
-	my ($least) = sort { $a <=> $b } map { $marks{$_} } @generators;
-	cmp_ok((times_of($heir, $system, @ids))[0] + $system->{tick}, '>', $least, '... above the marks');
+	my ($error, @ids) = $ledger->ask($heir, $id_type, 1000);
+	is($error, '', "... and makes $id_type->{name} IDs");
+	my @generators = generators_of($heir, $id_type, @ids);
+	my ($least) = sort { $a <=> $b } map { $high_water_marks{$_} } @generators;
+	cmp_ok((times_of($heir, $id_type, @ids))[0] + $id_type->{tick}, '>', $least, '... above the high-water marks');
 }
 like(error_in($session, "SELECT $_->{next}"), qr/ERROR:  55000: /, "... while the one that is cut off makes no $_->{name}") for @LEASED;
 $wire->heal;
@@ -161,7 +161,7 @@ $heir->stop;
 wait_for_flow($session);
 $ledger->enter($session->query_safe("SELECT '$_->{name}' || chr(9) || $_->{next} FROM generate_series(1, 1000)")) for @LEASED;
 pass('... and has IDs when that is stopped, in the session that stays');
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $session->quit;
 $node->stop;
 $reader->stop;

@@ -26,13 +26,13 @@ my $workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'flake
 my $ledger  = Ledger->new('no_preload');
 
 is($node->safe_psql('postgres', "$workers; SELECT count(*) FROM pg_stat_flakeid_lease"), "0\n0",
-	'as long as nobody wants an ID there is no worker');
+	'as long as no session wants an ID there is no worker');
 is_deeply([ $etcd->keys ], ['address'], '... and nothing in etcd but the address that the test has put there');
 
 # All at once: one of them has it started.
-$ledger->crowd($node, systems => \@LEASED, ways => [ 'single', 'batch' ]);
+$ledger->crowd($node, id_types => \@LEASED, ways => [ 'single', 'batch' ]);
 $ledger->wait_until_given(0);
-is($node->safe_psql('postgres', $workers), '1', 'whoever wants one first has it started, once');
+is($node->safe_psql('postgres', $workers), '1', 'the first session that wants a lease has it started, once');
 is(scalar(my @held = wait_for_lease($node, 8)), 8, '... and it leases what is wanted');
 my @first = map { ($ledger->ask($node, $_, 100))[1] } @LEASED;
 
@@ -47,7 +47,7 @@ is(lease_of($node)->{losses}, 0, '... of which nothing was lost');
 reload_with($node, generator_ids => '40-47');
 wait_for_flow($node);
 $node->poll_query_until('postgres', $workers, '0') or die 'the worker is still there';
-is_deeply({ $etcd->claims }, {}, 'with numbers of its own the server gives the lease back');
+is_deeply({ $etcd->claims }, {}, 'with generator IDs in its settings the server gives the lease back');
 reload_with($node, generator_ids => 'etcd:4');
 wait_for_flow($node);
 is(scalar(wait_for_lease($node, 4)), 4, '... and leases again when it is to');
@@ -57,7 +57,7 @@ $_->{error} !~ /ERROR/ or fail("a session: $_->{error}") for $ledger->dispersed;
 is_deeply({ $etcd->claims }, {}, 'a stop gives it back');
 $node->start;
 $ledger->ask($node, $_, 1000) for @LEASED;
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 
 $node->stop;
 done_testing();

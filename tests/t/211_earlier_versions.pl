@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use Everything;
+use FullSchema;
 use File::Basename qw(dirname);
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -47,9 +47,9 @@ sub upgrade
 # Tests that a database is the one that the earlier version had.
 sub is_as_it_was
 {
-	my ($node, $database, $everything, $test) = @_;
+	my ($node, $database, $full_schema, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is_everything($node, $database, $everything, "$test: everything is as it was");
+	is_full_schema($node, $database, $full_schema, "$test: everything is as it was");
 	is_found($node, $database, $test);
 	is_guarded($node, $database, $test);
 	goes_on($node, $database, "$test: the defaults go on making IDs, later than all that were there");
@@ -89,8 +89,8 @@ SQL
 	return;
 }
 
-# A release can put into its catalogues what one that is older by its date, though of a later version, does not
-# know: 15.20 marks each column by an option that 16.14 and 18.4 refuse, in the dump of any table. It is not what
+# A release can put into its catalogs what one that is older by its date, though of a later version, does not
+# know: 15.20 gives each column an option that 16.14 and 18.4 refuse, in the dump of any table. It is not what
 # this is about, so it is taken out, but for types of rows, whose values 15.20 does not read without it; those are
 # dumped without their options.
 sub unmark
@@ -115,7 +115,7 @@ sub is_missed
 	chomp(my @folders = map { `pg_config --$_` } 'pkglibdir', 'sharedir');
 	if (grep { index($_, "$prefix/") != 0 } @folders)
 	{
-		pass("$test: this installation is not in one place, so that there is none without the library");
+		pass("$test: this installation is not in one place, so that there is no such installation without the library");
 		return;
 	}
 	# Programs of a wheel look for their libraries beside it.
@@ -148,8 +148,8 @@ for my $pg_config (@earlier)
 	my $old = server_with("old_$major", $preload, %alike, node => { install_path => dirname($old_bindir) });
 	is(version_of($old), $major, "there is a server of version $major");
 	$old->safe_psql('postgres', 'CREATE DATABASE life');
-	create_everything($old, 'life');
-	my $everything = everything_of($old, 'life');
+	create_full_schema($old, 'life');
+	my $full_schema = full_schema_of($old, 'life');
 	my $statistics = statistics_of($old, 'life');
 
 	note("$major marked columns: " . unmark($old, $_)) for 'postgres', 'template1', 'life';
@@ -159,7 +159,7 @@ for my $pg_config (@earlier)
 	command_ok([ "$bindir/pg_dump", '-Fc', '-f', $dump, $old->connstr('life') ], "$name: pg_dump");
 	$fresh->safe_psql('postgres', "CREATE DATABASE life_$major");
 	$fresh->command_ok([ 'pg_restore', '-e', '-d', "life_$major", $dump ], '... and pg_restore');
-	is_as_it_was($fresh, "life_$major", $everything, $name);
+	is_as_it_was($fresh, "life_$major", $full_schema, $name);
 	$old->stop;
 
 	# by pg_upgrade
@@ -175,7 +175,7 @@ for my $pg_config (@earlier)
 		ok(!-e $new->data_dir . '/flakeid', '... takes no state along');
 		$new->start;
 		is(statistics_of($new, 'life'), $version >= 18 ? $statistics : '', '... and ' . ($version >= 18 ? 'the' : 'no') . ' statistics');
-		is_as_it_was($new, 'life', $everything, $test);
+		is_as_it_was($new, 'life', $full_schema, $test);
 		# From 18 on an installation has it from the start.
 		is_taught($new, 'life', $test) if $version >= 18 && $major < 18 && $option;
 		$new->stop;

@@ -1,11 +1,11 @@
-# IDs go by logical replication from server to server, as keys and otherwise, as text and in binary, from and to
+# Logical replication carries IDs from server to server, as keys and otherwise, as text and in binary, from and to
 # earlier versions (EARLIER_PG_CONFIGS); two servers that both write, each with generator IDs of its own, never collide; and who decodes
 # the log reads them.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
-use Everything;
+use FullSchema;
 use File::Basename qw(dirname);
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -134,7 +134,7 @@ pass("there is no server of a version before $version that has this flakeid") un
 # What of an ID tells whose it is: of generator IDs each server has eight. A local guid has none of it, it is for
 # one server.
 my %owner = (
-	flake    => "(SELECT (datacenter * 32 + worker) / 8 FROM flake_decode(id, 'epoch'))",
+	flake    => "(SELECT (datacenter * 32 + worker) / 8 FROM flake_decode(id, '2010-01-01 00:00+00'))",
 	sno      => '(sno_decode(id)).partition / 8',
 	flake128 => '(flake128_decode(id)).worker',
 	guid     => '(guid_decode(id)).node',
@@ -184,11 +184,11 @@ for my $kind (@shared)
 	my $all = "SELECT count(DISTINCT id), count(*) FILTER (WHERE writer = 'here'), md5(string_agg(id::text, ' ' ORDER BY id)) FROM $kind->{name}_both";
 	my $rows = $here->safe_psql('mutual', $all);
 	my %written = map { $_ => $writer{$_}->safe_psql('mutual', "SELECT count(*) FROM $kind->{name}_both WHERE writer = '$_'") } keys %writer;
-	like($rows, qr/^@{[ $written{here} + $written{there} ]}\|$written{here}\|/, "$kind->{name}: two who write at a time never make the same ID");
+	like($rows, qr/^@{[ $written{here} + $written{there} ]}\|$written{here}\|/, "$kind->{name}: two servers that write at the same time never generate the same ID");
 	is($there->safe_psql('mutual', $all), $rows, '... and both have all');
 	my $owned = "SELECT $owner{ $kind->{name} } AS owner FROM $kind->{name}_both GROUP BY 1 HAVING count(DISTINCT writer)";
 	is($here->safe_psql('mutual', "SELECT (SELECT count(*) FROM ($owned = 2) AS twice), (SELECT count(*) > 0 FROM ($owned = 1) AS once)"),
-		'0|t', '... as what tells whose it is tells them apart');
+		'0|t', '... as their generator IDs or nodes differ');
 }
 is($writer{$_}->safe_psql('mutual', 'SELECT sum(apply_error_count) FROM pg_stat_subscription_stats'), '0', "no row was refused $_") for sort keys %writer;
 $writer{$_}->safe_psql('mutual', "DROP SUBSCRIPTION at_$_") for sort keys %other;
@@ -208,7 +208,7 @@ for my $kind (grep { $_->{type} ne 'bigint' } @KINDS)
 			"PostgreSQL refuses the row filter $where");
 	}
 }
-my $february = $here->safe_psql('as_text', "SELECT flake_min('2026-02-01 00:00+00', 'epoch')");
+my $february = $here->safe_psql('as_text', "SELECT flake_min('2026-02-01 00:00+00', '2010-01-01 00:00+00')");
 $here->safe_psql('as_text', "CREATE PUBLICATION filtered FOR TABLE flake_keys WHERE (id >= $february)");
 
 # decoding -----------------------------------------------------------------------------------------------------

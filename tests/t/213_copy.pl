@@ -111,7 +111,7 @@ COPY frozen FROM '$dir/ids $format' ($format{$format}, $freeze);
 COMMIT;
 SQL
 		is(compared('frozen'), '5001|0|0', "$format with $freeze brings the same rows");
-		# From 19 on a query marks pages that it finds to be visible to all, but for the last of them.
+		# From 19 on a query records pages that it finds to be visible to all, but for the last of them.
 		my @fetches = map { fetches('frozen', $_) } @names;
 		@fetches = map { $_ > 0 ? 5001 : 0 } @fetches if $version >= 19;
 		is_deeply(
@@ -119,7 +119,7 @@ SQL
 			$freeze eq 'FREEZE' ? '... which are frozen, and each index finds them without the table' : '... which are not');
 	}
 }
-# A row with a default that is volatile comes in by itself, and its page does not say so. But who began before sees it.
+# Rows that get their IDs from defaults are frozen, too: a transaction that began before sees them.
 $node->safe_psql('postgres', "COPY ids (nr) TO '$dir/numbers'; COPY ids (nr) TO '$dir/numbers.binary' (FORMAT binary)");
 my $before = session($node);
 $before->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ids');
@@ -185,9 +185,9 @@ else
 {
 	for my $format ('text', 'csv')
 	{
-		my $mark = join ', ', map { "CASE WHEN nr % 2 = 0 THEN 'new' ELSE $_\::text END" } @names;
+		my $word = join ', ', map { "CASE WHEN nr % 2 = 0 THEN 'new' ELSE $_\::text END" } @names;
 		$node->safe_psql('postgres', <<"SQL");
-COPY (SELECT nr, $mark FROM ids WHERE nr > 0 ORDER BY nr) TO '$dir/marked.$format' (FORMAT $format);
+COPY (SELECT nr, $word FROM ids WHERE nr > 0 ORDER BY nr) TO '$dir/marked.$format' (FORMAT $format);
 TRUNCATE given;
 COPY given (nr, $names) FROM '$dir/marked.$format' (FORMAT $format, DEFAULT 'new');
 SQL

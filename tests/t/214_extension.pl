@@ -108,7 +108,7 @@ sql('apart', 'CREATE ROLE guest; GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA pu
 my $guest = 'SET SESSION AUTHORIZATION guest';
 like(
 	error_of($node, "$guest; SELECT ids.flake_next()", 'apart'), qr/ERROR:  42501: permission denied for schema ids/,
-	'who may not use the schema calls no function by its name');
+	'a user without privileges on the schema calls no function by its name');
 like(
 	error_of($node, "$guest; SELECT NULL::ids.sno", 'apart'), qr/ERROR:  42501: permission denied for schema ids/, '... and names no type');
 for my $name (@names)
@@ -120,7 +120,7 @@ for my $name (@names)
 sql('apart', 'GRANT USAGE ON SCHEMA ids TO guest');
 is(
 	sql('apart', "$guest; SET search_path = ids, public; SELECT " . join(', ', map { in_schema($_->{next}) . ' IS NOT NULL' } @types)),
-	join('|', ('t') x @types), 'who may use the schema makes IDs of every type');
+	join('|', ('t') x @types), 'a user of the schema generates IDs of every type');
 
 # moved with all that hangs on it --------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ sql('moved', 'CREATE EXTENSION flakeid; CREATE SCHEMA elsewhere');
 for my $type (@types)
 {
 	my ($name, $id_type, $next) = ($type->{name}, in_schema($type->{type}), in_schema($type->{next}));
-	my $epoch = $name eq 'flake' ? ", 'epoch'" : '';
+	my $epoch = $name eq 'flake' ? ", '2010-01-01 00:00+00'" : '';
 	sql('moved', <<"SQL");
 CREATE TABLE ${name}s (id $id_type DEFAULT $next PRIMARY KEY,
 	made timestamptz GENERATED ALWAYS AS (${name}_timestamp(id$epoch)) STORED, CHECK (id::text <> ''));
@@ -185,7 +185,7 @@ sub use_tables
 		is($ask->("SELECT count(*) - $before FROM ${name}_new"), '1', '... a partition takes them');
 		is($ask->("SELECT count(*) FROM ${name}_lately"), $rows{$name}, '... a view finds them');
 		finds($ask, "SELECT count(*) FROM ${name}s WHERE " . lately($type, $schema), $rows{$name}, '... by a range of the index');
-		my $epoch = $name eq 'flake' ? ", 'epoch'" : '';
+		my $epoch = $name eq 'flake' ? ", '2010-01-01 00:00+00'" : '';
 		my $time = in_schema("%s${name}_timestamp(id$epoch)", $schema);
 		like(
 			$ask->("EXPLAIN (COSTS OFF) SELECT FROM ${name}s WHERE $time > now() - interval '1 hour'"), qr/Index Scan using ${name}s_made/,
@@ -229,7 +229,7 @@ CREATE EXTENSION flakeid;
 CREATE TABLE made (nr integer, flake bigint DEFAULT flake_next() PRIMARY KEY, sno sno DEFAULT sno_next() UNIQUE, guid guid_local, ids uniqueid[],
 	at timestamptz GENERATED ALWAYS AS (sno_timestamp(sno)) STORED, line text, as_uuid uuid DEFAULT flake128_next()::uuid);
 INSERT INTO made (nr, line) VALUES (1, 'kept');
-CREATE INDEX made_at ON made (flake_timestamp(flake, 'epoch'));
+CREATE INDEX made_at ON made (flake_timestamp(flake, '2010-01-01 00:00+00'));
 CREATE VIEW lately AS SELECT line FROM made WHERE flake_after(flake, now() - interval '1 hour');
 CREATE TABLE flake_parts (id bigint DEFAULT flake_next(), line text) PARTITION BY RANGE (id);
 CREATE TABLE flake_part PARTITION OF flake_parts FOR VALUES FROM (flake_min('2020-01-01')) TO (MAXVALUE);
@@ -278,8 +278,8 @@ is(
 
 # nothing is left ------------------------------------------------------------------------------------------------------
 
-# How many rows each catalogue of a database has, and those that all databases share.
-sub catalogues
+# How many rows each catalog of a database has, and those that all databases share.
+sub catalogs
 {
 	my ($database) = @_;
 	my $query = join ' UNION ALL ', map { "SELECT '$_', count(*) FROM $_" } split /\n/,
@@ -288,7 +288,7 @@ sub catalogues
 }
 
 sql('postgres', 'CREATE DATABASE clean');
-my $clean = catalogues('clean');
+my $clean = catalogs('clean');
 my %last;
 for my $round (1 .. 2)
 {
@@ -300,9 +300,9 @@ for my $round (1 .. 2)
 		  if defined $last{$name};
 		$last{$name} = sql('clean', "SELECT max(id) FROM (SELECT $next AS id FROM generate_series(1, 10000)) AS made");
 	}
-	isnt(catalogues('clean'), $clean, 'an extension has rows in the catalogues');
+	isnt(catalogs('clean'), $clean, 'an extension has rows in the catalogs');
 	sql('clean', 'DROP EXTENSION flakeid');
-	is(catalogues('clean'), $clean, '... dropped, it leaves none, in any of them');
+	is(catalogs('clean'), $clean, '... dropped, it leaves none, in any of them');
 	is(sql('clean', "SELECT count(*) FROM pg_proc WHERE probin LIKE '%flakeid%'"), '0', '... and no function of its library');
 }
 
@@ -318,12 +318,12 @@ for my $version ($first, $current)
 	sql('postgres', "CREATE DATABASE $database OWNER owner");
 	like(
 		error_of($node, 'SET SESSION AUTHORIZATION other; CREATE EXTENSION flakeid', $database), qr/ERROR:  42501: permission denied to create extension/,
-		'who may not create in a database gets no extension');
+		'a user that may not create in a database gets no extension');
 	sql($database, "$owner; CREATE EXTENSION flakeid VERSION '$version'");
 	sql($database, "$owner; ALTER EXTENSION flakeid UPDATE") if $version ne $current;
 	is(
 		sql($database, q{SELECT extowner::regrole, extversion FROM pg_extension WHERE extname = 'flakeid'}), "owner|$current",
-		$version eq $current ? 'who owns a database makes the extension without being superuser' : "... and updates one of $version");
+		$version eq $current ? 'the owner of a database creates the extension without being superuser' : "... and updates one of $version");
 	for my $type (@types)
 	{
 		my ($name, $id_type, $next) = ($type->{name}, in_schema($type->{type}), in_schema($type->{next}));
@@ -350,7 +350,7 @@ for my $version ($first, $current)
 	}
 	# PostgreSQL asks that he owns what is in it, which a superuser does.
 	like(
-		error_of($node, "$owner; ALTER EXTENSION flakeid SET SCHEMA own", $database), qr/ERROR:  42501: must be owner of function/,
+		error_of($node, "$owner; ALTER EXTENSION flakeid SET SCHEMA own", $database), qr/ERROR:  42501: must be owner of (?:function|type|operator|view|cast)/,
 		'... to move it is for a superuser, too');
 	like(
 		error_of($node, 'SET SESSION AUTHORIZATION other; DROP EXTENSION flakeid', $database), qr/ERROR:  42501: must be owner of extension flakeid/,

@@ -27,7 +27,7 @@ sub sql
 }
 
 # New IDs fill a btree at its end, or with `spread` anywhere, and are unique. Those of random times of the last month fall
-# between others, and may come twice.
+# between others, and may repeat.
 my $when = q{now() - random() * interval '30 days'};
 my %column = (
 	flake          => [ 'bigint',     'flake_next()' ],
@@ -61,13 +61,13 @@ for my $column (@columns)
 # the crowd ------------------------------------------------------------------------------------------------------------
 
 # The first rows go, so that whole pages become empty; of those that stay some get new IDs, and some are only touched.
-my $anew = join ', ', map { "$_ = DEFAULT" } @columns;
+my $again = join ', ', map { "$_ = DEFAULT" } @columns;
 my $work = <<"SQL";
 \\set from random(1, 40000)
 \\set to :from + 500
 BEGIN;
 INSERT INTO ids SELECT FROM generate_series(1, 100);
-UPDATE ids SET $anew WHERE nr IN (SELECT nr FROM ids WHERE nr BETWEEN :from AND :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED);
+UPDATE ids SET $again WHERE nr IN (SELECT nr FROM ids WHERE nr BETWEEN :from AND :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED);
 UPDATE ids SET touched = touched + 1 WHERE nr IN (SELECT nr FROM ids WHERE nr > :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED);
 DELETE FROM ids WHERE nr IN (SELECT nr FROM ids ORDER BY nr LIMIT 80 FOR UPDATE SKIP LOCKED);
 END;

@@ -199,10 +199,10 @@ SQL
 	is(here("SELECT count(*) FROM ${name}_new WHERE line = 'new'"), '100', '... the new ones stay here');
 	my $december = sprintf $type->{within}, q{tstzrange('2025-12-01 00:00+00', '2025-12-31 12:00+00')};
 	my $lately   = sprintf $type->{within}, q{tstzrange(now() - interval '1 hour', now() + interval '1 hour')};
-	unlike(here("EXPLAIN (VERBOSE, COSTS OFF, ANALYZE, TIMING OFF) SELECT line FROM ${name}_all WHERE $lately"), qr/Remote SQL/, '... who asks for the last hour does not go there');
+	unlike(here("EXPLAIN (VERBOSE, COSTS OFF, ANALYZE, TIMING OFF) SELECT line FROM ${name}_all WHERE $lately"), qr/Remote SQL/, '... a query for the last hour does not go there');
 	is(here("SELECT count(*) FROM ${name}_all WHERE $lately"), '100', '... and finds all');
 	my $plan = here("EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF) SELECT line FROM ${name}_all WHERE $december");
-	like($plan, qr/Foreign Scan on ${name}_old/, '... who asks for last year\'s goes there');
+	like($plan, qr/Foreign Scan on ${name}_old/, '... a query for last year\'s rows goes there');
 	unlike($plan, qr/Scan.* on ${name}_new.*\((?!never)/, '... and nowhere else');
 	is(here("SELECT count(*) FROM ${name}_all WHERE $december"), '120', '... and finds all');
 

@@ -1,4 +1,4 @@
-# Many clients that share two sessions of the server through pgbouncer, a transaction at a time: no ID comes twice, those
+# Many clients that share two sessions of the server through pgbouncer, a transaction at a time: no ID repeats, those
 # of a transaction rise, and so do those of each of the server's sessions. A client's next transaction may be in another
 # one: its IDs are not of an earlier tick, but within a tick they need not be above those from before. The settings reach
 # sessions that are kept for long.
@@ -28,15 +28,15 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '8-15'\n");
 $node->start;
 
-# The system to which each column's IDs belong.
+# The ID type to which each column's IDs belong.
 my %column = (
-	flake      => { type => 'bigint',     next => 'flake_next()',           system => 'flake' },
-	sno        => { type => 'sno',        next => 'sno_next(7)',            system => 'sno' },
-	flake128   => { type => 'flake128',   next => 'flake128_next()',        system => 'flake128' },
-	guid       => { type => 'guid',       next => 'guid_next()',            system => 'guid' },
-	guid_local => { type => 'guid_local', next => 'guid_local_next()',      system => 'guid_local' },
-	uniqueid   => { type => 'uniqueid',   next => 'uniqueid_next()',        system => 'uniqueid' },
-	spread     => { type => 'uniqueid',   next => q{uniqueid_next('spread')}, system => 'uniqueid' },
+	flake      => { type => 'bigint',     next => 'flake_next()',           id_type => 'flake' },
+	sno        => { type => 'sno',        next => 'sno_next(7)',            id_type => 'sno' },
+	flake128   => { type => 'flake128',   next => 'flake128_next()',        id_type => 'flake128' },
+	guid       => { type => 'guid',       next => 'guid_next()',            id_type => 'guid' },
+	guid_local => { type => 'guid_local', next => 'guid_local_next()',      id_type => 'guid_local' },
+	uniqueid   => { type => 'uniqueid',   next => 'uniqueid_next()',        id_type => 'uniqueid' },
+	spread     => { type => 'uniqueid',   next => q{uniqueid_next('spread')}, id_type => 'uniqueid' },
 );
 my @columns = sort keys %column;
 my @rising  = grep { $_ ne 'spread' } @columns;
@@ -118,7 +118,7 @@ sub not_above
 {
 	my ($run, $of, $ids) = @_;
 	return $node->safe_psql('postgres', 'SELECT ' . join(', ', map { "count(*) FILTER (WHERE NOT $_)" } @rising) . ' FROM (SELECT '
-		  . join(', ', map { my $id = sprintf $ids, ($column{$_}{system}, $_) x 2; "$id AS $_" } @rising)
+		  . join(', ', map { my $id = sprintf $ids, ($column{$_}{id_type}, $_) x 2; "$id AS $_" } @rising)
 		  . " FROM ids WHERE run = '$run' WINDOW before AS (PARTITION BY $of ORDER BY nr)) AS steps");
 }
 my $none = join '|', (0) x @rising;
@@ -146,7 +146,7 @@ for my $mode ('simple', 'extended', $prepares ? 'prepared' : ())
 	} until $node->safe_psql('postgres', $in_both) || time() > $until;
 	is(
 		$node->safe_psql('postgres', 'SELECT count(*), ' . join(', ', map { "count(DISTINCT $_)" } @columns) . " FROM ids WHERE run = '$mode'"),
-		join('|', ($times * $rows) x (1 + @columns)), '... with defaults of all types, and no ID comes twice');
+		join('|', ($times * $rows) x (1 + @columns)), '... with defaults of all types, and no ID repeats');
 	is($node->safe_psql('postgres', "SELECT count(DISTINCT session) FROM ids WHERE run = '$mode'"), '2', '... there were two');
 	is(
 		$node->safe_psql('postgres', "SELECT bool_or(sessions = 2), max(transactions) FROM (SELECT count(DISTINCT session) AS sessions,"
@@ -154,19 +154,45 @@ for my $mode ('simple', 'extended', $prepares ? 'prepared' : ())
 		't|' . $times * $transactions, '... and a client was now in this, now in that');
 	my $above = '%2$s > lag(%2$s) OVER before';
 	is(not_above($mode, 'transaction', $above), $none, '... within a transaction IDs rise');
-	is(not_above($mode, 'session',     $above), $none, '... within a session of the server IDs rise, whoever\'s they are');
+	is(not_above($mode, 'session',     $above), $none, '... within a session of the server IDs rise, over all clients');
 	is(
 		not_above($mode, 'client', '%1$s_timestamp(%2$s) >= lag(%1$s_timestamp(%2$s)) OVER before'), $none,
 		'... from one transaction of a client to his next the tick does not go back');
 }
 pass("pgbouncer $major.$minor knows no prepared statements") unless $prepares;
 
+# the watermark --------------------------------------------------------------------------------------------------------
+
+# A reader that also goes through the pooler takes the rows of the crowd in the order of their IDs. Its offset is in a
+# table, as its statements are now in this session and now in that.
+$node->safe_psql('postgres', 'CREATE TABLE offsets (last bigint); INSERT INTO offsets SELECT max(flake) FROM ids; CREATE TABLE got (flake bigint)');
+my $read = 'WITH rows AS (SELECT flake FROM ids WHERE flake > (SELECT last FROM offsets) AND flake_before(flake, flakeid_watermark())),'
+  . ' moved AS (UPDATE offsets SET last = coalesce((SELECT max(flake) FROM rows), last))'
+  . ' INSERT INTO got SELECT flake FROM rows';
+my $crowd = IPC::Run::start(
+	[ 'pgbench', '--no-vacuum', '-c', $clients, '-j', 2, '-t', $transactions, '-f', "$dir/simple.sql", $pooled ],
+	'<', \undef, '>', \my $given, '2>', \my $error);
+my $reads = 0;
+while ($crowd->pumpable)
+{
+	$crowd->pump_nb;
+	through($read);
+	$reads++;
+}
+ok($crowd->finish, "a crowd inserts rows while a client of the pooler reads ($reads times)") or diag($error);
+my $newest = $node->safe_psql('postgres', 'SELECT flake_timestamp(max(flake)) FROM ids');
+$node->poll_query_until('postgres', "SELECT flakeid_watermark() > '$newest'") or die 'the watermark does not advance';
+through($read);
+is(
+	$node->safe_psql('postgres', "SELECT (SELECT count(*) FROM got), (SELECT count(*) FROM (SELECT flake FROM ids WHERE nr > (SELECT max(nr) FROM ids) - $rows"
+		  . ' EXCEPT SELECT flake FROM got) AS missed)'), "$rows|0", '... and it gets each row of the crowd once, through the sessions that writers use');
+
 # settings ---------------------------------------------------------------------------------------------------------------
 
 my $sessions = "SELECT string_agg(DISTINCT session::text, ' ') FROM ids WHERE run = '%s'";
 my $before   = $node->safe_psql('postgres', sprintf $sessions, $prepares ? 'prepared' : 'extended');
 my $owned = q{SELECT count(*) FILTER (WHERE NOT datacenter * 32 + worker <@ '%1$s'::int4range), count(*) FILTER (WHERE NOT partition <@ '%1$s'::int4range),}
-  . q{ count(*) FILTER (WHERE NOT generator_id <@ '%1$s'::int4range)}
+  . q{ count(*) FILTER (WHERE NOT uniqueid_decode.generator_id <@ '%1$s'::int4range)}
   . q{ FROM ids, flake_decode(flake), sno_decode(sno), uniqueid_decode(uniqueid) WHERE run = '%2$s'};
 is($node->safe_psql('postgres', sprintf $owned, '[8,15]', 'simple'), '0|0|0', 'the IDs are of the generator IDs that the server owns');
 reload_with($node, generator_ids => '40-47');
@@ -185,7 +211,7 @@ is(
 	'... when they were ended, it goes on in others');
 is(
 	through('SELECT ' . join(', ', map { "count(DISTINCT $_) = count(*)" } @columns) . ' FROM ids'), join('|', ('t') x @columns),
-	'... and of all IDs of all of them none came twice');
+	'... and of all IDs of all of them none repeats');
 
 $pooler->signal('INT');
 $pooler->finish;

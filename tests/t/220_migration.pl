@@ -1,6 +1,6 @@
 # docs/migrating.md as it stands: a table with bigserial and created_at, and one that refers to it, get keys
 # with their time in them while writers go on, with an interruption in the middle; once with flakes, once
-# with snos.
+# with snos. A third time it goes back, before the switch and after it, and each step is interrupted and repeated.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -13,7 +13,7 @@ use Test::More;
 
 my $page = slurp_file('docs/migrating.md');
 my @page = $page =~ /^```sql\n(.*?)^```$/msg;
-is(scalar @page, 13, 'the page has its blocks');
+is(scalar @page, 17, 'the page has its blocks');
 
 my $node = PostgreSQL::Test::Cluster->new('migration');
 $node->init;
@@ -29,13 +29,12 @@ sub for_sno
 	$block =~ s/flake_at\((.*), slot % room\)/sno_at($1, 0, slot % room)/;
 	$block =~ s/tick CONSTANT bigint := 1000;/tick CONSTANT bigint := 4000;/;
 	$block =~ s/room CONSTANT bigint := 4096;/room CONSTANT bigint := 65536;/;
-	$block =~ s/first CONSTANT timestamptz := '1970-/first CONSTANT timestamptz := '2010-/;
 	$block =~ s/flake_between\(id, (.*), (.*)\);/id <@ tstzrange($1, $2);/;
 	return $block;
 }
 
 # Orders as they are found: of a year, many of one millisecond, a bulk load of one moment, one just before
-# the move; and times that are no good.
+# the move; and times that are invalid.
 my $old = <<'SQL';
 INSERT INTO orders (created_at, note) SELECT '2025-01-01 00:00+00'::timestamptz + nr * interval '17 min 3.217 ms', 'old' FROM generate_series(1, 20000) AS nr;
 INSERT INTO orders (created_at, note) SELECT '2025-03-01 00:00+00'::timestamptz + nr * interval '0.1 ms', 'old' FROM generate_series(1, 2000) AS nr;
@@ -72,58 +71,84 @@ DELETE FROM orders WHERE id = (SELECT order_id FROM items WHERE id = :any);
 \endif
 SQL
 
-for my $system ('flake', 'sno')
+# Runs a block, which ends at its first error.
+sub run_block
 {
-	my @blocks = $system eq 'sno' ? map { for_sno($_) } @page : @page;
+	my ($database, $block, $claim) = @_;
+	my $error = error_of($node, $block, $database);
+	$error =~ s/^psql:.*NOTICE: .*\n(?:LOCATION: .*\n?)?//mg;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is($error, '', "$database: $claim");
+}
+
+# Repeats a block as a whole, as the page has it, while one of its statements gives up where it has to wait.
+sub repeat_block
+{
+	my ($database, $block, $claim) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $error;
+	do
+	{
+		$error = error_of($node, $block, $database);
+	} while ($error =~ /ERROR:  55P03/ && time() < $until);
+	$error =~ s/^psql:.*NOTICE: .*\n(?:LOCATION: .*\n?)?//mg;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is($error, '', "$database: $claim");
+}
+
+# Starts the application. It writes into files, as nobody reads pipes while the test looks elsewhere.
+sub start_writers
+{
+	my ($database) = @_;
+	my ($out, $err) = map { $node->basedir . "/$database.$_" } 'out', 'err';
+	my $pgbench = IPC::Run::start(
+		[ 'pgbench', '-n', '-c', '4', '-T', '86400', '-M', 'simple', '-f', $writers, $node->connstr($database) . ' application_name=writers' ],
+		'>', $out, '2>', $err);
+	return { database => $database, pgbench => $pgbench, err => $err };
+}
+
+# Tests that the application continues.
+sub is_writing
+{
+	my ($running, $claim) = @_;
+	my $database = $running->{database};
+	my $newest = $node->safe_psql($database, "SELECT count(*) FROM orders WHERE note = 'changed'");
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok(
+		$node->poll_query_until($database, "SELECT count(*) > $newest + 20 FROM orders WHERE note = 'changed'")
+		  && $node->safe_psql($database, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'writers'") == 4,
+		"$database: writers are at work $claim");
+}
+
+# Ends the application, which had no error.
+sub stop_writers
+{
+	my ($running) = @_;
+	$running->{pgbench}->signal('TERM');
+	$running->{pgbench}->finish;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return unlike(slurp_file($running->{err}), qr/error|aborted/i, "$running->{database}: and not one of them had an error");
+}
+
+for my $id_type ('flake', 'sno')
+{
+	my @blocks = $id_type eq 'sno' ? map { for_sno($_) } @page : @page;
 	my ($tables, $columns, $trigger, $default, $procedure, $call, $look, $indexes, $sweep, $constraints, $switch, $afterwards, $clean) = @blocks;
-	if ($system eq 'sno')
+	if ($id_type eq 'sno')
 	{
 		isnt($columns, $page[1], "... which differ for sno");
 		like($procedure, qr/sno_at\(.*, 0, slot % room\)/, '... in the procedure, too');
 	}
-	$node->safe_psql('postgres', "CREATE DATABASE $system");
-	my $run = sub {
-		my ($block, $claim) = @_;
-		my $error = error_of($node, $block, $system);
-		$error =~ s/^psql:.*NOTICE: .*\n(?:LOCATION: .*\n?)?//mg;
-		is($error, '', "$system: $claim");
-	};
-
-	# What gives up where it has to wait is said again, as the page has it: a transaction as a whole, else
-	# each statement.
-	my $again = sub {
-		my ($block, $claim) = @_;
-		my $timeout = $block =~ s/^(SET lock_timeout.*;\n)// ? $1 : '';
-		my $error;
-		for my $statement ($block =~ /^BEGIN;/m || $block =~ /\$\$/ ? $block : split /(?<=;)\n/, $block)
-		{
-			my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-			do
-			{
-				$error = error_of($node, $timeout . $statement, $system);
-			} while ($error =~ /ERROR:  55P03/ && time() < $until);
-			$error =~ s/^psql:.*NOTICE: .*\n(?:LOCATION: .*\n?)?//mg;
-			last if $error ne '';
-		}
-		is($error, '', "$system: $claim");
-	};
-	my $ask = sub { return $node->safe_psql($system, $_[0]) };
+	$node->safe_psql('postgres', "CREATE DATABASE $id_type");
+	my $run   = sub { return run_block($id_type, @_) };
+	my $again = sub { return repeat_block($id_type, @_) };
+	my $ask = sub { return $node->safe_psql($id_type, $_[0]) };
 
 	$run->($tables, 'the tables');
 	$run->($old, '... and what is in them');
 
-	# Files, as nobody reads pipes while the test looks elsewhere.
-	my ($out, $err) = map { $node->basedir . "/$system.$_" } 'out', 'err';
-	my $pgbench = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', '4', '-T', '86400', '-M', 'simple', '-f', $writers, $node->connstr($system) . ' application_name=writers' ],
-		'>', $out, '2>', $err);
-	my $at_work = sub {
-		my ($claim) = @_;
-		my $newest = $ask->("SELECT count(*) FROM orders WHERE note = 'changed'");
-		ok($node->poll_query_until($system, "SELECT count(*) > $newest + 20 FROM orders WHERE note = 'changed'")
-			  && $ask->("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'writers'") == 4,
-			"$system: writers are at work $claim");
-	};
+	my $writers = start_writers($id_type);
+	my $at_work = sub { return is_writing($writers, @_) };
 	$at_work->('before');
 
 	$again->($columns, 'columns beside the old ones');
@@ -133,19 +158,19 @@ for my $system ('flake', 'sno')
 	$at_work->('with both keys');
 
 	# Interrupted, and begun again. A row that a transaction holds keeps it from coming to its end before that.
-	my $holder = session($node, $system);
+	my $holder = session($node, $id_type);
 	$holder->query_safe('BEGIN; SELECT id FROM orders WHERE id = (SELECT id FROM orders ORDER BY created_at, id OFFSET 5000 LIMIT 1) FOR UPDATE');
 	my $mover = IPC::Run::start(
-		[ 'psql', '-X', '-d', $node->connstr($system), '-c', "CALL move_orders(batch => 500, pause => '1 ms')" ],
+		[ 'psql', '-X', '-d', $node->connstr($id_type), '-c', "CALL move_orders(batch => 500, pause => '1 ms')" ],
 		'>', \my $notices, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	ok($node->poll_query_until($system, 'SELECT rows_done > 3000 FROM orders_move'), "$system: progress is to be seen");
+	ok($node->poll_query_until($id_type, 'SELECT rows_done > 3000 FROM orders_move'), "$id_type: progress is to be seen");
 	$ask->("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL move_orders%'");
 	$mover->finish;
 	$holder->quit;
 	like($notices, qr/NOTICE:  1000 of \d+ rows/, '... where it runs, too');
 	my ($done, $null) = split /\|/, $ask->('SELECT rows_done, (SELECT count(*) FROM orders WHERE new_id IS NULL) FROM orders_move');
-	ok($done >= 3000 && $null > 0, "$system: interrupted after $done rows");
-	$at_work->('meanwhile');
+	ok($done >= 3000 && $null > 0, "$id_type: interrupted after $done rows");
+	$at_work->('during the move');
 	$run->($call, 'it goes on');
 	is($ask->('SELECT count(*) FROM orders WHERE new_id IS NULL'), '0', '... to the end');
 	like($ask->($look), qr/^(\d+)\|\d+\|\d+\.\d\|.*\|20\d\d-/, '... and says so');
@@ -163,19 +188,19 @@ for my $system ('flake', 'sno')
 	# What came out -----------------------------------------------------------------------------------------
 	my $is_old = "note = 'old' AND created_at < (SELECT started FROM orders_move)";
 	is($ask->("SELECT (SELECT count(*) FROM orders WHERE note IN ('old', 'odd')) + (SELECT count(*) FROM deleted WHERE note IN ('old', 'odd'))"),
-		$orders, "$system: no row is lost");
+		$orders, "$id_type: no row is lost");
 	is(
 		$ask->("SELECT bool_and(by_id = by_time) FROM (SELECT row_number() OVER (ORDER BY id) AS by_id,"
 			  . " row_number() OVER (ORDER BY created_at, old_id) AS by_time FROM orders WHERE $is_old) AS o"),
 		't', '... the new keys sort as the old rows did');
 	is(
-		$ask->("SELECT bool_and(${system}_timestamp(id) > created_at - interval '4 ms' AND ${system}_timestamp(id) < created_at + interval '5 ms')"
+		$ask->("SELECT bool_and(${id_type}_timestamp(id) > created_at - interval '4 ms' AND ${id_type}_timestamp(id) < created_at + interval '5 ms')"
 			  . " FROM orders WHERE $is_old"),
 		't', '... and have their times, also those of one moment');
 	is(
-		$ask->("SELECT DISTINCT created_at < '2010-01-01', ${system}_timestamp(id) < '2010-01-01 00:00:01+00', ${system}_timestamp(id) >= (SELECT started FROM orders_move)"
+		$ask->("SELECT DISTINCT created_at < '2010-01-01', ${id_type}_timestamp(id) < '2010-01-01 00:00:01+00', ${id_type}_timestamp(id) >= (SELECT started FROM orders_move)"
 			  . " FROM orders WHERE note = 'odd' ORDER BY 1"),
-		"f|f|t\nt|t|f\n|f|t", '... of today where theirs are no good, of the beginning where they are before it');
+		"f|f|t\nt|t|f\n|f|t", '... of today where theirs are invalid, of the beginning where they are before it');
 	is($ask->('SELECT count(*) FROM items JOIN orders ON orders.id = items.order_id WHERE items.old_order_id <> orders.old_id'),
 		'0', '... and items are of their orders');
 	like(
@@ -186,12 +211,104 @@ for my $system ('flake', 'sno')
 	is($ask->("SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped"),
 		'note,id', '... and the old columns are gone');
 	$at_work->('after it all');
-	$pgbench->signal('TERM');
-	$pgbench->finish;
-	unlike(slurp_file($err), qr/error|aborted/i, "$system: and not one of them had an error");
+	stop_writers($writers);
 }
 
-my @errors = grep { /ERROR:|FATAL:/ && !/terminating connection due to administrator command|connection to client lost|canceling statement due to lock timeout/ }
+# Back ---------------------------------------------------------------------------------------------------------
+
+# What the two tables are: columns, constraints, indexes and triggers. From version 18 on NOT NULL has a constraint,
+# whose name stays when its column gets another.
+my $schema = <<'SQL';
+SELECT attrelid::regclass, attname, atttypid::regtype, attnotnull, pg_get_expr(adbin, adrelid)
+FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+WHERE attrelid IN ('orders'::regclass, 'items'::regclass) AND attnum > 0 AND NOT attisdropped ORDER BY 1, 2;
+SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
+WHERE conrelid IN ('orders'::regclass, 'items'::regclass) AND contype <> 'n' ORDER BY 1, 2;
+SELECT indexdef FROM pg_indexes WHERE tablename IN ('orders', 'items') ORDER BY 1;
+SELECT tgrelid::regclass, tgname FROM pg_trigger WHERE tgrelid IN ('orders'::regclass, 'items'::regclass) AND NOT tgisinternal ORDER BY 1, 2;
+SELECT proname FROM pg_proc WHERE proname IN ('move_orders', 'items_new_order_id') ORDER BY 1;
+SELECT relname FROM pg_class WHERE relname = 'orders_move';
+SQL
+
+my ($tables, $columns, $trigger, $default, $procedure, $call, undef, $indexes, $sweep, $constraints, $switch, undef, $clean,
+	$back_before, $back_after, $validate, $drop_flakes) = @page;
+$node->safe_psql('postgres', 'CREATE DATABASE back');
+my $ask = sub { return $node->safe_psql('back', $_[0]) };
+run_block('back', $tables, 'the tables');
+run_block('back', $old, '... and what is in them');
+my $as_it_was = $ask->($schema);
+$ask->('CREATE TABLE orders_before AS SELECT id, created_at FROM orders; CREATE TABLE items_before AS SELECT id, order_id FROM items');
+my $as_before = sub {
+	my ($when) = @_;
+	is($ask->($schema), $as_it_was, "$when the tables are as they were");
+	is(
+		$ask->('SELECT count(*) FROM orders_before JOIN orders USING (id) WHERE orders.created_at IS DISTINCT FROM orders_before.created_at;'
+			  . 'SELECT count(*) FROM items_before JOIN items USING (id) WHERE items.order_id <> items_before.order_id;'
+			  . 'SELECT count(*) FROM items LEFT JOIN orders ON orders.id = order_id WHERE orders.id IS NULL'),
+		"0\n0\n0", '... with the keys that they had');
+};
+
+# Interrupted after each of its statements, and repeated as a whole.
+my $interrupted = sub {
+	my ($block, $claim) = @_;
+	my @statements = split /(?<=;)\n+/, $block;
+	for my $last (0 .. $#statements - 1)
+	{
+		repeat_block('back', join("\n", @statements[ 0 .. $last ]), "$claim: interrupted after $last");
+	}
+	repeat_block('back', $block, "... and repeated: $claim");
+};
+
+my $writers_back = start_writers('back');
+is_writing($writers_back, 'before');
+repeat_block('back', $back_before, 'where nothing has begun there is nothing to go back from');
+repeat_block('back', $_, 'columns, trigger, default') for $columns, $trigger, $default;
+repeat_block('back', $_, '... once more') for $columns, $trigger, $default;
+repeat_block('back', $back_before, 'back');
+$as_before->('before the rows have keys');
+
+for my $round ('back before the switch', 'back after the switch')
+{
+	repeat_block('back', $_, "$round: columns, trigger, default") for $columns, $trigger, $default;
+	run_block('back', $procedure, "$round: the procedure");
+	run_block('back', $procedure, '... once more');
+	run_block('back', $call, '... and all have keys');
+	# One that could not be built, as rows of the two had one key.
+	$ask->("INSERT INTO orders (note, new_id) SELECT 'same', max(new_id) FROM orders WHERE note = 'changed'");
+	like(error_of($node, $indexes, 'back'), qr/23505/, "$round: an index fails");
+	$ask->("DELETE FROM orders WHERE note = 'same'");
+	run_block('back', $indexes, '... and is built when the cause is gone');
+	run_block('back', $indexes, '... once more');
+	run_block('back', $sweep, '... and the rest is taken along');
+	$interrupted->($constraints, "$round: the constraints");
+	my $before_the_switch = $ask->($schema);
+	my $error;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	do { $error = error_of($node, $clean, 'back') } while $error =~ /ERROR:  55P03/ && time() < $until;
+	like($error, qr/42703/, "$round: before the switch nothing is cleaned up");
+	is($ask->($schema), $before_the_switch, '... and nothing is gone');
+	is_writing($writers_back, 'before the switch');
+	if ($round eq 'back before the switch')
+	{
+		repeat_block('back', $back_before, $round);
+		$as_before->($round);
+		next;
+	}
+	repeat_block('back', $switch, 'the switch');
+	is_writing($writers_back, 'after the switch');
+	repeat_block('back', $back_after, $round);
+	is_writing($writers_back, 'with the old keys');
+	repeat_block('back', $validate, '... and the foreign key is valid');
+	cmp_ok($ask->("SELECT count(*) FROM orders WHERE note IN ('new', 'changed') AND new_id IS NOT NULL AND id < 1000000"),
+		'>', 0, '... new orders keep the keys that they had for a while');
+	repeat_block('back', $drop_flakes, '... until these are dropped');
+	repeat_block('back', $back_before, '... with the rest');
+	$as_before->($round);
+}
+is_writing($writers_back, 'after it all');
+stop_writers($writers_back);
+
+my @errors = grep { /ERROR:|FATAL:/ && !/terminating connection due to administrator command|connection to client lost|canceling statement due to lock timeout|could not create unique index "orders_new_id"|column "old_id" of relation "orders" does not exist/ }
   split /\n/, slurp_file($node->logfile);
 is("@errors", '', 'nor has the server\'s log, but for statements that gave way');
 $node->stop;

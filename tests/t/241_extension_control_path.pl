@@ -16,8 +16,8 @@ if ($release !~ /^PostgreSQL (?:1[89]|[2-9]\d)/)
 	exit;
 }
 
-# As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that whoever
-# took the installed files would be found out.
+# As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that a test
+# that took the installed files would fail.
 my $image = PostgreSQL::Test::Utils::tempdir('image');
 mkdir "$image/$_" or die "could not make $image/$_: $!" for qw(lib share share/extension);
 copy("$pkglibdir/flakeid.so", "$image/lib/flakeid.so") or die "could not copy flakeid.so: $!";
@@ -36,7 +36,7 @@ my $node = PostgreSQL::Test::Cluster->new('image');
 $node->init;
 $node->append_conf('postgresql.conf', <<"END");
 shared_preload_libraries = 'flakeid'
-extension_control_path = '$image/share:\$system'
+extension_control_path = '$image/share:\$id_type'
 dynamic_library_path = '$image/lib:\$libdir'
 END
 $node->start;

@@ -20,7 +20,7 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// The text of an 80-bit word; bits above those are ignored.
+/// Returns the text of an 80-bit word. Bits above those are ignored.
 #[inline]
 pub const fn encode(word: u128) -> [u8; TEXT_LEN] {
     let mut text = [0; TEXT_LEN];
@@ -32,11 +32,11 @@ pub const fn encode(word: u128) -> [u8; TEXT_LEN] {
     text
 }
 
-/// The 80-bit word of a text.
+/// Reads the 80-bit word of a text.
 ///
 /// # Errors
-/// [`Error::TextLength`] unless it has sixteen bytes, [`Error::TextCharacter`] at the first that is
-/// not of the alphabet (upper case is not).
+/// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is not in
+/// the alphabet, which has no upper case.
 #[inline]
 pub fn decode(text: &[u8]) -> Result<u128, Error> {
     if text.len() != TEXT_LEN {

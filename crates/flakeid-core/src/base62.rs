@@ -8,7 +8,7 @@ pub const MAX_LEN: usize = 128;
 
 const DIGITS: [u8; 62] = *b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A number's text.
+/// The text of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     bytes: [u8; MAX_LEN],
@@ -16,10 +16,12 @@ pub struct Text {
 }
 
 impl Text {
+    /// Returns the text as a string of ASCII characters.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[self.start..]).unwrap_or_default()
     }
 
+    /// Converts the letters of the text to lower case.
     pub fn make_ascii_lowercase(&mut self) {
         self.bytes[self.start..].make_ascii_lowercase();
     }
@@ -31,7 +33,7 @@ impl AsRef<[u8]> for Text {
     }
 }
 
-/// How digits are read.
+/// The way in which digits are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Upper and lower case are different digits.
@@ -40,7 +42,7 @@ pub enum Case {
     Either,
 }
 
-/// `number` in `base`, which is from 2 to 62.
+/// Writes `number` in `base`, which is from 2 to 62.
 pub fn encode(mut number: u128, base: u32) -> Text {
     debug_assert!((2..=62).contains(&base));
     let mut text = Text { bytes: [b'0'; MAX_LEN], start: MAX_LEN };
@@ -54,10 +56,10 @@ pub fn encode(mut number: u128, base: u32) -> Text {
     }
 }
 
-/// The number of at most `bits` bits (1 to 128) that `text` spells in `base`, which is from 2 to 62.
+/// Reads the number of at most `bits` bits (1 to 128) that `text` has in `base`, which is from 2 to 62.
 ///
 /// # Errors
-/// [`Error::TextEmpty`], [`Error::TextCharacter`] at the first byte that is no digit of the base,
+/// [`Error::TextEmpty`] for an empty text, [`Error::TextCharacter`] at the first byte that is no digit of the base,
 /// [`Error::TextOverflow`] for a number of more bits.
 pub fn decode(text: &[u8], base: u32, case: Case, bits: u32) -> Result<u128, Error> {
     debug_assert!((2..=62).contains(&base) && (case == Case::Sensitive || base <= 36));

@@ -8,7 +8,7 @@ pub const TEXT_LEN: usize = 12;
 
 const ALPHABET: [u8; 64] = *b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The text of eight bytes.
+/// Returns the text of eight bytes.
 pub const fn encode(bytes: [u8; 8]) -> [u8; TEXT_LEN] {
     // 64 bits are ten digits of six bits and one of four, filled up with zeros.
     let word = (u64::from_be_bytes(bytes) as u128) << 2;
@@ -21,12 +21,12 @@ pub const fn encode(bytes: [u8; 8]) -> [u8; TEXT_LEN] {
     text
 }
 
-/// The eight bytes of a text.
+/// Reads the eight bytes of a text.
 ///
 /// # Errors
-/// [`Error::TextLength`] unless it has twelve bytes, [`Error::TextCharacter`] at the first that is
-/// not of the alphabet or a padding that is none, [`Error::TextTrailingBits`] where the last digit
-/// is not what an encoder writes.
+/// [`Error::TextLength`] unless the text has twelve bytes. [`Error::TextCharacter`] at the first byte that is not in
+/// the alphabet, or if the padding is not `=`. [`Error::TextTrailingBits`] if the last digit is not one that an
+/// encoder writes.
 pub fn decode(text: &[u8]) -> Result<[u8; 8], Error> {
     if text.len() != TEXT_LEN {
         return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });
@@ -57,12 +57,12 @@ pub fn decode(text: &[u8]) -> Result<[u8; 8], Error> {
 pub mod sortable {
     use crate::error::Error;
 
-    /// Digits of a text.
+    /// The number of digits of a text.
     pub const TEXT_LEN: usize = 16;
 
     const ALPHABET: [u8; 64] = *b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
-    /// The digits of a number of 16 times `BITS` bits.
+    /// Returns the digits of a number of 16 times `BITS` bits.
     pub const fn encode<const BITS: u32>(word: u128) -> [u8; TEXT_LEN] {
         let mut text = [0; TEXT_LEN];
         let mut i = 0;
@@ -74,11 +74,11 @@ pub mod sortable {
         text
     }
 
-    /// The number of a text.
+    /// Reads the number of a text.
     ///
     /// # Errors
-    /// [`Error::TextLength`] unless it has sixteen bytes, [`Error::TextCharacter`] at the first that
-    /// is no digit of `BITS` bits.
+    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is no
+    /// digit of `BITS` bits.
     pub fn decode<const BITS: u32>(text: &[u8]) -> Result<u128, Error> {
         if text.len() != TEXT_LEN {
             return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });

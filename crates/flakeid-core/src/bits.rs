@@ -1,56 +1,56 @@
-//! Named runs of bits. A position is written once, as a [`Field`]; masks, limits and the wording
-//! of errors come from it.
+//! Named fields of bits. The position of each is written once, as a [`Field`]. Masks, limits and the wording of
+//! errors come from it.
 
 use crate::error::Error;
 
-/// `width` bits of a word of up to 128, the lowest of them bit `low`.
+/// A field of `width` bits in a word of up to 128 bits. Its lowest bit is `low`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// What errors call it.
+    /// The name of the field in errors.
     pub name: &'static str,
     low: u32,
     width: u32,
 }
 
 impl Field {
-    /// A field of at most 64 bits.
+    /// Creates a field of at most 64 bits.
     pub const fn new(name: &'static str, low: u32, width: u32) -> Self {
         assert!(width > 0 && width <= 64 && low + width <= 128);
         Self { name, low, width }
     }
 
-    /// A field that begins at the bit above `below`.
+    /// Creates a field that begins at the bit above `below`.
     pub const fn above(name: &'static str, below: Field, width: u32) -> Self {
         Self::new(name, below.low + below.width, width)
     }
 
-    /// How many bits it has.
+    /// Returns the number of bits.
     pub const fn width(self) -> u32 {
         self.width
     }
 
-    /// The bit above its highest.
+    /// Returns the number of the bit above the highest.
     pub const fn end(self) -> u32 {
         self.low + self.width
     }
 
-    /// The largest value it holds.
+    /// Returns the largest value that the field holds.
     pub const fn max(self) -> u64 {
         u64::MAX >> (64 - self.width)
     }
 
-    /// Its value in `word`.
+    /// Returns the field's value in `word`.
     pub const fn get(self, word: u128) -> u64 {
         (word >> self.low) as u64 & self.max()
     }
 
-    /// A word with `value` in its place and zeros elsewhere. The value must fit: see [`Self::check`].
+    /// Returns a word with `value` in the field and zeros elsewhere. The value must fit: see [`Self::check`].
     pub const fn put(self, value: u64) -> u128 {
         debug_assert!(value <= self.max());
         (value as u128) << self.low
     }
 
-    /// `value` if the field can hold it.
+    /// Returns `value` if the field can hold it.
     ///
     /// # Errors
     /// [`Error::FieldOutOfRange`] for a negative value or one above [`Self::max`].

@@ -1,87 +1,94 @@
-//! The atomic around the step: one partition's state in one system, shared by all who issue from it.
+//! A cell: the atomic word from which all sessions of a server get the IDs of one generator ID and one ID type.
 //!
-//! # Why no ID comes twice
-//! 1. Every ID goes out after a compare-and-swap that put its word, or a greater one of the same
-//!    block, in place of the word it was computed from. Two blocks computed from the same word:
-//!    one swap fails, and that thread computes again.
-//! 2. [`step`] only replaces a word by a greater one. A [`turn`] replaces it by one at a tick above
-//!    all that the other timeline has had, so that word is new too, whyever it turned. Hence no value
-//!    of the word ever comes back, and a swap that succeeds has met the very word that was read, not
-//!    a look-alike.
-//! 3. A turn away from timeline `b` first raises `reached[b]` to the word's tick and then swaps.
-//!    If the swap succeeds, that tick was the last of timeline `b`. If it fails, `reached[b]` names
-//!    a tick that timeline `b` has really had, so it is still a bound from below and, because only
-//!    a thread that sees the word in the *other* timeline asks for it, harmless. The same holds where
-//!    the gate refuses the turn and no swap is tried. Whoever reads a word
-//!    in timeline `!b` therefore finds in `reached[b]` all that `b` has ever issued.
+//! Summary: a session loads the word, reads the clock, computes the next word with [`step`], and swaps it in by a
+//! compare-and-swap. No value of the word ever returns, so a swap that succeeds has met the word from which it was
+//! computed. For sno the word can change to the other timeline when the clock steps back. Sealing ends a cell, and
+//! reviving lets it issue again above all that it had. The rest of this header argues why no ID repeats.
 //!
-//! 4. Where a cell begins ([`Cell::begin`]) nothing above the floors has been issued before, by
-//!    the argument in [`gate`](crate::gate). Each timeline's floor is what it has had: that of the
-//!    word's own is in the word, that of the other in `reached`.
-//! 5. Whoever issues never replaces a sealed word, so what [`Cell::seal`] found is the last that was
-//!    issued. It is the greatest there is, and no clock reads its tick: of 64 bits less sequence and
-//!    toggle, where nanoseconds since 1970 in 64 bits are fewer ticks. So it looks like a step back,
-//!    which is where it is looked for.
-//! 6. [`Cell::revive`] alone replaces it, by a word that the cell has never had: of a tick above the last
-//!    of its timeline. So a swap that was computed before the seal never succeeds after it. (A word at
-//!    the last tick would not do: one that the cell had begun with comes again, and whoever stood still
-//!    with it since would issue by a gate of then, above a mark that has become exact meanwhile.)
+//! # Why no ID repeats
+//! 1. Every ID is issued after a compare-and-swap that replaced the word from which the ID was computed. The new word
+//!    is that of this ID, or a greater one of the same block. If two blocks were computed from one word, one of the
+//!    swaps fails, and that thread computes again.
+//! 2. [`step`] only replaces a word by a greater one. [`change_timeline`] replaces it by one at a tick above all that
+//!    the other timeline has had. That word is new too, for whichever reason the timeline changed. Hence no value of
+//!    the word ever returns. A swap that succeeds has met the very word that was read, and not a later one of the
+//!    same value.
+//! 3. A change from timeline `b` first raises `timeline_high_water[b]` to the word's tick, and then swaps. If the
+//!    swap succeeds, that tick was the last of timeline `b`. If it fails, `timeline_high_water[b]` is a tick that
+//!    timeline `b` has really had, so it is still a lower bound. It also does no harm, because only a thread that
+//!    sees the word in the *other* timeline reads it. This also holds if the gate refuses the change and no swap is
+//!    tried. A thread that reads a word in timeline `!b` therefore finds in `timeline_high_water[b]` all that `b` has
+//!    ever issued.
+//! 4. When a cell begins ([`Cell::begin`]), nothing above the floors has been issued before, by the argument in
+//!    [`gate`](crate::gate). Each timeline's floor is the last tick that it may have had. The floor of the word's own
+//!    timeline is in the word, and the floor of the other one is in `timeline_high_water`.
+//! 5. A session never replaces a sealed word, so what [`Cell::seal`] found is the last that was issued. The sealed
+//!    word is the greatest there is, and no clock reads its tick. The tick has 64 bits less those of the sequence and
+//!    the toggle, and the nanoseconds since 1970 in 64 bits are fewer ticks. So a sealed word looks like a step back
+//!    of the clock, and the code looks for it there.
+//! 6. Only [`Cell::revive`] replaces a sealed word. It writes a word that the cell has never had: one of a tick above
+//!    the last of its timeline. So a swap that was computed before the seal never succeeds after it. (A word at the
+//!    last tick would not be enough, because a word with which the cell had begun could return. A session that had
+//!    stopped with that word would then issue by the gate of that time. Its IDs would be above a high-water mark that
+//!    has become exact since.)
 //!
-//! That holds for whoever swaps by what [`step`] gave for the word that was read: [`Cell::issue`], and
-//! [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
+//! These arguments hold for each caller that swaps in what [`step`] gave for the word that it read. The callers are
+//! [`Cell::issue`], and [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
 //!
-//! # When it turns
-//! A tick-tock turns when the clock has stepped back, as its specification says. The node's other
-//! cells follow with their next tick, as if one generator had turned: a session that goes from
-//! partition to partition stays in one timeline, and the timeline that was left stays free for the
-//! next step back. A cell that begins at a horizon which the clock has not reached yet does not turn
-//! for that: a crash leaves the horizon ahead by the lead. It turns if the clock is behind the moment
-//! at which that horizon was written.
+//! # When a cell changes its timeline
+//! A sno cell changes to the other timeline (a tick-tock) when the clock has stepped back, as the specification of
+//! sno says. The server's other cells follow with their next tick, as if one generator had changed. So a session that
+//! goes from one generator ID to another stays in one timeline. The timeline that was left stays free for the next
+//! step back. A cell may begin at a horizon that the clock has not reached yet, since a crash leaves the horizon
+//! ahead by the lead. That alone is no reason to change. The cell changes if the clock is behind the time at which
+//! that horizon was written.
 //!
 //! # Why the word is read before the clock
-//! A clock read first may be old by the time the word is read: another thread has moved the word on
-//! meanwhile, and the clock only *looks* as if it had stepped back. For the tick-tock that is fatal:
-//! it would turn for nothing, twice within a period. With the word first, a clock behind it has
-//! really been behind, on this processor, after the word was written.
+//! If the clock were read first, its reading could be old when the word is read. Another thread could have moved the
+//! word on between the two, and the clock would only *seem* to have stepped back. For a sno cell that is fatal: it
+//! would change its timeline without a reason, twice within a period. If the word is read first, a clock behind it
+//! has really been behind, on this processor, after the word was written.
 
 use crate::clock::{Scale, Tick};
 use crate::counts::Counters;
-use crate::gate::{Gate, Start};
-use crate::generator::{Block, Rules, Stamp, Step, System, Word, step, stepped_back, turn};
+use crate::gate::{CellInit, Gate};
+use crate::generator::{
+    Block, IdLayout, Rules, Stamp, Step, Word, change_timeline, step, stepped_back,
+};
 use crate::sync::{AtomicU64, Ordering, spin_loop};
 
-/// One partition's state in one system, on cache lines of its own: 128 bytes, as processors fetch
-/// lines in pairs.
+/// The state of one generator ID for one ID type. It has cache lines of its own: 128 bytes, as processors fetch lines
+/// in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
 pub struct Cell {
-    /// A [`Word`]: what was issued last.
+    /// The [`Word`] of the last ID that was issued.
     word: AtomicU64,
-    /// Per timeline the last tick it had when it was last left. Only systems with a tick-tock bit
-    /// use it; sno's specification calls that of the other timeline `wall_safe`.
-    reached: [AtomicU64; 2],
-    /// Per timeline the floor it began at: nothing at or below it was issued since. Written when nobody
-    /// issues from the cell, like the next.
+    /// The last tick that each timeline had when it was last left. Only an ID type with a tick-tock bit uses these.
+    /// The specification of sno calls the one of the other timeline `wall_safe`.
+    timeline_high_water: [AtomicU64; 2],
+    /// The floor at which each timeline began: since then nothing at or below it was issued. The floors and
+    /// `horizon_written_at` are written while no session issues from the cell.
     floors: [AtomicU64; 2],
-    /// The tick in which the horizon was written that it began at.
-    since: AtomicU64,
-    /// What happened, for those who only look.
+    /// The tick in which the horizon was written at which the cell began.
+    horizon_written_at: AtomicU64,
+    /// Counts of events, for statistics alone.
     pub counters: Counters,
 }
 
-/// What an attempt at a cell came to.
+/// The result of one attempt to issue from a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// These IDs are the caller's.
     Issued(Block),
-    /// Nothing here before the clock reads this tick; it read `now`.
+    /// The cell has no ID before the clock reads the tick `until`; the clock read `now`.
     Wait { until: Tick, now: Tick },
-    /// The clock has passed the tick that the caller wanted to stay in.
+    /// The clock has passed the tick in which the caller wanted to stay.
     NewTick,
-    /// The gate does not admit this stamp, or the node has not turned to its timeline.
+    /// The gate does not admit this stamp, or the server has not changed to its timeline.
     Gated(Stamp),
-    /// The clock read `now`, more than a tick behind the last ID's. This is said once, to the first
-    /// who notices; asked again, the cell does what its system does then.
+    /// The clock read `now`, more than a tick behind the last ID's tick `from`. Only the first caller that notices
+    /// the step gets this outcome. At the next call the cell does what its ID type does after a step back.
     SteppedBack { from: Tick, now: Tick },
     /// Time has passed the last tick that may be issued.
     Ended,
@@ -93,31 +100,33 @@ pub enum Outcome {
     Outdated,
 }
 
-/// What the caller of [`Cell::issue`] asks for.
+/// The arguments of [`Cell::issue`] that describe what a session needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// The session's last stamp: what it gets sorts at or above it, but where a tick-tock has turned.
+pub struct IssueRequest {
+    /// The stamp of the session's last ID. The next one sorts at or above it, except after a change of timeline.
     pub floor: Stamp,
-    /// Whether it must be above: of a later tick.
+    /// Whether the next ID must be of a later tick than `floor`.
     pub later: bool,
-    /// Nothing is issued once the clock is past this tick.
+    /// The tick in which the caller wants to stay: nothing is issued once the clock is past it.
     pub within: Tick,
-    /// How many IDs are wanted, at least one.
+    /// The number of IDs that the caller wants, at least one.
     pub want: u32,
-    /// How many of them at most go out at once, and so are counted with the swap: the caller counts the rest
-    /// later, as it hands them out.
+    /// The number of IDs that the caller uses at once, so that the swap counts them. The caller counts the others
+    /// later, when it uses them.
     pub at_once: u32,
-    /// How many IDs of this cell the caller has handed out since the last that were counted.
+    /// The number of IDs of this cell that the caller has used and nothing has counted yet.
     pub uncounted: u32,
-    /// Whether the caller has other cells to ask: then nothing is issued here of a tick that the clock has yet to
-    /// reach.
+    /// Whether the caller can use other cells. Then this cell issues nothing of a tick that the clock has not
+    /// reached.
     pub current: bool,
-    /// The generation of the server's identity that the caller knows this cell by.
+    /// The generation of the server's identity for which the caller looked up this cell.
     pub generation: u64,
+    /// The first tick that the caller may have. Unlike `floor` it holds across a change of timeline.
+    pub least: Tick,
 }
 
-impl Ask {
-    /// Asks for so many IDs, which go out at once. What came before does not count.
+impl IssueRequest {
+    /// Requests `want` IDs, all of which are used at once, without a condition on those before.
     pub const fn any(want: u32) -> Self {
         Self {
             floor: Stamp::FIRST,
@@ -128,139 +137,153 @@ impl Ask {
             uncounted: 0,
             current: false,
             generation: 0,
+            least: Tick(0),
         }
     }
 }
 
 impl Cell {
-    /// A cell that has issued nothing and may issue whatever comes after `tick`.
-    pub fn after<S: System>(tick: Tick) -> Self {
+    /// Creates a cell that has issued nothing and may issue all that is above `tick`.
+    pub fn after<S: IdLayout>(tick: Tick) -> Self {
         let cell = Self {
             word: AtomicU64::new(0),
-            reached: [AtomicU64::new(0), AtomicU64::new(0)],
+            timeline_high_water: [AtomicU64::new(0), AtomicU64::new(0)],
             floors: [AtomicU64::new(0), AtomicU64::new(0)],
-            since: AtomicU64::new(0),
+            horizon_written_at: AtomicU64::new(0),
             counters: Counters::default(),
         };
-        cell.begin::<S>(Start { floors: [tick; 2], toggle: false, since: tick, now: None });
+        cell.begin::<S>(CellInit {
+            floors: [tick; 2],
+            toggle: false,
+            last_clock_reading: tick,
+            now: None,
+        });
         cell
     }
 
-    /// Makes this cell one that has issued nothing and may issue what is above the floors. For a cell
-    /// that nobody issues from yet: who lets others see it must do so by a Release of their own.
-    pub fn begin<S: System>(&self, start: Start) {
-        let word = self.set_up::<S>(start);
+    /// Makes this cell one that has issued nothing and may issue what is above the floors. No session may issue from
+    /// the cell yet. The caller must let sessions see the cell by a Release of its own.
+    pub fn begin<S: IdLayout>(&self, init: CellInit) {
+        let word = self.initialize::<S>(init);
         self.counters.begin();
-        self.note_turn::<S>(word, start);
+        self.count_timeline_change::<S>(word, init);
         self.word.store(word.0, Ordering::Relaxed);
     }
 
-    /// All that a beginning sets but for the word, which it gives.
-    fn set_up<S: System>(&self, start: Start) -> Word {
-        let Start { floors, since, now, .. } = start;
+    /// Sets all that a beginning sets except the word, and returns the initial word.
+    fn initialize<S: IdLayout>(&self, init: CellInit) -> Word {
+        let CellInit { floors, last_clock_reading, now, .. } = init;
         let floor = |toggle: bool| floors[usize::from(toggle)];
         let stays = now.is_none_or(|now| {
-            let (own, other) = (floor(start.toggle), floor(!start.toggle));
-            // Where the clock is past neither, the lower is reached sooner.
-            now > own || not_before(now, since) || (now <= other && own <= other)
+            let (own, other) = (floor(init.toggle), floor(!init.toggle));
+            // If the clock is past neither floor, the lower one is reached sooner.
+            now > own || not_before(now, last_clock_reading) || (now <= other && own <= other)
         });
-        let toggle = S::TICK_TOCK && start.toggle == stays;
+        let toggle = S::TICK_TOCK && init.toggle == stays;
         let tick = floor(toggle);
-        // Who is not ahead of the clock has nothing to wait for.
-        let since = if Some(tick) > now { since } else { Tick(u64::MAX) };
-        let word = Word::spent::<S>(tick, toggle);
-        self.since.store(since.0, Ordering::Relaxed);
-        for kept in [&self.floors, &self.reached] {
-            for (kept, floor) in kept.iter().zip(floors) {
-                kept.store(floor.0, Ordering::Relaxed);
+        // A cell that is not ahead of the clock waits for nothing.
+        let horizon_written_at = if Some(tick) > now { last_clock_reading } else { Tick(u64::MAX) };
+        let word = Word::exhausted::<S>(tick, toggle);
+        self.horizon_written_at.store(horizon_written_at.0, Ordering::Relaxed);
+        for ticks in [&self.floors, &self.timeline_high_water] {
+            for (tick, floor) in ticks.iter().zip(floors) {
+                tick.store(floor.0, Ordering::Relaxed);
             }
         }
         word
     }
 
-    /// Counts a beginning in the other timeline than the node's.
-    fn note_turn<S: System>(&self, word: Word, Start { toggle, since, now, .. }: Start) {
+    /// Counts a change of timeline if the cell begins in another timeline than the server's.
+    fn count_timeline_change<S: IdLayout>(
+        &self,
+        word: Word,
+        CellInit { toggle, last_clock_reading, now, .. }: CellInit,
+    ) {
         let stamp = word.stamp::<S>();
         if S::TICK_TOCK && stamp.toggle::<S>() != toggle {
-            self.counters.turned();
-            // Where it is past this floor nobody will notice later.
+            self.counters.timeline_changed();
+            // If the clock is past this floor, no session will notice the step back later.
             if let Some(now) = now.filter(|&now| now > stamp.tick::<S>()) {
-                self.counters.stepped_back(since.0.saturating_sub(now.0));
+                self.counters.stepped_back(last_clock_reading.0.saturating_sub(now.0));
             }
         }
     }
 
-    /// Lets a sealed cell issue again what is above the floors, and more than a tick above all that it had
-    /// itself. Where it is not sealed nothing happens. One at a time: the caller holds the node's lock.
-    pub fn revive<S: System>(&self, start: Start) {
+    /// Lets a sealed cell issue again: what is above the floors, and more than a tick above all that the cell itself
+    /// had. If the cell is not sealed, this does nothing. The caller holds the server's lock, so there is one caller
+    /// at a time.
+    pub fn revive<S: IdLayout>(&self, init: CellInit) {
         if self.word() != Word::SEALED {
             return;
         }
-        let mut floors = start.floors;
+        let mut floors = init.floors;
         for (floor, last) in floors.iter_mut().zip(self.last::<S>()) {
             *floor = (*floor).max(Tick(last.0 + 1));
         }
-        let start = Start { floors, ..start };
-        let word = self.set_up::<S>(start);
-        self.note_turn::<S>(word, start);
-        // Release publishes what was set up to whoever reads this word.
+        let init = CellInit { floors, ..init };
+        let word = self.initialize::<S>(init);
+        self.count_timeline_change::<S>(word, init);
+        // Release publishes what was set above to each thread that reads this word.
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// Whether it has been sealed and not revived.
+    /// Returns whether the cell has been sealed and not revived.
     pub fn is_sealed(&self) -> bool {
         self.word() == Word::SEALED
     }
 
-    /// The last word, for those who only look.
+    /// Loads the last word for statistics, without an order with other memory.
     pub fn word(&self) -> Word {
         Word(self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes the next IDs of this partition, or says why there are none. `clock` is read once a try,
-    /// always after the word; `None` means before the epoch.
+    /// Takes the next IDs of this cell, or returns the reason why there is no ID. `clock` is read once for each
+    /// attempt, always after the word; `None` means a time before the epoch.
     #[inline]
-    pub fn issue<S: System>(
+    pub fn issue<S: IdLayout>(
         &self,
-        ask: Ask,
+        request: IssueRequest,
         rules: &Rules,
         gate: &Gate,
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Outcome {
-        // Acquire pairs with the Release of the swap that wrote this word: what its writer put into
-        // `reached` before it is seen below.
+        // Acquire pairs with the Release of the swap that wrote this word. So what its writer put into
+        // `timeline_high_water` before is visible below.
         let mut word = Word(self.word.load(Ordering::Acquire));
         loop {
-            // After the word and before its swap: see `gate`.
-            if gate.outdates(ask.generation) {
+            // The question comes after the word was loaded and before its swap: see `gate`.
+            if gate.outdates(request.generation) {
                 return Outcome::Outdated;
             }
             let Some(now) = clock() else {
                 return Outcome::BeforeEpoch;
             };
-            if now > ask.within {
+            if now > request.within {
                 return Outcome::NewTick;
             }
-            let behind =
+            let is_behind =
                 stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
-            if behind && let Some(outcome) = self.notice::<S>(word, now) {
+            if is_behind && let Some(outcome) = self.report_step_back::<S>(word, now) {
                 return outcome;
             }
-            let (next, block) = match self.decide::<S>(word, now, behind, ask, rules, gate) {
+            let (next, block) = match self.decide::<S>(word, now, is_behind, request, rules, gate) {
                 Step::Issue(next, block) => (next, block),
                 Step::Wait(until) => return Outcome::Wait { until, now },
                 Step::Ended => return Outcome::Ended,
             };
-            if behind && ask.current && stepped_back::<S>(block.stamp, now) {
+            if is_behind && request.current && stepped_back::<S>(block.stamp, now) {
                 return Outcome::Wait { until: block.stamp.tick::<S>(), now };
             }
-            let turns =
+            let changes_timeline =
                 S::TICK_TOCK && block.stamp.toggle::<S>() != word.stamp::<S>().toggle::<S>();
-            if !gate.admits::<S>(scale, block.stamp) || turns && !gate.goes_by::<S>(block.stamp) {
+            if !gate.admits::<S>(scale, block.stamp)
+                || changes_timeline && !gate.timeline_matches::<S>(block.stamp)
+            {
                 return Outcome::Gated(block.stamp);
             }
-            // Release publishes `reached`; Acquire as above, for the next round.
+            // Release publishes `timeline_high_water`. Acquire pairs with the Release of the swap that wrote the word
+            // of the next round.
             match self.word.compare_exchange_weak(
                 word.0,
                 next.0,
@@ -268,7 +291,7 @@ impl Cell {
                 Ordering::Acquire,
             ) {
                 Ok(_) => {
-                    let counted = ask.at_once.min(block.count) + ask.uncounted;
+                    let counted = request.at_once.min(block.count) + request.uncounted;
                     self.count::<S>(word, next, counted, rules);
                     return Outcome::Issued(block);
                 }
@@ -278,16 +301,16 @@ impl Cell {
         }
     }
 
-    /// The last word, for one who decides by it: read before the clock, and swapped by
-    /// [`Self::replace`].
-    pub(crate) fn seen(&self) -> Word {
-        // Acquire, as in `issue`.
+    /// Loads the last word for a caller that runs [`step`] itself. The caller reads the clock afterwards, and swaps
+    /// by [`Self::compare_exchange`].
+    pub(crate) fn load_word(&self) -> Word {
+        // Acquire pairs with the Release of the swap that wrote this word.
         Word(self.word.load(Ordering::Acquire))
     }
 
-    /// Puts the word of a block that [`step`] gave in place of the one it was computed from; false
-    /// where that is not the cell's any more.
-    pub(crate) fn replace<S: System>(
+    /// Replaces the word `before` by `after`, the word of a block that [`step`] computed from `before`. Returns false
+    /// if the cell no longer holds `before`.
+    pub(crate) fn compare_exchange<S: IdLayout>(
         &self,
         before: Word,
         after: Word,
@@ -302,82 +325,85 @@ impl Cell {
         swapped.is_ok()
     }
 
-    /// What is to be said first where a clock that read `now` is behind a word: that it stepped back.
-    pub(crate) fn behind<S: System>(&self, word: Word, now: Tick) -> Option<Outcome> {
-        let behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
-        if behind { self.notice::<S>(word, now) } else { None }
+    /// Returns the outcome that comes first if a clock that read `now` is behind a word: that it stepped back.
+    pub(crate) fn check_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Outcome> {
+        let is_behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
+        if is_behind { self.report_step_back::<S>(word, now) } else { None }
     }
 
-    /// [`step`], or a tick-tock's [`turn`] where the clock has stepped back or the node has turned,
-    /// and the other timeline is free.
+    /// Runs [`step`]; or [`change_timeline`], if the other timeline is free and the clock has stepped back or the
+    /// server has changed its timeline.
     #[inline]
-    fn decide<S: System>(
+    fn decide<S: IdLayout>(
         &self,
         word: Word,
         now: Tick,
-        behind: bool,
-        ask: Ask,
+        is_behind: bool,
+        request: IssueRequest,
         rules: &Rules,
         gate: &Gate,
     ) -> Step {
-        let floor = match ask.later {
-            true => ask.floor.next_tick::<S>(),
-            false => ask.floor,
+        let floor = match request.later {
+            true => request.floor.next_tick::<S>(),
+            false => request.floor,
         };
         if !S::TICK_TOCK {
-            return step::<S>(word, now, floor, rules, ask.want);
+            return step::<S>(word, now, floor, rules, request.want);
         }
         let stamp = word.stamp::<S>();
         let toggle = stamp.toggle::<S>();
-        // Across a step back a session's order is given up, as the format has it.
-        let floor = match stepped_back::<S>(ask.floor, now) {
-            true => Stamp::default(),
+        // A session's order ends at a step back, as the specification of sno says. What readers were told remains.
+        let floor = match stepped_back::<S>(request.floor, now) {
+            true => Stamp::new::<S>(request.least, false),
             false => floor,
         };
         let follows = toggle != gate.toggle() && now > stamp.tick::<S>();
         let mut free = Tick(u64::MAX);
-        if behind || follows {
-            // Relaxed: the word's Acquire has brought what the last turn wrote.
-            let safe = Tick(self.reached[usize::from(!toggle)].load(Ordering::Relaxed));
+        if is_behind || follows {
+            // Relaxed is enough: the word's Acquire has brought what the last change of timeline wrote.
+            let safe = Tick(self.timeline_high_water[usize::from(!toggle)].load(Ordering::Relaxed));
             free = Tick(safe.0 + 1);
-            match turn::<S>(word, now, safe, rules, ask.want) {
+            match change_timeline::<S>(word, now, safe, rules, request.want) {
                 Some((next, block)) if block.stamp >= floor => {
-                    // Relaxed: the swap's Release puts it before the word that turns.
-                    self.reached[usize::from(toggle)]
+                    // Relaxed is enough: the swap's Release puts this store before the word that changes the
+                    // timeline.
+                    self.timeline_high_water[usize::from(toggle)]
                         .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
                     return Step::Issue(next, block);
                 }
                 // The session has had IDs of this time, so its order holds.
-                Some((_, block)) if behind => return Step::Wait(block.stamp.tick_from::<S>(floor)),
+                Some((_, block)) if is_behind => {
+                    return Step::Wait(block.stamp.tick_from::<S>(floor));
+                }
                 _ => {}
             }
         }
-        match step::<S>(word, now, floor, rules, ask.want) {
+        match step::<S>(word, now, floor, rules, request.want) {
             // The other timeline may be free before this one has room again.
-            Step::Wait(until) if behind => Step::Wait(until.min(free)),
+            Step::Wait(until) if is_behind => Step::Wait(until.min(free)),
             step => step,
         }
     }
 
-    /// Whether the clock is only behind the horizon that the cell began at, and not behind the moment
-    /// when that was written.
+    /// Returns whether the clock is only behind the horizon at which the cell began, and not behind the time at which
+    /// that horizon was written.
     #[cold]
-    fn recovers<S: System>(&self, word: Word, now: Tick) -> bool {
+    fn recovers<S: IdLayout>(&self, word: Word, now: Tick) -> bool {
         let toggle = word.stamp::<S>().toggle::<S>();
-        // Only the word that the cell began with is at the floor of its timeline.
+        // Only the word with which the cell began is at the floor of its timeline.
         let floor = Tick(self.floors[usize::from(toggle)].load(Ordering::Relaxed));
-        word == Word::spent::<S>(floor, toggle)
-            && not_before(now, Tick(self.since.load(Ordering::Relaxed)))
+        word == Word::exhausted::<S>(floor, toggle)
+            && not_before(now, Tick(self.horizon_written_at.load(Ordering::Relaxed)))
     }
 
     #[cold]
-    fn notice<S: System>(&self, word: Word, now: Tick) -> Option<Outcome> {
+    fn report_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Outcome> {
         if word == Word::SEALED {
             return Some(Outcome::Sealed);
         }
         if self.word() != word {
-            // Another thread may have said it before. What follows is for an old word: at worst a wait
-            // or an extension that was not needed, as the swap of an ID would fail.
+            // Another thread may have reported the step before. The caller continues with an old word. At worst that
+            // costs a wait or an extension that was not needed, since the swap of an ID would fail.
             return None;
         }
         let from = word.stamp::<S>().tick::<S>();
@@ -385,23 +411,24 @@ impl Cell {
     }
 
     #[inline]
-    fn count<S: System>(&self, before: Word, next: Word, issued: u32, rules: &Rules) {
+    fn count<S: IdLayout>(&self, before: Word, next: Word, issued: u32, rules: &Rules) {
         self.counters.issued(issued, next.sequence::<S>() == rules.sequence.1);
         if next.stamp::<S>() != before.stamp::<S>() {
             self.counters.caught_up();
             if next.stamp::<S>().toggle::<S>() != before.stamp::<S>().toggle::<S>() {
-                self.counters.turned();
+                self.counters.timeline_changed();
             }
         }
     }
 
-    /// The last tick that each timeline has had, or the floors it began at. Exact where nobody issues
-    /// from this cell, and for those who only look.
-    pub fn last<S: System>(&self) -> [Tick; 2] {
-        // Acquire pairs with the Release of the swap that wrote the word, for `reached`.
+    /// Returns the last tick that each timeline has had, or the floor at which it began. The ticks are exact if no
+    /// session issues from this cell; otherwise they are for statistics alone.
+    pub fn last<S: IdLayout>(&self) -> [Tick; 2] {
+        // Acquire pairs with the Release of the swap that wrote the word, for `timeline_high_water`.
         let word = Word(self.word.load(Ordering::Acquire));
-        let mut last = [0, 1].map(|timeline: usize| self.reached[timeline].load(Ordering::Relaxed));
-        // A sealed cell keeps what it had where a turn would leave it.
+        let mut last = [0, 1]
+            .map(|timeline: usize| self.timeline_high_water[timeline].load(Ordering::Relaxed));
+        // A sealed cell keeps its last tick where a change of timeline would leave it.
         if word != Word::SEALED {
             let stamp = word.stamp::<S>();
             let timeline = usize::from(stamp.toggle::<S>());
@@ -410,10 +437,10 @@ impl Cell {
         last.map(Tick)
     }
 
-    /// The last tick that each timeline has had since the cell began or was revived, and tick 0 where it
-    /// has had none. A floor is left out: it may come from a mark, and then others have issued up to it.
-    /// Exact where nobody issues from this cell.
-    pub fn issued<S: System>(&self) -> [Tick; 2] {
+    /// Returns the last tick that each timeline has had since the cell began or was revived, and tick 0 if it has had
+    /// none. A floor does not count: it may come from a high-water mark, and then other servers have issued up to it.
+    /// The ticks are exact if no session issues from this cell.
+    pub fn issued<S: IdLayout>(&self) -> [Tick; 2] {
         let mut issued = self.last::<S>();
         for (last, floor) in issued.iter_mut().zip(&self.floors) {
             // Each ID issued is above the floor of its timeline, and only an ID raises `last`.
@@ -424,16 +451,17 @@ impl Cell {
         issued
     }
 
-    /// Ends this cell: nothing is issued any more. Gives the last tick that each timeline has had, to
-    /// everyone who asks.
-    pub fn seal<S: System>(&self) -> [Tick; 2] {
+    /// Ends this cell, so that it issues nothing any more. Returns to every caller the last tick that each timeline
+    /// has had.
+    pub fn seal<S: IdLayout>(&self) -> [Tick; 2] {
         let mut word = self.word();
         while word != Word::SEALED {
-            // As a turn does: what the word says goes where it will be looked for, and then the word.
+            // In the order of a change of timeline: first the word's tick goes to where a reader looks for it, and
+            // then the word changes.
             let stamp = word.stamp::<S>();
-            self.reached[usize::from(stamp.toggle::<S>())]
+            self.timeline_high_water[usize::from(stamp.toggle::<S>())]
                 .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
-            // Release publishes `reached`.
+            // Release publishes `timeline_high_water`.
             match self.word.compare_exchange_weak(
                 word.0,
                 Word::SEALED.0,
@@ -448,7 +476,8 @@ impl Cell {
     }
 }
 
-/// Whether a clock that reads `now` has not stepped back from `since`; a tick less is noise.
-const fn not_before(now: Tick, since: Tick) -> bool {
-    now.0 + 1 >= since.0
+/// Returns whether a clock that reads `now` has not stepped back from `then`. A difference of one tick does not
+/// count.
+const fn not_before(now: Tick, then: Tick) -> bool {
+    now.0 + 1 >= then.0
 }

@@ -1,28 +1,28 @@
-//! Ticks and epochs. Nothing here reads a clock: time comes in as an argument.
+//! Ticks and epochs. Nothing here reads a clock: time is an argument.
 
 /// A reading of the wall clock: nanoseconds since 1970-01-01 UTC, to the year 2554.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixNanos(pub u64);
 
-/// A moment as databases keep it: microseconds since 1970-01-01 UTC. `i64::MIN` and `i64::MAX`
-/// stand for the infinities; every bound treats them as before and after all that a system has.
+/// A time as databases keep it: microseconds since 1970-01-01 UTC. `i64::MIN` and `i64::MAX` are the infinities.
+/// Every bound treats them as before and after all times of an ID type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixMicros(pub i64);
 
-/// A system's unit of time, counted from its epoch.
+/// The unit of time of an ID type, counted from its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tick(pub u64);
 
-/// Where a moment lies against the ticks a system has.
+/// The position of a time relative to the ticks of an ID type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TickPosition {
     Before,
     At(Tick),
     After,
 }
 
-/// How a system counts time: `unit` nanoseconds to a tick, tick 0 at `epoch` units after
-/// 1970-01-01 UTC, and `last` the largest tick it can write down.
+/// The time scale of an ID type: `unit` nanoseconds to a tick, tick 0 at `epoch` units after 1970-01-01 UTC, and
+/// `last` the largest tick of its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     unit: u64,
@@ -31,24 +31,24 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A format may
-    /// write down ticks that no clock here reads: those that begin after the year 2554.
+    /// Creates a scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A layout may have
+    /// ticks that no clock here reads: those that begin after the year 2554.
     pub const fn new(unit: u64, epoch: u64, last: Tick) -> Self {
         assert!(unit > 0 && epoch as u128 * unit as u128 <= u64::MAX as u128);
         Self { unit, epoch, last: last.0 }
     }
 
-    /// The last tick the format can write down.
+    /// Returns the last tick of the layout.
     pub const fn last(self) -> Tick {
         Tick(self.last)
     }
 
-    /// Nanoseconds to a tick.
+    /// Returns the length of a tick in nanoseconds.
     pub const fn unit(self) -> u64 {
         self.unit
     }
 
-    /// The tick that holds `now`, which may be past [`Self::last`]; `None` before the epoch.
+    /// Returns the tick that holds `now`, which may be past [`Self::last`]; `None` before the epoch.
     #[inline]
     pub const fn tick(self, now: UnixNanos) -> Option<Tick> {
         match (now.0 / self.unit).checked_sub(self.epoch) {
@@ -57,8 +57,8 @@ impl Scale {
         }
     }
 
-    /// [`Self::tick`] where the unit is known when compiling: a multiplication, where a division by
-    /// a number that is not costs half as much as reading the clock.
+    /// Returns the tick of [`Self::tick`], if the unit is known at compile time. This is a multiplication. A division
+    /// by a number that is not known costs half as much as reading the clock.
     #[inline]
     pub const fn tick_in<const UNIT: u64>(self, now: UnixNanos) -> Option<Tick> {
         debug_assert!(UNIT == self.unit);
@@ -68,13 +68,13 @@ impl Scale {
         }
     }
 
-    /// When `tick` begins, on the wall clock: a tick that a clock has read, before the year 2554.
+    /// Returns when `tick` begins on the wall clock. A clock must have read the tick, before the year 2554.
     #[inline]
     pub const fn nanos(self, tick: Tick) -> UnixNanos {
         UnixNanos((tick.0 + self.epoch) * self.unit)
     }
 
-    /// The last tick that begins before `moment`; tick 0 where none does.
+    /// Returns the last tick that begins before `moment`, or tick 0 if there is no such tick.
     pub const fn last_before(self, moment: UnixNanos) -> Tick {
         match self.tick(UnixNanos(moment.0.saturating_sub(1))) {
             Some(tick) => tick,
@@ -82,74 +82,74 @@ impl Scale {
         }
     }
 
-    /// The moment at which tick 0 begins.
+    /// Returns the time at which tick 0 begins.
     pub const fn epoch(self) -> UnixNanos {
         UnixNanos(self.epoch * self.unit)
     }
 
-    /// The same units counted from another epoch, a whole number of them after 1970.
+    /// Returns the scale with another epoch, cut to a whole number of units after 1970.
     pub const fn counted_from(self, epoch: UnixNanos) -> Self {
         Self::new(self.unit, epoch.0 / self.unit, Tick(self.last))
     }
 
-    /// When `tick` begins, cut to the microsecond; infinity where that is beyond the numbers of
-    /// microseconds.
+    /// Returns when `tick` begins, cut to the microsecond; infinity if that is beyond the numbers of microseconds.
     pub const fn start(self, tick: Tick) -> UnixMicros {
         let micros = (tick.0 as u128 + self.epoch as u128) * self.unit as u128 / 1000;
         UnixMicros(if micros > i64::MAX as u128 { i64::MAX } else { micros as i64 })
     }
 
-    /// The first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is
-    /// tick 0, so the answer is never [`Place::Before`].
-    pub const fn first_from(self, time: UnixMicros) -> Place {
+    /// Returns the first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is tick 0, so
+    /// the answer is never [`TickPosition::Before`].
+    pub const fn first_from(self, time: UnixMicros) -> TickPosition {
         let ticks = (time.0 as i128 * 1000 + self.unit as i128 - 1).div_euclid(self.unit as i128)
             - self.epoch as i128;
         if ticks > self.last as i128 {
-            Place::After
+            TickPosition::After
         } else if ticks < 0 {
-            Place::At(Tick(0))
+            TickPosition::At(Tick(0))
         } else {
-            Place::At(Tick(ticks as u64))
+            TickPosition::At(Tick(ticks as u64))
         }
     }
 
-    /// The last tick whose [`start`](Self::start) is not after `time`: one before the first that
-    /// starts a microsecond later. Past the last tick it is that one, never [`Place::After`].
-    pub const fn last_until(self, time: UnixMicros) -> Place {
+    /// Returns the last tick whose [`start`](Self::start) is not after `time`: the one before the first tick that
+    /// starts a microsecond later. After the last tick it is the last tick, so the answer is never
+    /// [`TickPosition::After`].
+    pub const fn last_until(self, time: UnixMicros) -> TickPosition {
         if time.0 == i64::MAX {
-            return Place::At(Tick(self.last));
+            return TickPosition::At(Tick(self.last));
         }
         match self.first_from(UnixMicros(time.0.saturating_add(1))) {
-            Place::Before | Place::At(Tick(0)) => Place::Before,
-            Place::At(Tick(tick)) => Place::At(Tick(tick - 1)),
-            Place::After => Place::At(Tick(self.last)),
+            TickPosition::Before | TickPosition::At(Tick(0)) => TickPosition::Before,
+            TickPosition::At(Tick(tick)) => TickPosition::At(Tick(tick - 1)),
+            TickPosition::After => TickPosition::At(Tick(self.last)),
         }
     }
 
-    /// The first and last tick that start from `from` until `to`, both included; `None` where no
-    /// tick does.
+    /// Returns the first and the last tick that start from `from` until `to`, both included; `None` if no tick does.
     pub const fn between(self, from: UnixMicros, to: UnixMicros) -> Option<(Tick, Tick)> {
         match (self.first_from(from), self.last_until(to)) {
-            (Place::At(first), Place::At(last)) if first.0 <= last.0 => Some((first, last)),
+            (TickPosition::At(first), TickPosition::At(last)) if first.0 <= last.0 => {
+                Some((first, last))
+            }
             _ => None,
         }
     }
 
-    /// The tick that holds `time`, or the side on which it lies outside the format. Of two ticks that
-    /// share a microsecond it is the one that [starts](Self::start) there, unless there is none after
-    /// the first.
-    pub const fn place(self, time: UnixMicros) -> Place {
+    /// Returns the tick that holds `time`, or the side on which `time` lies outside the layout. If two ticks share a
+    /// microsecond, it is the one that [starts](Self::start) there, unless the first is the last tick of all.
+    pub const fn locate(self, time: UnixMicros) -> TickPosition {
         let begin = time.0 as i128 * 1000;
         let (unit, epoch, last) = (self.unit as i128, self.epoch as i128, self.last as i128);
         let ticks = (begin + 999).div_euclid(unit) - epoch;
         if ticks < 0 {
-            Place::Before
+            TickPosition::Before
         } else if begin.div_euclid(unit) - epoch > last {
-            Place::After
+            TickPosition::After
         } else if ticks > last {
-            Place::At(Tick(self.last))
+            TickPosition::At(Tick(self.last))
         } else {
-            Place::At(Tick(ticks as u64))
+            TickPosition::At(Tick(ticks as u64))
         }
     }
 }
@@ -158,7 +158,7 @@ impl Scale {
 mod tests {
     use super::*;
 
-    /// 4 ms from 1970-01-01 00:00:01, eleven ticks.
+    /// A scale of 4 ms from 1970-01-01 00:00:01, eleven ticks.
     const SCALE: Scale = Scale::new(4_000_000, 250, Tick(10));
 
     #[test]
@@ -167,8 +167,14 @@ mod tests {
             let time = UnixMicros(micros);
             let naive_first = (0..=10).map(Tick).find(|&t| SCALE.start(t) >= time);
             let naive_last = (0..=10).map(Tick).rev().find(|&t| SCALE.start(t) <= time);
-            assert_eq!(SCALE.first_from(time), naive_first.map_or(Place::After, Place::At));
-            assert_eq!(SCALE.last_until(time), naive_last.map_or(Place::Before, Place::At));
+            assert_eq!(
+                SCALE.first_from(time),
+                naive_first.map_or(TickPosition::After, TickPosition::At)
+            );
+            assert_eq!(
+                SCALE.last_until(time),
+                naive_last.map_or(TickPosition::Before, TickPosition::At)
+            );
         }
     }
 
@@ -179,28 +185,34 @@ mod tests {
             let time = UnixMicros(micros);
             let naive_first = (0..=50).map(Tick).find(|&t| scale.start(t) >= time);
             let naive_last = (0..=50).map(Tick).rev().find(|&t| scale.start(t) <= time);
-            assert_eq!(scale.first_from(time), naive_first.map_or(Place::After, Place::At));
-            assert_eq!(scale.last_until(time), naive_last.map_or(Place::Before, Place::At));
+            assert_eq!(
+                scale.first_from(time),
+                naive_first.map_or(TickPosition::After, TickPosition::At)
+            );
+            assert_eq!(
+                scale.last_until(time),
+                naive_last.map_or(TickPosition::Before, TickPosition::At)
+            );
         }
         for tick in (0..=50).map(Tick) {
-            assert_eq!(scale.place(scale.start(tick)), Place::At(tick));
-            assert_eq!(scale.place(UnixMicros(scale.start(tick).0 + 130)), Place::At(tick));
+            assert_eq!(scale.locate(scale.start(tick)), TickPosition::At(tick));
+            assert_eq!(scale.locate(UnixMicros(scale.start(tick).0 + 130)), TickPosition::At(tick));
         }
-        assert_eq!(scale.place(UnixMicros(-1)), Place::Before);
-        // The last ends at 6,684,672 ns.
-        assert_eq!(scale.place(UnixMicros(6684)), Place::At(Tick(50)));
-        assert_eq!(scale.place(UnixMicros(6685)), Place::After);
+        assert_eq!(scale.locate(UnixMicros(-1)), TickPosition::Before);
+        // The last tick ends at 6,684,672 ns.
+        assert_eq!(scale.locate(UnixMicros(6684)), TickPosition::At(Tick(50)));
+        assert_eq!(scale.locate(UnixMicros(6685)), TickPosition::After);
     }
 
     #[test]
     fn the_infinities_lie_outside() {
         let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
-        assert_eq!(SCALE.first_from(first), Place::At(Tick(0)));
-        assert_eq!(SCALE.last_until(first), Place::Before);
-        assert_eq!(SCALE.place(first), Place::Before);
-        assert_eq!(SCALE.first_from(last), Place::After);
-        assert_eq!(SCALE.last_until(last), Place::At(Tick(10)));
-        assert_eq!(SCALE.place(last), Place::After);
+        assert_eq!(SCALE.first_from(first), TickPosition::At(Tick(0)));
+        assert_eq!(SCALE.last_until(first), TickPosition::Before);
+        assert_eq!(SCALE.locate(first), TickPosition::Before);
+        assert_eq!(SCALE.first_from(last), TickPosition::After);
+        assert_eq!(SCALE.last_until(last), TickPosition::At(Tick(10)));
+        assert_eq!(SCALE.locate(last), TickPosition::After);
     }
 
     #[test]
@@ -211,9 +223,9 @@ mod tests {
         for tick in [end + 1, u64::MAX] {
             assert_eq!(scale.start(Tick(tick)), UnixMicros(i64::MAX));
         }
-        assert_eq!(scale.first_from(UnixMicros(i64::MAX)), Place::At(Tick(end + 1)));
-        assert_eq!(scale.last_until(UnixMicros(i64::MAX)), Place::At(Tick(u64::MAX)));
-        assert_eq!(scale.last_until(UnixMicros(i64::MAX - 1)), Place::At(Tick(end)));
+        assert_eq!(scale.first_from(UnixMicros(i64::MAX)), TickPosition::At(Tick(end + 1)));
+        assert_eq!(scale.last_until(UnixMicros(i64::MAX)), TickPosition::At(Tick(u64::MAX)));
+        assert_eq!(scale.last_until(UnixMicros(i64::MAX - 1)), TickPosition::At(Tick(end)));
     }
 
     #[test]

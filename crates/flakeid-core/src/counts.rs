@@ -1,12 +1,12 @@
-//! What happened to a partition, for those who operate it. Nothing here has a say in any ID.
+//! Statistics of one generator ID, for operators. No ID depends on them.
 //!
-//! A count is touched once a block of IDs (a run that a session takes ahead, or a set) or once a
-//! tick, never once an ID. Each number is right by itself; they are not of one moment together.
+//! A counter changes once for each block of IDs or once for each tick, never for each ID. A block is a set, or the
+//! IDs that a session prefetches. Each counter is exact by itself, but they are not read at one moment.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The counters of one [`Cell`](crate::cell::Cell), on its cache lines. They are never loom's atomics:
-/// there is no order between them to check.
+/// The counters of one [`Cell`](crate::cell::Cell), on its cache lines. They are never the atomics of loom, as there
+/// is no order between them to check.
 #[derive(Debug, Default)]
 pub struct Counters {
     issued: AtomicU64,
@@ -16,34 +16,35 @@ pub struct Counters {
     waited: AtomicU64,
     steps_back: AtomicU64,
     largest_step: AtomicU64,
-    turns: AtomicU64,
-    /// Ticks by which the clock is behind the last ID; 0 while it is not.
+    tick_tocks: AtomicU64,
+    /// The number of ticks by which the clock is behind the last ID; 0 while it is not behind.
     behind: AtomicU64,
 }
 
-/// The same as numbers.
+/// The values of [`Counters`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// IDs handed out from the partition. Of those that a session had taken ahead it counts up to 15 only when
-    /// it asks the partition again, or gives the rest up.
+    /// IDs issued with the generator ID. Up to 15 prefetched IDs are counted only when their session asks the cell
+    /// again, or discards the others.
     pub issued: u64,
-    /// Ticks whose sequence was used up.
+    /// Ticks whose sequence was exhausted.
     pub exhausted: u64,
-    /// Times that a session went on to the next higher partition, for want of sequence.
+    /// Times that a session spilled to the next higher generator ID, because the sequence was exhausted.
     pub spills: u64,
-    /// Times that a session whose home this is waited for the clock.
+    /// Times that a session with this home waited for the clock.
     pub waits: u64,
-    /// Nanoseconds that those took.
+    /// The duration of these waits, in nanoseconds.
     pub waited: u64,
-    /// Times that the clock was found to have stepped back.
+    /// Times that a session found the clock stepped back.
     pub steps_back: u64,
-    /// By how many ticks at most.
+    /// The largest step back, in ticks.
     pub largest_step: u64,
-    /// Turns of the tick-tock.
-    pub turns: u64,
+    /// Changes of timeline.
+    pub tick_tocks: u64,
 }
 
 impl Counters {
+    /// Returns the values of all counters.
     pub fn get(&self) -> Counts {
         Counts {
             issued: self.issued.load(Relaxed),
@@ -53,7 +54,7 @@ impl Counters {
             waited: self.waited.load(Relaxed),
             steps_back: self.steps_back.load(Relaxed),
             largest_step: self.largest_step.load(Relaxed),
-            turns: self.turns.load(Relaxed),
+            tick_tocks: self.tick_tocks.load(Relaxed),
         }
     }
 
@@ -63,7 +64,7 @@ impl Counters {
         self.behind.store(0, Relaxed);
     }
 
-    /// Begins to count anew.
+    /// Sets all counters to 0.
     pub fn reset(&self) {
         for counter in [
             &self.issued,
@@ -73,13 +74,13 @@ impl Counters {
             &self.waited,
             &self.steps_back,
             &self.largest_step,
-            &self.turns,
+            &self.tick_tocks,
         ] {
             counter.store(0, Relaxed);
         }
     }
 
-    /// A session of this home has waited.
+    /// Counts a wait of a session with this home.
     pub fn waited(&self, nanos: u64) {
         self.waits.fetch_add(1, Relaxed);
         self.waited.fetch_add(nanos, Relaxed);
@@ -93,9 +94,9 @@ impl Counters {
         }
     }
 
-    /// So many of those that were taken ahead have been handed out.
+    /// Counts prefetched IDs that have been used.
     #[cold]
-    pub(crate) fn handed_out(&self, count: u32) {
+    pub(crate) fn used_prefetched(&self, count: u32) {
         self.issued.fetch_add(count.into(), Relaxed);
     }
 
@@ -103,11 +104,12 @@ impl Counters {
         self.spills.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn turned(&self) {
-        self.turns.fetch_add(1, Relaxed);
+    pub(crate) fn timeline_changed(&self) {
+        self.tick_tocks.fetch_add(1, Relaxed);
     }
 
-    /// The clock is this many ticks behind. True for the first to say so since it last was not.
+    /// Records that the clock is `by` ticks behind. Returns true for the first caller since the clock was last not
+    /// behind.
     #[cold]
     pub(crate) fn stepped_back(&self, by: u64) -> bool {
         self.largest_step.fetch_max(by, Relaxed);
@@ -118,7 +120,7 @@ impl Counters {
         first
     }
 
-    /// The clock has caught up.
+    /// Records that the clock has caught up.
     #[inline]
     pub(crate) fn caught_up(&self) {
         if self.behind.load(Relaxed) != 0 {

@@ -1,22 +1,22 @@
-//! What can be wrong with an input. Errors are data here; who shows them words them.
+//! Errors in inputs. Here they are data; the caller that shows an error finds its words.
 
 use crate::clock::UnixMicros;
 
-/// Why an input was refused.
+/// The reason why an input was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A number that its field cannot hold: negative, or above `max`.
+    /// The number `value` does not fit its field: it is negative, or above `max`.
     FieldOutOfRange { field: &'static str, value: i64, max: u64 },
-    /// A time outside the years a system can express. `first` and `last` are the ends it has.
-    TimeOutOfRange { system: &'static str, time: UnixMicros, first: UnixMicros, last: UnixMicros },
-    /// A text of a wrong length; both lengths in bytes.
+    /// The time is outside the years of the ID type, which go from `first` to `last`.
+    TimeOutOfRange { id_type: &'static str, time: UnixMicros, first: UnixMicros, last: UnixMicros },
+    /// The text has a wrong length. Both lengths are in bytes.
     TextLength { expected: usize, found: usize },
-    /// A text that is empty where digits are needed.
+    /// The text is empty where digits must be.
     TextEmpty,
-    /// The byte at `position` (from 0) is not of the alphabet.
+    /// The byte at `position` (from 0) is not in the alphabet.
     TextCharacter { position: usize },
-    /// Digits of a number above what the ID has room for.
+    /// The number in the text has more than `bits` bits, for which the ID has no room.
     TextOverflow { bits: u32 },
-    /// A base64 text whose last character carries bits that no encoder sets.
+    /// The last character of a base64 text has bits that no encoder sets.
     TextTrailingBits,
 }

@@ -7,27 +7,31 @@
 //! | 5 | worker | its lower half |
 //! | 12 | counter | within the millisecond |
 //!
-//! Reference: T-PWK/go-flakeid v1.0.1. There values too large for a field are masked; here they are
-//! errors.
+//! Reference: T-PWK/go-flakeid v1.0.1. There values too large for a field are masked; here they are errors.
 //!
-//! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive; no
-//! later one is issued, because it would sort below all others. Taking apart and packing know all
-//! 64 bits; [`Id::encode_signed`] and bounds of a time only the positive half.
+//! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive. Later ones are never
+//! issued, because they would sort below all others. [`Id::parts`] and [`Id::pack`] know all 64 bits.
+//! [`Id::encode_signed`] and the bounds of a time know only the positive half.
 
 use crate::base62::{self, Case};
 use crate::base64;
 use crate::bits::Field;
-use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
 use crate::error::Error;
-use crate::generator::System;
+use crate::generator::IdLayout;
 
+/// The name of the ID type.
 pub const NAME: &str = "flake";
 
+/// The sequence number within the millisecond.
 pub const COUNTER: Field = Field::new("counter", 0, 12);
+/// The lower five bits of the generator ID.
 pub const WORKER: Field = Field::above("worker", COUNTER, 5);
+/// The upper five bits of the generator ID.
 pub const DATACENTER: Field = Field::above("datacenter", WORKER, 5);
+/// The milliseconds since the epoch.
 pub const TIME: Field = Field::above("time", DATACENTER, 42);
-/// datacenter and worker as one number.
+/// The datacenter and the worker as one number.
 pub const GENERATOR: Field = Field::above("generator ID", COUNTER, 10);
 
 /// The last tick of the positive half.
@@ -36,9 +40,10 @@ pub const LAST_SIGNED: Tick = Tick(TIME.max() >> 1);
 /// Nanoseconds in a tick.
 pub const UNIT: u64 = 1_000_000;
 
+/// The layout of flake for the generator.
 pub struct Flake;
 
-impl System for Flake {
+impl IdLayout for Flake {
     const SEQUENCE_BITS: u32 = COUNTER.width();
     const TICK_TOCK: bool = false;
 }
@@ -53,8 +58,7 @@ impl Epoch {
     /// The latest epoch: as many milliseconds after 1970 as the time field holds, in the year 2109.
     pub const MAX: Self = Self(TIME.max());
 
-    /// The epoch at `millis` milliseconds after 1970-01-01 UTC; `None` before that or after
-    /// [`Self::MAX`].
+    /// Returns the epoch at `millis` milliseconds after 1970-01-01 UTC; `None` before that or after [`Self::MAX`].
     pub const fn from_millis(millis: i64) -> Option<Self> {
         if millis < 0 || millis as u64 > Self::MAX.0 {
             return None;
@@ -62,33 +66,37 @@ impl Epoch {
         Some(Self(millis as u64))
     }
 
-    /// The epoch at a moment, cut to the millisecond; `None` as for [`Self::from_millis`].
+    /// Returns the epoch at a time, cut to the millisecond; `None` under the conditions of [`Self::from_millis`].
     pub const fn from_micros(micros: UnixMicros) -> Option<Self> {
         Self::from_millis(micros.0.div_euclid(1000))
     }
 
-    /// When tick 0 begins.
+    /// Returns when tick 0 begins.
     pub const fn micros(self) -> UnixMicros {
         UnixMicros(self.0 as i64 * 1000)
     }
 
-    /// All 42 bits of time from this epoch.
+    /// Returns the scale of all 42 bits of time from this epoch.
     pub const fn scale(self) -> Scale {
         Scale::new(UNIT, self.0, Tick(TIME.max()))
     }
 
-    /// The half whose IDs are positive.
+    /// Returns the scale of the half whose IDs are positive.
     pub const fn signed_scale(self) -> Scale {
         Scale::new(UNIT, self.0, LAST_SIGNED)
     }
 }
 
-/// What an ID is made of.
+/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
+    /// Milliseconds since the epoch, of 42 bits.
     pub tick: Tick,
+    /// The datacenter, of five bits.
     pub datacenter: u64,
+    /// The worker, of five bits.
     pub worker: u64,
+    /// The counter, of twelve bits.
     pub counter: u64,
 }
 
@@ -97,16 +105,17 @@ pub struct Parts {
 pub struct Id(pub u64);
 
 impl Id {
-    /// The ID of a generator's `counter` in `tick`. All must fit their fields.
+    /// Packs the ID of a generator ID's `counter` in `tick`. All must fit their fields.
     #[inline]
     pub const fn pack(tick: Tick, generator: u64, counter: u64) -> Self {
         Self((TIME.put(tick.0) | GENERATOR.put(generator) | COUNTER.put(counter)) as u64)
     }
 
-    /// The ID of these fields at `time`, cut to the millisecond.
+    /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside the 42 bits from `epoch`, [`Error::FieldOutOfRange`].
+    /// [`Error::TimeOutOfRange`] outside the 42 bits from `epoch`; [`Error::FieldOutOfRange`] for a value outside its
+    /// field.
     pub const fn encode(
         time: UnixMicros,
         datacenter: i64,
@@ -117,11 +126,12 @@ impl Id {
         Self::encode_within(epoch.scale(), time, datacenter, worker, counter)
     }
 
-    /// The positive ID of these fields at `time`, cut to the millisecond: one that a signed column
-    /// sorts by its time.
+    /// Creates the positive ID of these fields at `time`, cut to the millisecond. A signed column sorts it by its
+    /// time.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`, [`Error::FieldOutOfRange`].
+    /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`; [`Error::FieldOutOfRange`] for a value outside its
+    /// field.
     pub const fn encode_signed(
         time: UnixMicros,
         datacenter: i64,
@@ -139,11 +149,11 @@ impl Id {
         worker: i64,
         counter: i64,
     ) -> Result<Self, Error> {
-        let tick = match scale.place(time) {
-            Place::At(tick) => tick,
-            Place::Before | Place::After => {
+        let tick = match scale.locate(time) {
+            TickPosition::At(tick) => tick,
+            TickPosition::Before | TickPosition::After => {
                 return Err(Error::TimeOutOfRange {
-                    system: NAME,
+                    id_type: NAME,
                     time,
                     first: scale.start(Tick(0)),
                     last: scale.start(scale.last()),
@@ -158,6 +168,7 @@ impl Id {
         Ok(Self::pack(tick, datacenter << WORKER.width() | worker, counter))
     }
 
+    /// Returns the ID's fields.
     pub const fn parts(self) -> Parts {
         let word = self.0 as u128;
         Parts {
@@ -168,31 +179,31 @@ impl Id {
         }
     }
 
-    /// When its millisecond began.
+    /// Returns when the ID's millisecond began.
     pub const fn time(self, epoch: Epoch) -> UnixMicros {
         epoch.scale().start(self.parts().tick)
     }
 
-    /// The smallest positive ID whose time is not before `time`; the largest where there is none.
+    /// Returns the smallest positive ID whose time is not before `time`; the largest if there is no such ID.
     pub const fn min(time: UnixMicros, epoch: Epoch) -> Self {
         match epoch.signed_scale().first_from(time) {
-            Place::At(tick) => Self::pack(tick, 0, 0),
-            Place::Before => Self(0),
-            Place::After => Self::last(LAST_SIGNED),
+            TickPosition::At(tick) => Self::pack(tick, 0, 0),
+            TickPosition::Before => Self(0),
+            TickPosition::After => Self::last(LAST_SIGNED),
         }
     }
 
-    /// The largest positive ID whose time is not after `time`; the smallest where there is none.
+    /// Returns the largest positive ID whose time is not after `time`; the smallest if there is no such ID.
     pub const fn max(time: UnixMicros, epoch: Epoch) -> Self {
         match epoch.signed_scale().last_until(time) {
-            Place::At(tick) => Self::last(tick),
-            Place::Before => Self(0),
-            Place::After => Self::last(LAST_SIGNED),
+            TickPosition::At(tick) => Self::last(tick),
+            TickPosition::Before => Self(0),
+            TickPosition::After => Self::last(LAST_SIGNED),
         }
     }
 
-    /// The smallest and the largest positive ID whose time is from `from` until `to`, both included.
-    /// Where there is none the first is above the second.
+    /// Returns the smallest and the largest positive ID whose time is from `from` until `to`, both included. If there
+    /// is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros, epoch: Epoch) -> (Self, Self) {
         match epoch.signed_scale().between(from, to) {
             Some((first, last)) => (Self::pack(first, 0, 0), Self::last(last)),
@@ -205,8 +216,8 @@ impl Id {
     }
 }
 
-/// The ways to write an ID, each as the number's 64 bits without sign. As go-flakeid prints them:
-/// no leading zeros, lower-case hex, base64 of the eight bytes from the lowest to the highest.
+/// The ways to write an ID, each as the number's 64 bits without sign. They are those of go-flakeid: no leading
+/// zeros, lower-case hex, base64 of the eight bytes from the lowest to the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Decimal,
@@ -217,8 +228,10 @@ pub enum Format {
 }
 
 impl Format {
+    /// All formats.
     pub const ALL: [Self; 5] = [Self::Decimal, Self::Hex, Self::Binary, Self::Base62, Self::Base64];
 
+    /// Returns the format's name in SQL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Decimal => "decimal",
@@ -229,7 +242,7 @@ impl Format {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
@@ -243,7 +256,7 @@ impl Format {
         }
     }
 
-    /// Writes `id` and hands the text to `show`.
+    /// Writes `id`, calls `show` with the text, and returns its result.
     pub fn write<T>(self, id: Id, show: impl FnOnce(&str) -> T) -> T {
         match self {
             Self::Base64 => {
@@ -259,10 +272,10 @@ impl Format {
         }
     }
 
-    /// The ID that `text` spells. Hex is read in either case; leading zeros are allowed.
+    /// Reads the ID of a text. Hex is read in either case; leading zeros are allowed.
     ///
     /// # Errors
-    /// As [`base62::decode`] or [`base64::decode`] give them.
+    /// The errors of [`base62::decode`] or [`base64::decode`].
     pub fn read(self, text: &[u8]) -> Result<Id, Error> {
         let case = match self {
             Self::Hex => Case::Either,

@@ -1,119 +1,132 @@
-//! The one place where an ID is decided: a pure function of what a cell holds, the time and the
-//! rules.
+//! The computation of the next ID: a pure function of a cell's word, the clock and the rules.
+//!
+//! Summary: [`step`] is the one place where an ID is decided. It takes the last ID of a generator ID as a word of 64
+//! bits. It returns the next word with its IDs, or the tick for which the session must wait. It never returns a
+//! smaller word. [`change_timeline`] does this for sno when the clock has stepped back.
 //!
 //! # The word
-//! What one system and partition has issued last is one 64-bit word:
+//! The last ID that one ID type has issued with one generator ID is one word of 64 bits:
 //!
 //! ```text
-//! | tick | toggle, where the system has a tick-tock bit | sequence |
+//! | tick | toggle, if the ID type has a tick-tock bit | sequence |
 //! ```
 //!
-//! The part above the sequence is the word's [`Stamp`]; it is what an ID sorts by before anything
-//! else, so words, stamps and IDs of one partition have one order. A word is only ever replaced by
-//! a greater one, but for a tick-tock's turn, which moves to the other timeline at a time that this
-//! timeline has never had (see [`turn`]). Either way no word comes twice, and so no ID does.
+//! The part above the sequence is the word's [`Stamp`]. An ID sorts by it before anything else, so words, stamps and
+//! IDs of one generator ID have one order. A word is only replaced by a greater one, except at a change of timeline.
+//! That moves to the other timeline at a time that this timeline has never had (see [`change_timeline`]). In both
+//! cases no word repeats, and so no ID does.
 //!
 //! # The tick of the next ID
-//! is the greatest of three: the clock's, the word's, and that of the session's last ID. Where the
-//! clock is ahead this is the clock. Where it is behind the word, the word's tick is *held*: what
-//! remains of its sequence is still good, and when that is used up only time helps. A session that is
-//! ahead of both waits for the clock: a word is never moved to a tick that no clock has read. So a
-//! word that is more than a tick ahead of a clock says that the clock has stepped back, and never
-//! just that another processor's clock is a little ahead.
+//! The tick of the next ID is the greatest of three: the clock's, the word's, and that of the session's last ID. If
+//! the clock is ahead of the others, it is the clock's. If the clock is behind the word, the word's tick is *held*:
+//! the rest of its sequence is used, and when that is exhausted the session must wait. A session that is ahead of
+//! both waits for the clock, since a word never moves to a tick that no clock has read. So if a word is more than a
+//! tick ahead of a clock, that clock has stepped back. It is never just a difference between the clocks of two
+//! processors.
 
 use crate::clock::Tick;
 
-/// What the generator has to know of a system.
-pub trait System {
-    /// Width of the sequence.
+/// The properties of an ID type that the generator has to know.
+pub trait IdLayout {
+    /// The width of the sequence, in bits.
     const SEQUENCE_BITS: u32;
-    /// Whether a tick-tock bit follows the time: a clock step back then moves to the other timeline.
+    /// Whether a tick-tock bit follows the time. Then the generator changes to the other timeline when the clock
+    /// steps back.
     const TICK_TOCK: bool;
-    /// Whether the sequence stands above the generator ID, so that a session's order over several
-    /// partitions is that of the sequence first: see [`in_turn`](crate::in_turn).
+    /// Whether the sequence stands above the generator ID. Then a session's order over several generator IDs is that
+    /// of the sequence first: see [`in_turn`](crate::in_turn).
     const SEQUENCE_FIRST: bool = false;
 }
 
-/// What is settled by configuration, the same for all partitions of a node.
+/// The limits that the configuration sets for all generator IDs of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// First and last number of the sequence that this node may use, both included.
+    /// The first and the last sequence number that this server may use, both included.
     pub sequence: (u32, u32),
     /// The last tick that may be issued.
     pub end: Tick,
 }
 
-/// The time of an ID: the tick and, below it, the toggle where the system has one.
+/// The time of an ID: the tick and, below it, the toggle if the ID type has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
 
 impl Stamp {
-    /// The first of all.
+    /// The first stamp of all.
     pub const FIRST: Self = Self(0);
 
-    pub const fn new<S: System>(tick: Tick, toggle: bool) -> Self {
+    /// Creates the stamp of a tick and a timeline. An ID type without a tick-tock bit ignores `toggle`.
+    pub const fn new<S: IdLayout>(tick: Tick, toggle: bool) -> Self {
         Self(tick.0 << S::TICK_TOCK as u32 | (toggle && S::TICK_TOCK) as u64)
     }
 
-    pub const fn tick<S: System>(self) -> Tick {
+    /// Returns the tick.
+    pub const fn tick<S: IdLayout>(self) -> Tick {
         Tick(self.0 >> S::TICK_TOCK as u32)
     }
 
-    pub const fn toggle<S: System>(self) -> bool {
+    /// Returns whether the stamp is in the second timeline.
+    pub const fn toggle<S: IdLayout>(self) -> bool {
         S::TICK_TOCK && self.0 & 1 == 1
     }
 
-    /// The first tick whose stamp in this one's timeline is not below `floor`.
-    pub const fn tick_from<S: System>(self, floor: Self) -> Tick {
+    /// Returns the first tick whose stamp in this stamp's timeline is not below `floor`.
+    pub const fn tick_from<S: IdLayout>(self, floor: Self) -> Tick {
         let tick = floor.tick::<S>();
         Tick(tick.0 + (Self::new::<S>(tick, self.toggle::<S>()).0 < floor.0) as u64)
     }
 
-    /// The stamp of the next tick in the first timeline: above every ID of this one.
-    pub const fn next_tick<S: System>(self) -> Self {
+    /// Returns the stamp of the next tick in the first timeline, which is above every ID of this tick.
+    pub const fn next_tick<S: IdLayout>(self) -> Self {
         Self::new::<S>(Tick(self.tick::<S>().0 + 1), false)
     }
 }
 
-/// The last ID that a partition issued, without what all its IDs have in common.
+/// The last ID that was issued with a generator ID, without the fields that all its IDs have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Word(pub(crate) u64);
 
 impl Word {
-    pub const fn new<S: System>(stamp: Stamp, sequence: u32) -> Self {
+    /// Creates the word of a stamp and a sequence number.
+    pub const fn new<S: IdLayout>(stamp: Stamp, sequence: u32) -> Self {
         Self(stamp.0 << S::SEQUENCE_BITS | sequence as u64)
     }
 
-    /// The greatest word. No ID has it: its tick is beyond what any system can write down.
+    /// The greatest word. No ID has it: its tick is greater than that of any ID type.
     pub const SEALED: Self = Self(u64::MAX);
 
-    /// A word that has nothing left before the tick after `tick`.
-    pub const fn spent<S: System>(tick: Tick, toggle: bool) -> Self {
+    /// Creates a word whose sequence is exhausted until the tick after `tick`.
+    pub const fn exhausted<S: IdLayout>(tick: Tick, toggle: bool) -> Self {
         Self::new::<S>(Stamp::new::<S>(tick, toggle), (1 << S::SEQUENCE_BITS) - 1)
     }
 
-    pub const fn stamp<S: System>(self) -> Stamp {
+    /// Returns the word's stamp.
+    pub const fn stamp<S: IdLayout>(self) -> Stamp {
         Stamp(self.0 >> S::SEQUENCE_BITS)
     }
 
-    pub const fn sequence<S: System>(self) -> u32 {
+    /// Returns the word's sequence number.
+    pub const fn sequence<S: IdLayout>(self) -> u32 {
         (self.0 & ((1 << S::SEQUENCE_BITS) - 1)) as u32
     }
 }
 
-/// A run of IDs: `count` numbers from `sequence` on, all of one stamp.
+/// A block of IDs: `count` sequence numbers from `sequence` on, all of one stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// The stamp of all IDs of the block.
     pub stamp: Stamp,
+    /// The first sequence number.
     pub sequence: u32,
+    /// The number of IDs.
     pub count: u32,
 }
 
 impl Block {
-    /// No IDs.
+    /// The block without IDs.
     pub const EMPTY: Self = Self { stamp: Stamp(0), sequence: 0, count: 0 };
 
-    /// Takes up to `want` IDs off its front.
+    /// Takes up to `want` IDs off the block's front.
     #[inline]
     pub fn take(&mut self, want: u32) -> Self {
         let taken = Self { count: want.min(self.count), ..*self };
@@ -122,26 +135,26 @@ impl Block {
         taken
     }
 
-    const fn last<S: System>(self) -> Word {
+    const fn last<S: IdLayout>(self) -> Word {
         Word::new::<S>(self.stamp, self.sequence + self.count - 1)
     }
 }
 
-/// What [`step`] decides.
+/// The decision of [`step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// These IDs, once the word has been replaced by this one.
+    /// Issue these IDs, once this word has replaced the current one.
     Issue(Word, Block),
-    /// Nothing here before the clock reads this tick.
+    /// Issue nothing before the clock reads this tick.
     Wait(Tick),
     /// The tick of the next ID is past [`Rules::end`].
     Ended,
 }
 
-/// The next `want` IDs (at least one; fewer where the tick holds fewer) of the partition whose last
-/// is `word`, for a session whose IDs must sort above every ID before `floor`.
+/// Computes the next `want` IDs after `word`, for a session whose IDs must sort at or above `floor`. `want` is at
+/// least one. The block has fewer IDs if the tick has fewer left.
 #[inline]
-pub fn step<S: System>(word: Word, now: Tick, floor: Stamp, rules: &Rules, want: u32) -> Step {
+pub fn step<S: IdLayout>(word: Word, now: Tick, floor: Stamp, rules: &Rules, want: u32) -> Step {
     let last = word.stamp::<S>();
     let held = last.tick::<S>();
     let least = floor.tick::<S>();
@@ -163,17 +176,17 @@ pub fn step<S: System>(word: Word, now: Tick, floor: Stamp, rules: &Rules, want:
     Step::Issue(block.last::<S>(), block)
 }
 
-/// Whether the clock has stepped back from what `stamp` has seen. Less than a tick is the noise
-/// between two processors' clocks.
+/// Returns whether the clock has stepped back from the tick of `stamp`. A difference of one tick is the noise between
+/// two processors' clocks, and does not count.
 #[inline]
-pub const fn stepped_back<S: System>(stamp: Stamp, now: Tick) -> bool {
+pub const fn stepped_back<S: IdLayout>(stamp: Stamp, now: Tick) -> bool {
     now.0 + 1 < stamp.tick::<S>().0
 }
 
-/// The tick-tock: the first `want` IDs at `now` in the timeline other than `word`'s, where `safe`
-/// is the last tick that the other timeline has had. `None` where `now` is not past it: a second
-/// step back into one period, which waits.
-pub fn turn<S: System>(
+/// Computes the first `want` IDs at `now` in the timeline other than `word`'s (a tick-tock). `safe` is the last tick
+/// that the other timeline has had. Returns `None` if `now` is not past it: that is a second step back into one
+/// period, for which the session waits.
+pub fn change_timeline<S: IdLayout>(
     word: Word,
     now: Tick,
     safe: Tick,
@@ -198,13 +211,13 @@ mod tests {
     use super::*;
 
     struct Plain;
-    impl System for Plain {
+    impl IdLayout for Plain {
         const SEQUENCE_BITS: u32 = 4;
         const TICK_TOCK: bool = false;
     }
 
     struct TickTock;
-    impl System for TickTock {
+    impl IdLayout for TickTock {
         const SEQUENCE_BITS: u32 = 4;
         const TICK_TOCK: bool = true;
     }
@@ -216,14 +229,14 @@ mod tests {
         Word::new::<Plain>(Stamp::new::<Plain>(Tick(tick), false), sequence)
     }
 
-    fn issue<S: System>(tick: u64, toggle: bool, sequence: u32, count: u32) -> Step {
+    fn issue<S: IdLayout>(tick: u64, toggle: bool, sequence: u32, count: u32) -> Step {
         let stamp = Stamp::new::<S>(Tick(tick), toggle);
         let block = Block { stamp, sequence, count };
         Step::Issue(Word::new::<S>(stamp, sequence + count - 1), block)
     }
 
     #[test]
-    fn a_new_tick_begins_the_sequence_anew() {
+    fn a_new_tick_begins_the_sequence_again() {
         assert_eq!(
             step::<Plain>(plain(5, 9), Tick(6), FREE, &RULES, 1),
             issue::<Plain>(6, false, 0, 1)
@@ -231,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_tick_goes_on_and_then_waits_for_the_next() {
+    fn the_same_tick_continues_and_then_waits_for_the_next() {
         assert_eq!(
             step::<Plain>(plain(5, 9), Tick(5), FREE, &RULES, 1),
             issue::<Plain>(5, false, 10, 1)
@@ -315,17 +328,17 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_word_has_nothing_left_in_its_tick() {
-        let word = Word::spent::<TickTock>(Tick(5), false);
+    fn an_exhausted_word_has_nothing_left_in_its_tick() {
+        let word = Word::exhausted::<TickTock>(Tick(5), false);
         assert_eq!(step::<TickTock>(word, Tick(5), FREE, &RULES, 1), Step::Wait(Tick(6)));
     }
 
     #[test]
-    fn a_turn_goes_to_the_other_timeline_only_where_it_has_not_been() {
+    fn a_change_goes_to_the_other_timeline_only_at_ticks_that_it_has_not_had() {
         let word = Word::new::<TickTock>(Stamp::new::<TickTock>(Tick(9), false), 3);
-        let (next, block) = turn::<TickTock>(word, Tick(5), Tick(4), &RULES, 1).unwrap();
+        let (next, block) = change_timeline::<TickTock>(word, Tick(5), Tick(4), &RULES, 1).unwrap();
         assert_eq!(issue::<TickTock>(5, true, 0, 1), Step::Issue(next, block));
-        assert_eq!(turn::<TickTock>(word, Tick(5), Tick(5), &RULES, 1), None);
-        assert_eq!(turn::<Plain>(plain(9, 3), Tick(5), Tick(4), &RULES, 1), None);
+        assert_eq!(change_timeline::<TickTock>(word, Tick(5), Tick(5), &RULES, 1), None);
+        assert_eq!(change_timeline::<Plain>(plain(9, 3), Tick(5), Tick(4), &RULES, 1), None);
     }
 }

@@ -1,62 +1,62 @@
-//! Which generator IDs a node owns, as `flakeid.generator_ids` says it.
+//! The generator IDs of a server, as the setting `flakeid.generator_ids` names them.
 
 use core::fmt;
 use core::ops::RangeInclusive;
 
-/// The largest generator ID of any system.
+/// The largest generator ID of any ID type.
 pub const MAX_ID: u32 = u16::MAX as u32;
-/// How many a node may own.
+/// The most generator IDs that a server may have.
 pub const MAX_OWNED: usize = 64;
 
-/// The generator IDs of a node, ascending, at least one.
+/// The generator IDs of a server, ascending, at least one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct GeneratorIds {
     ids: [u16; MAX_OWNED],
     len: usize,
 }
 
-/// What the setting says.
+/// The value of the setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owned {
-    /// These, named or by the host's number.
+    /// Fixed generator IDs, which the setting names itself or by the number of the host.
     Fixed(GeneratorIds),
-    /// So many, leased from etcd.
+    /// The number of generator IDs to lease from etcd.
     Leased(usize),
 }
 
-/// Why a setting was refused.
+/// The reason why a setting was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused<'a> {
-    /// Nothing where an ID or a range is needed.
+    /// There is no text where an ID or a range must be.
     Empty,
-    /// Neither a number nor a range of two.
+    /// The text is neither a number nor a range of two.
     NotANumber(&'a str),
-    /// No two numbers with a dash between them.
+    /// The text is not two numbers with a dash between them.
     NotARange(&'a str),
-    /// Fewer numbers than this.
+    /// The range has fewer numbers than this.
     TooFew(u32),
-    /// Above [`MAX_ID`].
+    /// The number is above [`MAX_ID`].
     TooLarge(&'a str),
-    /// A range whose first is above its last.
+    /// The first number of the range is above its last.
     Reversed(&'a str),
-    /// An ID named twice.
+    /// The list names this ID more than once.
     Doubled(u16),
-    /// More than [`MAX_OWNED`].
+    /// The list has more than [`MAX_OWNED`] IDs.
     TooMany,
-    /// `hostname:N` on a host whose name does not end in a number.
+    /// The setting is `hostname:N`, and the host's name does not end in a number.
     HostWithoutNumber,
-    /// `hostname:N` on a host whose number times N is beyond [`MAX_ID`].
+    /// The setting is `hostname:N`, and the host's number times N is beyond [`MAX_ID`].
     HostNumberTooLarge,
-    /// A source of IDs that this version does not know.
+    /// This version does not know this source of IDs.
     UnknownSource(&'a str),
 }
 
 impl Owned {
-    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`; `host` gives the host's name
-    /// where the setting asks for it.
+    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`. `host` returns the host's name, and is
+    /// called only if the setting needs it.
     ///
     /// # Errors
-    /// [`Refused`], for the first fault from the left.
+    /// [`Refused`], for the first error from the left.
     pub fn parse<'a, H: AsRef<str>>(
         setting: &'a str,
         host: impl FnOnce() -> H,
@@ -86,7 +86,7 @@ impl Owned {
 impl GeneratorIds {
     const NONE: Self = Self { ids: [0; MAX_OWNED], len: 0 };
 
-    /// These, in any order; `None` where there are none, too many, or one twice.
+    /// Creates the list of these numbers, in any order; `None` if there are no numbers, too many, or a repeated one.
     pub fn of(numbers: &[u16]) -> Option<Self> {
         let mut ids = Self::NONE;
         for &id in numbers {
@@ -95,8 +95,8 @@ impl GeneratorIds {
         (ids.len > 0).then_some(ids)
     }
 
-    /// The `count` IDs of the host whose name ends in n, as Kubernetes' StatefulSets name theirs:
-    /// from n times `count` on.
+    /// Creates the list for a host whose name ends in the number n: `count` IDs from n times `count` on. StatefulSets
+    /// of Kubernetes name their hosts in this way.
     fn of_host<'a>(count: u16, host: &str) -> Result<Self, Refused<'a>> {
         let first_label = host.split('.').next().unwrap_or(host);
         let digits = first_label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
@@ -130,12 +130,13 @@ impl GeneratorIds {
         }
     }
 
+    /// Returns the generator IDs, ascending.
     pub fn as_slice(&self) -> &[u16] {
         &self.ids[..self.len]
     }
 }
 
-/// As a setting says them, in ranges.
+/// Writes the list as a setting names it, in ranges.
 impl fmt::Display for GeneratorIds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";
@@ -158,10 +159,10 @@ impl fmt::Debug for GeneratorIds {
     }
 }
 
-/// Reads `'0-1023'`, or one number.
+/// Reads a range such as `'0-1023'`, or one number.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`Refused`], for the first error from the left.
 pub fn parse_range(range: &str) -> Result<RangeInclusive<u16>, Refused<'_>> {
     let (first, last) = match range.split_once('-') {
         Some((first, last)) => (number(first)?, number(last)?),
@@ -173,7 +174,7 @@ pub fn parse_range(range: &str) -> Result<RangeInclusive<u16>, Refused<'_>> {
     Ok(first..=last)
 }
 
-/// A number from 0 to [`MAX_ID`], in digits.
+/// Reads a number from 0 to [`MAX_ID`], in digits.
 pub(crate) fn number(text: &str) -> Result<u16, Refused<'_>> {
     let text = text.trim();
     if text.is_empty() {

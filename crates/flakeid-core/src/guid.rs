@@ -2,72 +2,75 @@
 //!
 //! | bits | field | |
 //! |---|---|---|
-//! | 3 | drift | how far the nodes' clocks may be apart, as a code |
+//! | 3 | drift | how far the servers' clocks may be apart, as a code |
 //! | 47 - d | time | the coarse part: d = 18 + drift |
 //! | 32 | node | |
 //! | d | time | the fine part |
 //! | 14 | sequence | within the tick |
 //!
-//! A local ID is the same without the node: drift, 47 bits of time, sequence. The time is in units of
-//! 131.072 us (2^17 ns) since 1970-01-01 UTC. The node stands between its parts, so that the IDs of
-//! nodes whose clocks are apart by less than the drift sort by node before the part of the time that
+//! A guid_local has the same fields without the node: drift, 47 bits of time, sequence. The time is in units of
+//! 131.072 us (2^17 ns) since 1970-01-01 UTC. The node stands between the two parts of the time. Suppose that the
+//! clocks of nodes are apart by less than the drift. Then their IDs sort by node, before the part of the time that
 //! cannot be compared.
 //!
-//! Bytes, big-endian, sort as the ID does, and so does the text in [`sortable`] base64: sixteen digits
-//! of six bits, for a local ID of four. IDs of different drift sort by drift first; those of one drift
-//! and node by time.
+//! The bytes, big-endian, sort as the ID does. So does the text in [`sortable`] base64: sixteen digits of six bits
+//! each, or of four bits for a guid_local. IDs of different drift sort by drift first; those of one drift and node
+//! sort by time.
 //!
 //! # The inverse clock
-//! counts down: its time is that of the other clock taken from the largest, and so is its sequence. So
-//! the newest ID sorts first. The two make different IDs as long as the time's highest bit tells them
-//! apart, until 2262: there both end ([`END`]). Which clock made an ID, it does not say itself.
+//! The inverse clock counts down: its time is that of the other clock subtracted from the largest, and so is its
+//! sequence. So the newest ID sorts first. The two clocks generate different IDs as long as the time's highest bit
+//! distinguishes them, until 2262. There both end ([`END`]). An ID does not tell which clock generated it.
 //!
-//! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, characters outside
-//! the alphabet are read as zeros, and a difference whose sequence is negative is garbage.
+//! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, and a difference whose sequence
+//! is negative is garbage. Characters outside the alphabet are read as zeros.
 
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
 use crate::bits::Field;
-use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
 use crate::error::Error;
-use crate::generator::System;
+use crate::generator::IdLayout;
 use crate::sort_key::{fold, near};
 
+/// The name of the ID type with the node.
 pub const NAME: &str = "guid";
-/// Of the type without the node.
+/// The name of the ID type without the node.
 pub const LOCAL_NAME: &str = "guid_local";
 
+/// The sequence number within the tick.
 pub const SEQUENCE: Field = Field::new("sequence", 0, 14);
-/// The time in one piece, as a local ID has it.
+/// The time in one piece, as a guid_local has it.
 pub const TIME: Field = Field::above("time", SEQUENCE, 47);
 pub(crate) const LOCAL_DRIFT: Field = Field::above("drift", TIME, 3);
 const DRIFT: Field = Field::new("drift", 93, 3);
-/// The node as a number. Where an ID has it, its drift says.
+/// The node as a number. The position of the node in an ID depends on the drift.
 pub const NODE: Field = Field::new("node", 0, 32);
 
-/// Bytes of an ID.
+/// The number of bytes of an ID.
 pub const LEN: usize = (DRIFT.end() / 8) as usize;
 
-/// Digits of a text, of either type.
+/// The number of digits of a text, for guid and guid_local.
 pub const TEXT_LEN: usize = 16;
 
 /// Nanoseconds in a tick.
 pub const UNIT: u64 = 1 << 17;
 
-/// Units of 2^17 ns since 1970.
+/// Units of 2^17 ns from 1970 on.
 pub const SCALE: Scale = Scale::new(UNIT, 0, Tick(TIME.max()));
 
-/// The last tick that is issued, on 2262-04-11: those after it are the inverse clock's.
+/// The last tick that is issued, on 2262-04-11. Later ticks are those of the inverse clock.
 pub const END: Tick = Tick(TIME.max() >> 1);
 
+/// The layout of guid and guid_local for the generator.
 pub struct Guid;
 
-impl System for Guid {
+impl IdLayout for Guid {
     const SEQUENCE_BITS: u32 = SEQUENCE.width();
     const TICK_TOCK: bool = false;
 }
 
-/// How far nodes' clocks may be apart: a code from 0 to 7, of which the library makes 1 to 7.
+/// The distance that the nodes' clocks may have: a code from 0 to 7, of which the library generates 1 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift(pub(crate) u8);
 
@@ -75,7 +78,7 @@ impl Drift {
     /// At most 274 seconds.
     pub const DEFAULT: Self = Self(3);
 
-    /// The least from code 1 on that covers so many nanoseconds, as the library has it.
+    /// Returns the least drift from code 1 on that covers this many nanoseconds, as the library does.
     pub const fn covering(nanos: i128) -> Self {
         let mut code = 1;
         while code < 7 && nanos > Self(code).seconds() as i128 * 1_000_000_000 {
@@ -84,8 +87,8 @@ impl Drift {
         Self(code)
     }
 
-    /// The drift that so many nanoseconds name: exactly what [`Self::seconds`] says of code 0 is code
-    /// 0, so that each ID's drift can be said; all else is the least code from 1 on that
+    /// Returns the drift that a number of nanoseconds names. The number that [`Self::seconds`] gives for code 0 is
+    /// code 0, so that each ID's drift has a name. Every other number is the least code from 1 on that
     /// [covers](Self::covering) it.
     pub const fn named(nanos: i128) -> Self {
         if nanos == Self(0).seconds() as i128 * 1_000_000_000 {
@@ -94,7 +97,7 @@ impl Drift {
         Self::covering(nanos)
     }
 
-    /// The drift of this code.
+    /// Returns the drift of this code.
     ///
     /// # Errors
     /// [`Error::FieldOutOfRange`] for a code that is not from 0 to 7.
@@ -105,17 +108,18 @@ impl Drift {
         }
     }
 
+    /// Returns the code, from 0 to 7.
     pub const fn code(self) -> u64 {
         self.0 as u64
     }
 
-    /// The whole seconds it covers: what the fine part of the time can count.
+    /// Returns the whole seconds that the drift covers: those that the fine part of the time can count.
     pub const fn seconds(self) -> u64 {
         (UNIT << self.fine()) / 1_000_000_000
     }
 
-    /// What part of the IDs between the ends of [`Id::range`] is of these times, if they come evenly:
-    /// between them lie all whose coarse part is that of one of these times.
+    /// Returns the share of these times among the IDs between the ends of [`Id::range`], if the IDs are evenly
+    /// distributed. Between the ends lie all IDs with the coarse part of one of these times.
     pub const fn share(self, from: UnixMicros, to: UnixMicros) -> f64 {
         match SCALE.between(from, to) {
             Some((first, last)) => {
@@ -126,17 +130,17 @@ impl Drift {
         }
     }
 
-    /// The drift that an ID's first byte says.
+    /// Returns the drift from an ID's first byte.
     pub const fn of_first_byte(byte: u8) -> Self {
         Self(byte >> (8 - DRIFT.width()))
     }
 
-    /// Bits of the fine part.
+    /// Returns the number of bits of the fine part.
     const fn fine(self) -> u32 {
         18 + self.0 as u32
     }
 
-    /// The fine part of the time, the node above it, and the coarse part.
+    /// Returns the fields of the fine part of the time, of the node above it, and of the coarse part.
     const fn fields(self) -> (Field, Field, Field) {
         let fine = Field::above("time", SEQUENCE, self.fine());
         let node = Field::above(NODE.name, fine, NODE.width());
@@ -144,7 +148,7 @@ impl Drift {
     }
 }
 
-/// Which way the time is counted.
+/// The direction in which the time is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     Unix,
@@ -160,9 +164,9 @@ impl Clock {
         }
     }
 
-    /// What an ID has in place of this tick and sequence, and the other way round.
+    /// Converts a tick and a sequence number of this clock to those in an ID, and the other way round.
     #[inline]
-    pub const fn turn(self, tick: Tick, sequence: u64) -> (Tick, u64) {
+    pub const fn convert(self, tick: Tick, sequence: u64) -> (Tick, u64) {
         match self {
             Self::Unix => (tick, sequence),
             Self::Inverse => (self.tick(tick), SEQUENCE.max() - sequence),
@@ -170,36 +174,39 @@ impl Clock {
     }
 }
 
-/// What an ID is made of, as it stands in the ID: an inverse clock's time is not turned.
+/// The fields of an ID as they stand in the ID. The time of the inverse clock is not converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
+    /// The drift, of three bits.
     pub drift: Drift,
+    /// The time in units of 2^17 ns, of 47 bits.
     pub time: Tick,
-    /// 0 for a local ID.
+    /// The node; 0 for a guid_local.
     pub node: u64,
+    /// The sequence number, of 14 bits.
     pub sequence: u64,
 }
 
 impl Parts {
-    /// When its tick began.
+    /// Returns when the ID's tick began.
     pub const fn time(self, clock: Clock) -> UnixMicros {
         SCALE.start(clock.tick(self.time))
     }
 
-    /// These fields at `time`, cut to the tick; `system` is what errors call the type.
+    /// Creates the fields at `time`, cut to the tick. Errors name the ID type `id_type`.
     pub(crate) const fn at(
-        system: &'static str,
+        id_type: &'static str,
         time: UnixMicros,
         node: i64,
         sequence: i64,
         drift: Drift,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let time = match SCALE.place(time) {
-            Place::At(tick) => clock.tick(tick),
-            Place::Before | Place::After => {
+        let time = match SCALE.locate(time) {
+            TickPosition::At(tick) => clock.tick(tick),
+            TickPosition::Before | TickPosition::After => {
                 let (first, last) = (SCALE.start(Tick(0)), SCALE.start(SCALE.last()));
-                return Err(Error::TimeOutOfRange { system, time, first, last });
+                return Err(Error::TimeOutOfRange { id_type, time, first, last });
             }
         };
         match (NODE.check(node), SEQUENCE.check(sequence)) {
@@ -208,7 +215,7 @@ impl Parts {
         }
     }
 
-    /// The first of a tick, and the last.
+    /// Returns the first fields of the tick `first`, and the last ones of the tick `last`.
     const fn ends(drift: Drift, first: Tick, last: Tick) -> (Self, Self) {
         let max = (NODE.max(), SEQUENCE.max());
         (
@@ -217,29 +224,30 @@ impl Parts {
         )
     }
 
-    /// The least whose time is not before `time`; the greatest where there is none. Both by the
-    /// clock that counts up.
+    /// Returns the least fields whose time is not before `time`, by the clock that counts up. If there are no such
+    /// fields, returns the greatest.
     pub(crate) const fn min(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.first_from(time) {
-            Place::At(time) => Self { time, ..first },
-            Place::Before => first,
-            Place::After => last,
+            TickPosition::At(time) => Self { time, ..first },
+            TickPosition::Before => first,
+            TickPosition::After => last,
         }
     }
 
-    /// The greatest whose time is not after `time`; the least where there is none.
+    /// Returns the greatest fields whose time is not after `time`, by the clock that counts up. If there are no such
+    /// fields, returns the least.
     pub(crate) const fn max(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.last_until(time) {
-            Place::At(time) => Self { time, ..last },
-            Place::Before => first,
-            Place::After => last,
+            TickPosition::At(time) => Self { time, ..last },
+            TickPosition::Before => first,
+            TickPosition::After => last,
         }
     }
 
-    /// The least and the greatest whose time is from `from` until `to`, both included. Where there is
-    /// none the first is above the second.
+    /// Returns the least and the greatest fields whose time is from `from` until `to`, both included. If there are no
+    /// such fields, the first are above the second.
     pub(crate) const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -258,12 +266,13 @@ impl Parts {
         }
     }
 
-    /// Time and sequence as one number.
+    /// Returns time and sequence as one number.
     const fn moment(self) -> u128 {
         TIME.put(self.time.0) | SEQUENCE.put(self.sequence)
     }
 
-    /// Of that number what is between two, going round below zero: what one lacks the other lends.
+    /// Returns the difference of two such numbers, modulo their width. A negative difference of the sequence borrows
+    /// from the time.
     pub(crate) const fn minus(self, other: Self) -> Self {
         let apart = self.moment().wrapping_sub(other.moment());
         Self { time: Tick(TIME.get(apart)), sequence: SEQUENCE.get(apart), ..self }
@@ -276,7 +285,7 @@ impl Parts {
 pub struct Id(pub [u8; LEN]);
 
 impl Id {
-    /// The ID of these parts, which must fit their fields.
+    /// Packs the ID of these fields, which must fit.
     #[inline]
     pub const fn pack(parts: Parts) -> Self {
         let Parts { drift, time, node, sequence } = parts;
@@ -290,10 +299,10 @@ impl Id {
         )
     }
 
-    /// The ID of these fields at `time`, cut to the tick.
+    /// Creates the ID of these fields at `time`, cut to the tick.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 1970 to 2554, [`Error::FieldOutOfRange`].
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value outside its field.
     pub const fn encode(
         time: UnixMicros,
         node: i64,
@@ -307,6 +316,7 @@ impl Id {
         }
     }
 
+    /// Returns the ID's fields.
     pub const fn parts(self) -> Parts {
         let word = self.word();
         let drift = Drift(DRIFT.get(word) as u8);
@@ -319,26 +329,25 @@ impl Id {
         }
     }
 
-    /// When its tick began, by the clock that made it.
+    /// Returns when the ID's tick began, by the clock that generated it.
     pub const fn time(self, clock: Clock) -> UnixMicros {
         self.parts().time(clock)
     }
 
-    /// The smallest ID of this drift whose time is not before `time`; the largest where there is
-    /// none. IDs above it can be of an earlier time, by less than the drift.
+    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there is no such ID. IDs
+    /// above it can be of an earlier time, by less than the drift.
     pub const fn min(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::min(time, drift))
     }
 
-    /// The largest ID of this drift whose time is not after `time`; the smallest where there is none.
-    /// IDs below it can be of a later time, by less than the drift.
+    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there is no such ID. IDs
+    /// below it can be of a later time, by less than the drift.
     pub const fn max(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::max(time, drift))
     }
 
-    /// The smallest and the largest ID of this drift whose time by this clock is from `from` until
-    /// `to`, both included. Where there is none the first is above the second; between them can be IDs
-    /// of other times, too.
+    /// Returns the smallest and the largest ID of this drift whose time by this clock is from `from` until `to`, both
+    /// included. If there is no such ID, the first is above the second. Between them can be IDs of other times, too.
     pub const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -349,13 +358,14 @@ impl Id {
         (Self::pack(first), Self::pack(last))
     }
 
-    /// What is between two IDs, time and sequence as one number that goes round below zero, with this
-    /// one's drift and node.
+    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its width, with this ID's
+    /// drift and node.
     pub const fn diff(self, other: Self) -> Self {
         Self::pack(self.parts().minus(other.parts()))
     }
 
-    /// A number that orders IDs as they are ordered, or holds them for equal, within one `reference`.
+    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the same for
+    /// different IDs.
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         let node = reference.node().get(reference.word());
@@ -363,37 +373,40 @@ impl Id {
         near(own, fold(reference.word(), reference.node(), node))
     }
 
-    /// Where it has its node. Wherever that is, a fold is 66 bits long and the drift the highest of
-    /// them, so those of different drift are in order, too.
+    /// Returns the field of the ID's node. For each drift a fold is 66 bits long and has the drift as its highest
+    /// bits. So IDs of different drift are in order, too.
     const fn node(self) -> Field {
         Drift(DRIFT.get(self.word()) as u8).fields().1
     }
 
-    /// The sixteen ASCII characters of its text.
+    /// Returns the sixteen ASCII characters of the ID's text.
     #[inline]
     pub const fn text(self) -> [u8; TEXT_LEN] {
         sortable::encode::<6>(self.word())
     }
 
-    /// The ID of a text.
+    /// Reads the ID of a text.
     ///
     /// # Errors
-    /// As [`sortable::decode`] gives them.
+    /// The errors of [`sortable::decode`].
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         sortable::decode::<6>(text).map(Self::from_word)
     }
 
+    /// Returns the ID's text in base62, without padding.
     pub fn base62(self) -> Text {
         base62::encode(self.word(), 62)
     }
 
+    /// Reads the ID of a text in base62.
+    ///
     /// # Errors
-    /// As [`base62::decode`] gives them.
+    /// The errors of [`base62::decode`].
     pub fn from_base62(text: &[u8]) -> Result<Self, Error> {
         base62::decode(text, 62, Case::Sensitive, DRIFT.end()).map(Self::from_word)
     }
 
-    /// Its 96 bits as a number.
+    /// Returns the ID's 96 bits as a number.
     pub const fn word(self) -> u128 {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = self.0;
         u128::from_be_bytes([0, 0, 0, 0, a, b, c, d, e, f, g, h, i, j, k, l])
@@ -411,14 +424,16 @@ impl Id {
 /// The ways to write an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The text as the type has it.
+    /// The text of the library, sixteen characters that sort as the ID does.
     Base64,
     Base62,
 }
 
 impl Format {
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Base64, Self::Base62];
 
+    /// Returns the format's name in SQL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Base64 => "base64",
@@ -426,7 +441,7 @@ impl Format {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }

@@ -1,4 +1,4 @@
-//! guid_local: a guid without the node. Its time is in one piece, so that IDs of one drift sort by it.
+//! guid_local: a guid without the node. Its time is in one piece, so IDs of one drift sort by it.
 
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
@@ -14,7 +14,7 @@ use crate::guid::{
 pub struct Local(pub u64);
 
 impl Local {
-    /// The ID of these parts but the node. They must fit their fields.
+    /// Packs the ID of these fields without the node. They must fit.
     #[inline]
     pub const fn pack(parts: Parts) -> Self {
         let Parts { drift, time, sequence, .. } = parts;
@@ -22,10 +22,10 @@ impl Local {
         Self(word as u64)
     }
 
-    /// As [`Id::encode`].
+    /// Creates the ID of these fields at `time`, cut to the tick.
     ///
     /// # Errors
-    /// As there.
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value outside its field.
     pub const fn encode(
         time: UnixMicros,
         sequence: i64,
@@ -38,6 +38,7 @@ impl Local {
         }
     }
 
+    /// Returns the ID's fields, with the node 0.
     pub const fn parts(self) -> Parts {
         let word = self.0 as u128;
         Parts {
@@ -48,23 +49,23 @@ impl Local {
         }
     }
 
-    /// When its tick began, by the clock that made it.
+    /// Returns when the ID's tick began, by the clock that generated it.
     pub const fn time(self, clock: Clock) -> UnixMicros {
         self.parts().time(clock)
     }
 
-    /// The smallest ID of this drift whose time is not before `time`; the largest where there is none.
+    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there is no such ID.
     pub const fn min(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::min(time, drift))
     }
 
-    /// The largest ID of this drift whose time is not after `time`; the smallest where there is none.
+    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there is no such ID.
     pub const fn max(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::max(time, drift))
     }
 
-    /// The smallest and the largest ID of this drift whose time by this clock is from `from` until
-    /// `to`, both included. Where there is none the first is above the second.
+    /// Returns the smallest and the largest ID of this drift whose time by this clock is from `from` until `to`, both
+    /// included. If there is no such ID, the first is above the second.
     pub const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -75,15 +76,16 @@ impl Local {
         (Self::pack(first), Self::pack(last))
     }
 
-    /// As [`Id::diff`].
+    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its width, with this ID's
+    /// drift.
     pub const fn diff(self, other: Self) -> Self {
         Self::pack(self.parts().minus(other.parts()))
     }
 
-    /// The ID with a node.
+    /// Returns the guid with this node.
     ///
     /// # Errors
-    /// [`Error::FieldOutOfRange`].
+    /// [`Error::FieldOutOfRange`] for a node outside its field.
     pub const fn global(self, node: i64) -> Result<Id, Error> {
         match NODE.check(node) {
             Ok(node) => Ok(Id::pack(Parts { node, ..self.parts() })),
@@ -91,33 +93,36 @@ impl Local {
         }
     }
 
-    /// The sixteen ASCII characters of its text.
+    /// Returns the sixteen ASCII characters of the ID's text.
     #[inline]
     pub const fn text(self) -> [u8; TEXT_LEN] {
         sortable::encode::<4>(self.0 as u128)
     }
 
-    /// The ID of a text.
+    /// Reads the ID of a text.
     ///
     /// # Errors
-    /// As [`sortable::decode`] gives them.
+    /// The errors of [`sortable::decode`].
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         sortable::decode::<4>(text).map(|word| Self(word as u64))
     }
 
+    /// Returns the ID's text in base62, without padding.
     pub fn base62(self) -> Text {
         base62::encode(self.0 as u128, 62)
     }
 
+    /// Reads the ID of a text in base62.
+    ///
     /// # Errors
-    /// As [`base62::decode`] gives them.
+    /// The errors of [`base62::decode`].
     pub fn from_base62(text: &[u8]) -> Result<Self, Error> {
         base62::decode(text, 62, Case::Sensitive, LOCAL_DRIFT.end()).map(|word| Self(word as u64))
     }
 }
 
 impl Id {
-    /// The ID without the node.
+    /// Returns the ID without the node.
     pub const fn local(self) -> Local {
         Local::pack(self.parts())
     }

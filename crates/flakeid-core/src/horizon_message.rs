@@ -1,4 +1,4 @@
-//! The horizon as a server writes it into its write-ahead log: for standbys, and for recovery from a backup.
+//! The horizon as a server writes it into its write-ahead log (WAL), for standbys and for recovery from a backup.
 //!
 //! All numbers are little-endian; times are nanoseconds since 1970-01-01 UTC.
 //!
@@ -7,11 +7,11 @@
 //! | 0 | 1 | the format's number: 1 |
 //! | 1 | 1 | the tick-tock bit in use |
 //! | 2 | 3 × 8 | the horizon of each lane |
-//! | 26 | 8 | what the clock read when the horizon moved |
-//! | 34 | 8 | the earliest epoch that flakes were made by; 2^64 - 1 for none |
+//! | 26 | 8 | the reading of the clock when the horizon moved |
+//! | 34 | 8 | the earliest epoch of this server's flakes; 2^64 - 1 if there is no flake |
 //!
-//! A later format begins with the same fields, and has its own after them. So each version
-//! reads the horizon of all later ones.
+//! A later format begins with the same fields, and has its own after them. So each version reads the horizon of all
+//! later ones.
 
 use crate::clock::UnixNanos;
 use crate::gate::{Horizon, LANES};
@@ -22,16 +22,17 @@ const FORMAT: u8 = 1;
 /// The length of the fields that every format begins with.
 pub const LENGTH: usize = 2 + 8 * (LANES + 2);
 
-/// No epoch.
+/// The value for no epoch.
 const NONE: u64 = u64::MAX;
 
-/// What a standby has to know of its primary's state.
+/// The state of a primary that its standbys have to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HorizonMessage {
+    /// The primary's horizon.
     pub horizon: Horizon,
     /// The reading of the clock at which the horizon moved.
     pub read_at: UnixNanos,
-    /// The earliest epoch that flakes were made by; `None` where there were none.
+    /// The earliest epoch by which the server issued flakes; `None` if it has issued no flake.
     pub flake_epoch: Option<UnixNanos>,
 }
 

@@ -1,18 +1,20 @@
-//! All of flakeid that is true without PostgreSQL.
+//! The part of flakeid that does not depend on PostgreSQL: layouts, texts, the generator, and why no ID repeats.
 //!
-//! * A system's file ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`]) holds its layout, how an ID is packed and taken apart,
-//!   its text, and the bounds of a time. [`sort_key`] is for those who sort many IDs.
-//! * [`generator`] decides what the next ID is: a pure function of a word, the time and the rules.
-//! * [`cell`] puts that function behind one atomic word, and [`session`] walks a node's cells; [`in_turn`]
-//!   does so for the one format where the sequence comes before the generator ID.
-//! * [`gate`] holds the moment up to which IDs may be issued, and what of it survives: why no ID comes
-//!   twice across a restart is argued there. [`horizon_message`] is how a standby is told of it.
-//!   [`counts`] is for those who look on.
-//! * [`generator_ids`] reads the setting that says which generator IDs a node owns; [`lease`] says what
-//!   it may do with those that it has for a time only, and why two holders never make the same ID.
+//! * The file of an ID type ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`]) holds its layout and its
+//!   texts. It says how an ID is packed and taken apart, and has the bounds of a time. [`sort_key`] is for sorts of
+//!   many IDs.
+//! * [`generator`] decides the next ID: a pure function of a word, the time and the rules.
+//! * [`cell`] puts that function behind one atomic word, and [`session`] chooses among the cells of a server.
+//!   [`in_turn`] does so for uniqueid, where the sequence stands before the generator ID.
+//! * [`gate`] holds the time up to which IDs may be issued, and its persisted copy. Its header argues why no ID
+//!   repeats across a restart. [`horizon_message`] tells standbys the horizon. [`counts`] is for statistics.
+//! * [`generator_ids`] reads the setting that names a server's generator IDs. [`lease`] has the limits of leased
+//!   ones, and argues why two holders never issue the same ID.
+//! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
+//!   argues why such a reader misses no row.
 //!
-//! What this crate is not: it reads no clock and no entropy (both are arguments), it allocates
-//! nothing, has no dependencies and no unsafe code.
+//! This crate reads no clock and no entropy: both are arguments. It allocates nothing, and has no dependencies and no
+//! unsafe code.
 #![cfg_attr(not(loom), no_std)]
 #![forbid(unsafe_code)]
 
@@ -42,5 +44,6 @@ pub mod sno;
 pub mod sort_key;
 mod sync;
 pub mod uniqueid;
+pub mod watermark;
 
 pub use error::Error;

@@ -1,156 +1,184 @@
-//! A session's walk over its node's partitions: where it takes its IDs from, so that sessions
-//! seldom meet and what one session gets is strictly increasing.
+//! A session's choice of the generator ID for each ID, so that sessions seldom meet and the IDs of one session
+//! increase.
 //!
-//! A session begins every tick at its home. When home has nothing left in this tick it goes on to
-//! the next higher partition, never to a lower one: the partition stands below the tick and above
-//! the sequence, so its IDs rise. (In the format where it stands below the sequence all partitions are
-//! taken [in turn](crate::in_turn), and what is said here is not for it.) It stays there until the tick is over, instead of
-//! trying the used-up ones again at a clock read each.
+//! Summary: a session begins every tick at its home. When that generator ID is exhausted it spills to the next higher
+//! one, and stays there until the tick is over. Homes are spread over the server's generator IDs. A session that asks
+//! again within a tick prefetches several sequence numbers, and then uses them without a change to shared memory.
 //!
-//! Homes are spread by reversing the bits of the session's number: two sessions on eight partitions
-//! start at 0 and 4, each with four partitions to itself, where 0 and 1 would meet as soon as the
-//! first spills. A session whose home is high has few partitions above it; when it runs out of them
-//! it halves the distance of its home to the lowest for the ticks to come, and goes back to its own
-//! when a tick did not need the room.
+//! # The way through a tick
+//! A session never spills to a lower generator ID. The generator ID stands below the tick and above the sequence, so
+//! the session's IDs increase. (In uniqueid it stands below the sequence. There all generator IDs are taken [in
+//! turn](crate::in_turn), and this section does not apply.) The session stays with a generator ID until the tick is
+//! over. Otherwise it would try the exhausted ones again, and read the clock for each.
 //!
-//! A cell that is ahead of the clock, as the clock was, has nothing to give for as long, or only IDs of a time to
-//! come, after which the session would have to wait; and one that another server's mark has put past the end of the
-//! format is of no use at all. So a session passes over such cells. Where it finds no other from its home on, it
-//! looks at all of them, the lower ones too, and stays with one that is not ahead (`Session::elsewhere`). What is
-//! left of a tick to come it takes only where all are ahead. That its IDs rise depends on none of this: a cell that
-//! is below the last one is always asked for a later tick.
+//! # Homes
+//! Homes are spread by reversing the bits of the session's number. Two sessions on eight generator IDs begin at 0 and
+//! 4, and each has four generator IDs to itself. With homes 0 and 1 they would meet as soon as the first one spills.
+//! A session whose home is high has few generator IDs above it. When they are exhausted, it halves the distance of
+//! its home from the lowest for the following ticks. It returns to its own home when a tick did not need the room.
 //!
-//! A session that asks again within one tick takes a run of numbers ahead, twice as many every time
-//! up to [`LONGEST_RUN`], and serves itself from it without touching the cell, which costs as much
-//! as all the rest but the clock. The run belongs to it alone: the cell's word is past it. It is
-//! dropped when the clock leaves its tick, and when the clock has stepped back in a system that turns
-//! then, so that the cell decides. Its tick was let through by the gate when it was taken. None of it is
-//! handed out once the gate serves a later generation of the server's identity: see [`gate`](crate::gate).
+//! # Cells that are ahead of the clock
+//! When the clock has stepped back, a cell can be ahead of it. Until the clock has caught up, such a cell issues
+//! nothing, or only the rest of a later tick, after which the session would have to wait. The high-water mark of
+//! another server can put a cell past the end of the ID type. Then it issues nothing at all. So a session passes over
+//! such cells. If it finds no other cell from its home on, it looks at all of them, also the lower ones
+//! (`Session::issue_from_any_cell`). It stays with one that is not ahead. Only if all cells are ahead does it take
+//! the rest of a later tick. The order of its IDs depends on none of this: a cell below the last one is always asked
+//! for a later tick.
+//!
+//! # Prefetched IDs
+//! A session that asks again within one tick prefetches sequence numbers: twice as many every time, up to
+//! [`MAX_PREFETCH`]. It uses them without touching the cell, which costs as much as everything else except the clock.
+//! They belong to this session alone, since the cell's word is past them. The session discards them when the clock
+//! leaves their tick. It also discards them when the clock has stepped back and the ID type then changes its
+//! timeline, so that the cell decides. The gate admitted their tick when they were prefetched. The session uses
+//! them also if the gate serves a later generation of the server's identity by then: see [`gate`](crate::gate), point
+//! 4.
 
-use crate::cell::{Ask, Cell, Outcome};
+use crate::cell::{Cell, IssueRequest, Outcome};
 use crate::clock::{Scale, Tick};
 use crate::gate::Gate;
-use crate::generator::{Block, Rules, Stamp, System, stepped_back};
-use crate::in_turn::{self, Place};
+use crate::generator::{Block, IdLayout, Rules, Stamp, stepped_back};
+use crate::in_turn::{self, SortPosition};
 
-/// The longest run of numbers that a session takes ahead. What is left of a run when its tick is
-/// over is lost: at most so many numbers less one, of a flake's 4,096 in a millisecond.
-pub const LONGEST_RUN: u32 = 16;
+/// The most sequence numbers that a session takes at once when it prefetches. Those that are left when their tick is
+/// over are lost: at most this number less one, of the 4,096 that flake has in a millisecond.
+pub const MAX_PREFETCH: u32 = 16;
 
-/// Where a session stands. Partitions are named by their place in the list of the node's own,
-/// which is sorted by generator ID.
+/// The state of a session. A slot is the index of a generator ID in the server's list, which is sorted.
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
     own_home: usize,
     home: usize,
-    /// The partition to try next.
+    /// The slot to try next.
     at: usize,
-    /// Until the clock is past this tick, the partitions from home to below `at` have nothing left.
-    spent: Tick,
-    /// The last ID's stamp and partition: everything after it sorts above.
+    /// The tick that the clock must pass before the slots from home to below `at` have IDs again.
+    exhausted_until: Tick,
+    /// The stamp of the last ID. With `last`, the slot of that ID, it is the place above which all later IDs sort.
     floor: Stamp,
     last: usize,
-    /// The last ID's sequence, where that comes before the partition.
+    /// The sequence number of the last ID, for an ID type whose sequence stands above the generator ID.
     sequence: u32,
-    /// What is left of the run that was taken ahead, all from the partition `last`.
-    rest: Block,
-    /// How many were left when they were last counted: those handed out since are not counted yet.
+    /// The prefetched IDs that are left, all from the slot `last`.
+    prefetched: Block,
+    /// How many prefetched IDs were left at the last count. Those that were used since are not counted yet.
     counted: u32,
-    /// How many numbers to take when the cell is asked again in this tick.
-    run: u32,
-    /// The generation of the server's identity that the list of partitions was made for.
+    /// How many sequence numbers to take when the cell is asked again in this tick.
+    prefetch_len: u32,
+    /// The generation of the server's identity for which the list of generator IDs was made.
     generation: u64,
+    /// The first tick that the session's transaction may have, in both timelines ([`watermark`](crate::watermark)).
+    least: Tick,
 }
 
-/// IDs of one partition.
+/// IDs of one generator ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// The partition's place in the list.
-    pub partition: usize,
+    /// The generator ID's index in the server's list.
+    pub slot: usize,
+    /// The IDs, of one tick.
     pub block: Block,
 }
 
-/// Why there is no ID now.
+/// The reason why there is no ID now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Ask again when the clock reads `until`; it read `now`.
+    /// The clock must read `until` before the session asks again; it read `now`.
     Wait { until: Tick, now: Tick },
     /// The gate must be moved past this stamp first.
     Gated(Stamp),
-    /// The clock read `now`, more than a tick behind the last ID's: worth a note, then ask again.
+    /// The clock read `now`, more than a tick behind the last ID's tick `from`. The caller logs this, and asks again.
     SteppedBack { from: Tick, now: Tick },
-    /// The system has no more time to give.
+    /// Time has passed the last tick of the ID type.
     Ended,
-    /// The clock is before the system's epoch.
+    /// The clock is before the epoch of the ID type.
     BeforeEpoch,
-    /// The node issues nothing any more.
+    /// The server has stopped issuing IDs.
     Sealed,
-    /// The server's identity has changed: make the list of partitions again, and ask with that.
+    /// The server's identity has changed. The caller makes the list of generator IDs again, and asks with that.
     Outdated,
 }
 
 impl Session {
-    /// The session with this number on a node of `partitions` generator IDs (at least one).
-    pub fn new(number: u32, partitions: usize) -> Self {
-        let home = spread(number, partitions);
+    /// Creates the session with this number on a server with `slots` generator IDs (at least one).
+    pub fn new(number: u32, slots: usize) -> Self {
+        let home = home_of(number, slots);
         Self {
             own_home: home,
             home,
             at: home,
-            spent: Tick(0),
+            exhausted_until: Tick(0),
             floor: Stamp::default(),
             last: 0,
             sequence: 0,
-            rest: Block::EMPTY,
+            prefetched: Block::EMPTY,
             counted: 0,
-            run: 1,
+            prefetch_len: 1,
             generation: 0,
+            least: Tick(0),
         }
     }
 
-    /// Binds the session to the generation that its list of partitions was made for; without it that is the
-    /// first.
+    /// Binds the session to the generation for which its list of generator IDs was made. Without this call it is
+    /// generation 0.
     #[must_use]
     pub fn of_generation(self, generation: u64) -> Self {
         Self { generation, ..self }
     }
 
-    /// The same session after the list of partitions has changed: whatever it is given sorts as if
-    /// its last ID had come from a partition above them all.
-    pub fn moved(&self, number: u32, partitions: usize) -> Self {
+    /// Returns the session for a changed list of generator IDs. Its next ID sorts as if its last one had come from a
+    /// generator ID above all of the list.
+    pub fn moved(&self, number: u32, slots: usize) -> Self {
         let (last, sequence) = (usize::MAX, u32::MAX);
-        Self { floor: self.floor, last, sequence, ..Self::new(number, partitions) }
+        Self { floor: self.floor, last, sequence, least: self.least, ..Self::new(number, slots) }
     }
 
-    /// Gives up what was taken ahead from these cells: it never counts as issued.
-    pub fn drop_rest(&mut self, cells: &[&Cell]) {
+    /// Lets the session issue only ticks from `least` on, in both timelines. Prefetched IDs of earlier ticks are
+    /// discarded. A later call may name an earlier tick.
+    pub fn issue_from<S: IdLayout>(&mut self, cells: &[&Cell], least: Tick) {
+        self.least = least;
+        if self.floor.tick::<S>() < least {
+            self.discard_prefetched(cells);
+            // The last place of all in the tick before.
+            self.floor = Stamp::new::<S>(Tick(least.0 - 1), true);
+            (self.last, self.sequence) = (usize::MAX, u32::MAX);
+            self.prefetch_len = 1;
+        }
+    }
+
+    /// Discards the IDs that were prefetched from these cells. They never count as issued.
+    pub fn discard_prefetched(&mut self, cells: &[&Cell]) {
         self.count(cells);
-        (self.rest, self.counted) = (Block::EMPTY, 0);
+        (self.prefetched, self.counted) = (Block::EMPTY, 0);
     }
 
-    /// How many IDs of those taken ahead have been handed out and are not counted yet.
+    /// Returns how many prefetched IDs have been used and are not counted yet.
     fn uncounted(&self) -> u32 {
-        self.counted - self.rest.count
+        self.counted - self.prefetched.count
     }
 
-    /// Counts them.
+    /// Counts the prefetched IDs that have been used.
     fn count(&mut self, cells: &[&Cell]) {
         if self.uncounted() > 0
             && let Some(cell) = cells.get(self.last)
         {
-            cell.counters.handed_out(self.uncounted());
+            cell.counters.used_prefetched(self.uncounted());
         }
-        self.counted = self.rest.count;
+        self.counted = self.prefetched.count;
     }
 
-    /// The place of the partition where it begins a tick.
+    /// Returns the slot at which the session begins a tick.
     pub fn home(&self) -> usize {
         self.home
     }
 
-    /// Takes up to `want` IDs, all from one partition and tick; one where partitions are taken in turn.
+    /// Takes up to `want` IDs, all with one generator ID and of one tick. An ID type that takes its generator IDs in
+    /// turn gives one ID.
+    ///
+    /// # Errors
+    /// A [`Stall`], which says what the caller has to do before it asks again.
     #[inline(always)]
-    pub fn next<S: System>(
+    pub fn next<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
         want: u32,
@@ -160,40 +188,38 @@ impl Session {
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         if S::SEQUENCE_FIRST {
-            return self.ask_in_turn::<S>(cells, rules, gate, scale, clock);
+            return self.issue_in_turn::<S>(cells, rules, gate, scale, clock);
         }
-        if let Some(issued) = self.ahead::<S>(cells, want, gate, clock) {
+        if let Some(issued) = self.take_prefetched::<S>(cells, want, clock) {
             return Ok(issued);
         }
-        self.ask::<S>(cells, want, rules, gate, scale, clock)
+        self.issue::<S>(cells, want, rules, gate, scale, clock)
     }
 
-    /// Takes up to `want` IDs of the run that was taken ahead; nothing where no run is left or where the gate
-    /// serves a later generation, for which no clock is read, or its tick is over, with which it is given up. It
-    /// does not panic.
+    /// Takes up to `want` prefetched IDs. Returns `None` if there is no such ID; then the clock is not read. Returns
+    /// `None` also if their tick is over, and discards them. This function does not panic.
     #[inline(always)]
-    pub fn ahead<S: System>(
+    pub fn take_prefetched<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
         want: u32,
-        gate: &Gate,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
-        if self.rest.count == 0 || gate.outdates(self.generation) {
+        if self.prefetched.count == 0 {
             return None;
         }
-        let (stamp, now) = (self.rest.stamp, clock()?);
+        let (stamp, now) = (self.prefetched.stamp, clock()?);
         if now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now) {
-            self.drop_rest(cells);
-            self.run = 1;
+            self.discard_prefetched(cells);
+            self.prefetch_len = 1;
             return None;
         }
-        Some(Issued { partition: self.last, block: self.rest.take(want) })
+        Some(Issued { slot: self.last, block: self.prefetched.take(want) })
     }
 
-    /// [`Self::next`] from the cells.
+    /// Takes IDs as [`Self::next`] does, from the cells alone.
     #[inline(never)]
-    fn ask<S: System>(
+    fn issue<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
         want: u32,
@@ -202,26 +228,26 @@ impl Session {
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
-        let calm = self.at == self.home;
-        // Away from home it still waits for what it found used up in earlier calls.
+        let began_at_home = self.at == self.home;
+        // Away from home it still waits for the slots that were exhausted in earlier calls.
         let mut resume = match self.at == self.home {
             true => Tick(u64::MAX),
-            false => Tick(self.spent.0 + 1),
+            false => Tick(self.exhausted_until.0 + 1),
         };
         loop {
             let within = match self.at == self.home {
                 true => Tick(u64::MAX),
-                false => self.spent,
+                false => self.exhausted_until,
             };
-            let (at, want_now) = (self.at, want.max(self.run));
-            let ask = Ask { within, want: want_now, ..self.asks(cells, at, want) };
-            let waits = match cells[at].issue::<S>(ask, rules, gate, scale, clock) {
+            let (at, want_now) = (self.at, want.max(self.prefetch_len));
+            let request = IssueRequest { within, want: want_now, ..self.request(cells, at, want) };
+            let clock_reading = match cells[at].issue::<S>(request, rules, gate, scale, clock) {
                 Outcome::Issued(block) => {
-                    if calm && at == self.home && block.stamp > self.floor {
+                    if began_at_home && at == self.home && block.stamp > self.floor {
                         self.home = self.own_home;
                         self.at = self.own_home;
                     }
-                    return Ok(self.took(at, block, want));
+                    return Ok(self.record(at, block, want));
                 }
                 Outcome::NewTick => {
                     self.at = self.home;
@@ -236,31 +262,31 @@ impl Session {
                 outcome => return Err(outcome.into()),
             };
             self.count(cells);
-            self.spent = Tick(resume.0 - 1);
+            self.exhausted_until = Tick(resume.0 - 1);
             if at + 1 < cells.len() {
-                if waits.is_some() {
+                if clock_reading.is_some() {
                     cells[at].counters.spilled();
                 }
                 self.at += 1;
                 continue;
             }
             self.home /= 2;
-            return match waits {
+            return match clock_reading {
                 // One more tick may come from a processor's clock that is late, and one from a reload.
                 Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
-                _ => self.elsewhere::<S>(cells, want, rules, gate, scale, clock),
+                _ => self.issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock),
             };
         }
     }
 
-    /// What to ask a cell for, anytime.
-    fn asks(&mut self, cells: &[&Cell], at: usize, want: u32) -> Ask {
+    /// Returns a request for any tick to the cell of slot `at`.
+    fn request(&mut self, cells: &[&Cell], at: usize, want: u32) -> IssueRequest {
         if at != self.last {
             self.count(cells);
         }
-        Ask {
+        IssueRequest {
             floor: self.floor,
-            // A lower partition than the last one's needs a later tick.
+            // A slot lower than that of the last ID needs a later tick.
             later: at < self.last,
             within: Tick(u64::MAX),
             want,
@@ -268,17 +294,19 @@ impl Session {
             uncounted: self.uncounted(),
             current: cells.len() > 1,
             generation: self.generation,
+            least: self.least,
         }
     }
 
-    /// Keeps in mind what it was given, and gives what was wanted of it.
+    /// Records a block as the last that the session got. Returns the IDs that the caller wanted, and keeps the others
+    /// as prefetched.
     #[inline(always)]
-    fn took(&mut self, at: usize, block: Block, want: u32) -> Issued {
-        let mut rest = block;
-        let issued = Issued { partition: at, block: rest.take(want) };
-        (self.rest, self.counted) = (rest, rest.count);
-        self.run = match block.stamp == self.floor {
-            true => LONGEST_RUN.min(self.run * 2),
+    fn record(&mut self, at: usize, block: Block, want: u32) -> Issued {
+        let mut prefetched = block;
+        let issued = Issued { slot: at, block: prefetched.take(want) };
+        (self.prefetched, self.counted) = (prefetched, prefetched.count);
+        self.prefetch_len = match block.stamp == self.floor {
+            true => MAX_PREFETCH.min(self.prefetch_len * 2),
             false => 1,
         };
         self.floor = block.stamp;
@@ -286,10 +314,10 @@ impl Session {
         issued
     }
 
-    /// Goes on where no partition from home on gives anything before long: to one that is not ahead of the clock, if
-    /// there is any; else to what is left of a tick to come.
+    /// Takes IDs from any cell, when no slot from home on has any soon. A cell that is not ahead of the clock comes
+    /// first. If there is no such cell, the rest of a later tick is used.
     #[cold]
-    fn elsewhere<S: System>(
+    fn issue_from_any_cell<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
         want: u32,
@@ -301,11 +329,11 @@ impl Session {
         let mut stall = Stall::Ended;
         for current in [true, false] {
             for at in 0..cells.len() {
-                let ask = Ask { current, ..self.asks(cells, at, want) };
-                match cells[at].issue::<S>(ask, rules, gate, scale, clock) {
+                let request = IssueRequest { current, ..self.request(cells, at, want) };
+                match cells[at].issue::<S>(request, rules, gate, scale, clock) {
                     Outcome::Issued(block) => {
                         (self.home, self.at) = (at, at);
-                        return Ok(self.took(at, block, want));
+                        return Ok(self.record(at, block, want));
                     }
                     Outcome::Wait { until, now } => {
                         stall = match stall {
@@ -317,7 +345,7 @@ impl Session {
                     outcome => return Err(outcome.into()),
                 }
             }
-            // One that is not ahead has room with the next tick: no need to reach into what is to come.
+            // A cell that is not ahead has IDs in the next tick, so there is no need to use those of a later tick.
             if let Stall::Wait { until, now } = stall
                 && until.0 <= now.0 + 2
             {
@@ -327,9 +355,9 @@ impl Session {
         Err(stall)
     }
 
-    /// [`Self::next`] in a format whose sequence stands above the partition.
+    /// Takes an ID as [`Self::next`] does, for an ID type whose sequence stands above the generator ID.
     #[inline(never)]
-    fn ask_in_turn<S: System>(
+    fn issue_in_turn<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
         rules: &Rules,
@@ -337,16 +365,16 @@ impl Session {
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
-        let last = Place { stamp: self.floor, sequence: self.sequence, partition: self.last };
-        let (partition, block) =
+        let last = SortPosition { stamp: self.floor, sequence: self.sequence, slot: self.last };
+        let (slot, block) =
             in_turn::take::<S>(cells, last, self.generation, rules, gate, scale, clock)?;
-        (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, partition);
-        Ok(Issued { partition, block })
+        (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, slot);
+        Ok(Issued { slot, block })
     }
 }
 
 impl From<Outcome> for Stall {
-    /// What a session says of an outcome that gave it nothing and leaves it nothing else to try.
+    /// Returns the stall for an outcome that gave no ID and leaves the session nothing else to try.
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Wait { until, now } => Self::Wait { until, now },
@@ -361,8 +389,8 @@ impl From<Outcome> for Stall {
     }
 }
 
-/// The home of a session: its number's bits reversed, as a fraction of the partitions (van der
-/// Corput's sequence), so that any few sessions in a row are as far apart as they can be.
-fn spread(number: u32, partitions: usize) -> usize {
-    (u64::from(number.reverse_bits()) * partitions as u64 >> 32) as usize
+/// Returns the home of a session: the reversed bits of its number, as a fraction of the slots (van der Corput's
+/// sequence). So any few consecutive sessions are as far apart as possible.
+fn home_of(number: u32, slots: usize) -> usize {
+    (u64::from(number.reverse_bits()) * slots as u64 >> 32) as usize
 }

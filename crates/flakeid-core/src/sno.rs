@@ -1,35 +1,41 @@
-//! sno: 80 bits, of which the lower 40 are free of time.
+//! sno: 80 bits, of which the lower 40 do not depend on the time.
 //!
 //! | bits | field | |
 //! |---|---|---|
 //! | 39 | time | units of 4 ms since 2010-01-01 UTC |
-//! | 1 | tick | the tick-tock: which of two timelines, turned when the clock steps back |
+//! | 1 | tick | the tick-tock bit: which of two timelines, changed when the clock steps back |
 //! | 8 | meta | the caller's |
 //! | 16 | partition | the generator ID |
 //! | 16 | sequence | within the 4 ms |
 //!
-//! Text is sixteen characters of [`base32`]. Bytes, big-endian, and text both sort as the ID does.
+//! The text is sixteen characters of [`base32`]. The bytes, big-endian, and the text both sort as the ID does.
 //!
-//! Reference: muyo/sno v1.2.1. There texts are not checked beyond their length and times outside the
-//! years 2010 to 2079 wrap; here both are errors.
+//! Reference: muyo/sno v1.2.1. There texts are not checked beyond their length, and times outside the years 2010 to
+//! 2079 wrap. Here both are errors.
 
 use crate::base32;
 use crate::bits::Field;
-use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
 use crate::error::Error;
-use crate::generator::{Stamp, System};
+use crate::generator::{IdLayout, Stamp};
 use crate::generator_ids::{Refused, number};
 use crate::sort_key;
 
+/// The name of the ID type.
 pub const NAME: &str = "sno";
 
+/// The sequence number within the 4 ms.
 pub const SEQUENCE: Field = Field::new("sequence", 0, 16);
+/// The generator ID.
 pub const PARTITION: Field = Field::above("partition", SEQUENCE, 16);
+/// The byte that the caller chooses.
 pub const META: Field = Field::above("meta", PARTITION, 8);
+/// The timeline.
 pub const TICK: Field = Field::above("tick-tock bit", META, 1);
+/// The units of 4 ms since 2010.
 pub const TIME: Field = Field::above("time", TICK, 39);
 
-/// Bytes of an ID.
+/// The number of bytes of an ID.
 pub const LEN: usize = (TIME.end() / 8) as usize;
 
 /// Nanoseconds in a tick.
@@ -38,19 +44,20 @@ pub const UNIT: u64 = 4_000_000;
 /// Ticks of 4 ms from 2010-01-01 UTC on.
 pub const SCALE: Scale = Scale::new(UNIT, 1_262_304_000_000 / 4, Tick(TIME.max()));
 
+/// The layout of sno for the generator.
 pub struct TickTock;
 
-impl System for TickTock {
+impl IdLayout for TickTock {
     const SEQUENCE_BITS: u32 = SEQUENCE.width();
     const TICK_TOCK: bool = true;
 }
 
-/// The part of the sequence that a node may use, from the first number to the last, so that several
-/// nodes can share a partition.
+/// Reads the part of the sequence that a server may use, from the first number to the last. With such parts several
+/// servers can share a generator ID.
 ///
 /// # Errors
-/// [`Refused`] for anything but two numbers of the sequence, the first not above the second, or for
-/// fewer than four of them, the least by sno's documentation.
+/// [`Refused`] for anything except two numbers of the sequence, the first not above the second. [`Refused`] also for
+/// fewer than four numbers, the minimum in sno's documentation.
 pub fn parse_slice(setting: &str) -> Result<(u32, u32), Refused<'_>> {
     let (first, last) = setting.split_once('-').ok_or(Refused::NotARange(setting.trim()))?;
     let (first, last) = (number(first)?, number(last)?);
@@ -63,13 +70,18 @@ pub fn parse_slice(setting: &str) -> Result<(u32, u32), Refused<'_>> {
     Ok((first.into(), last.into()))
 }
 
-/// What an ID is made of. `tick` is the tick-tock bit.
+/// The fields of an ID. `tick` is the tick-tock bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
+    /// Units of 4 ms since 2010, of 39 bits.
     pub time: Tick,
+    /// The tick-tock bit.
     pub tick: u64,
+    /// The byte that the caller chooses.
     pub meta: u64,
+    /// The generator ID, of 16 bits.
     pub partition: u64,
+    /// The sequence number, of 16 bits.
     pub sequence: u64,
 }
 
@@ -79,7 +91,7 @@ pub struct Parts {
 pub struct Id(pub [u8; LEN]);
 
 impl Id {
-    /// The ID of a partition's `sequence` at `stamp`. All must fit their fields.
+    /// Packs the ID of a generator ID's `sequence` at `stamp`. All must fit their fields.
     #[inline]
     pub const fn pack(stamp: Stamp, meta: u64, partition: u64, sequence: u64) -> Self {
         Self::from_word(
@@ -91,10 +103,10 @@ impl Id {
         )
     }
 
-    /// The ID of these fields at `time`, cut to 4 ms.
+    /// Creates the ID of these fields at `time`, cut to 4 ms.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 2010 to 2079, [`Error::FieldOutOfRange`].
+    /// [`Error::TimeOutOfRange`] outside 2010 to 2079; [`Error::FieldOutOfRange`] for a value outside its field.
     pub const fn encode(
         time: UnixMicros,
         tick: i64,
@@ -102,11 +114,11 @@ impl Id {
         partition: i64,
         sequence: i64,
     ) -> Result<Self, Error> {
-        let at = match SCALE.place(time) {
-            Place::At(at) => at,
-            Place::Before | Place::After => {
+        let at = match SCALE.locate(time) {
+            TickPosition::At(at) => at,
+            TickPosition::Before | TickPosition::After => {
                 return Err(Error::TimeOutOfRange {
-                    system: NAME,
+                    id_type: NAME,
                     time,
                     first: SCALE.start(Tick(0)),
                     last: SCALE.start(SCALE.last()),
@@ -130,6 +142,7 @@ impl Id {
         }
     }
 
+    /// Returns the ID's fields.
     pub const fn parts(self) -> Parts {
         let word = self.word();
         Parts {
@@ -141,31 +154,42 @@ impl Id {
         }
     }
 
-    /// When its 4 ms began; the tick-tock bit does not count.
+    /// Returns the ID with another byte of `meta`, and all else as it is.
+    ///
+    /// # Errors
+    /// [`Error::FieldOutOfRange`] for a number that is not a byte.
+    pub const fn with_meta(self, meta: i64) -> Result<Self, Error> {
+        match META.check(meta) {
+            Ok(meta) => Ok(Self::from_word(self.word() & !META.put(META.max()) | META.put(meta))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns when the ID's 4 ms began. The tick-tock bit does not count.
     pub const fn time(self) -> UnixMicros {
         SCALE.start(self.parts().time)
     }
 
-    /// The smallest ID whose time is not before `time`; the largest where there is none.
+    /// Returns the smallest ID whose time is not before `time`; the largest if there is no such ID.
     pub const fn min(time: UnixMicros) -> Self {
         match SCALE.first_from(time) {
-            Place::At(tick) => Self::first(tick),
-            Place::Before => Self([0; LEN]),
-            Place::After => Self([0xff; LEN]),
+            TickPosition::At(tick) => Self::first(tick),
+            TickPosition::Before => Self([0; LEN]),
+            TickPosition::After => Self([0xff; LEN]),
         }
     }
 
-    /// The largest ID whose time is not after `time`; the smallest where there is none.
+    /// Returns the largest ID whose time is not after `time`; the smallest if there is no such ID.
     pub const fn max(time: UnixMicros) -> Self {
         match SCALE.last_until(time) {
-            Place::At(tick) => Self::last(tick),
-            Place::Before => Self([0; LEN]),
-            Place::After => Self([0xff; LEN]),
+            TickPosition::At(tick) => Self::last(tick),
+            TickPosition::Before => Self([0; LEN]),
+            TickPosition::After => Self([0xff; LEN]),
         }
     }
 
-    /// The smallest and the largest ID whose time is from `from` until `to`, both included. Where
-    /// there is none the first is above the second.
+    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included. If there is no
+    /// such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::first(first), Self::last(last)),
@@ -182,28 +206,29 @@ impl Id {
         Self::pack(stamp, META.max(), PARTITION.max(), SEQUENCE.max())
     }
 
-    /// The sixteen ASCII characters of its text.
+    /// Returns the sixteen ASCII characters of the ID's text.
     #[inline]
     pub const fn text(self) -> [u8; base32::TEXT_LEN] {
         base32::encode(self.word())
     }
 
-    /// The ID of a text.
+    /// Reads the ID of a text.
     ///
     /// # Errors
-    /// As [`base32::decode`] gives them.
+    /// The errors of [`base32::decode`].
     #[inline]
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         base32::decode(text).map(Self::from_word)
     }
 
-    /// A number that orders IDs as they are ordered, or holds them for equal, within one `reference`.
+    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the same for
+    /// different IDs.
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         sort_key::near(self.word(), reference.word())
     }
 
-    /// Its 80 bits as a number.
+    /// Returns the ID's 80 bits as a number.
     pub const fn word(self) -> u128 {
         let [a, b, c, d, e, f, g, h, i, j] = self.0;
         u128::from_be_bytes([0, 0, 0, 0, 0, 0, a, b, c, d, e, f, g, h, i, j])

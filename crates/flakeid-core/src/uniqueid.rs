@@ -9,59 +9,66 @@
 //! | 8 | generator | the lower bits |
 //! | 4 | cluster | |
 //!
-//! Bytes, big-endian, sort as the number does, and so does the text: sixteen hexadecimal digits. Only
-//! among IDs of the mode TIME_SEQUENTIAL that is the order of their time. The sequence stands above
-//! the generator ID, so a session that goes from one generator ID to another takes them in turn:
-//! see [`in_turn`](crate::in_turn).
+//! The bytes, big-endian, sort as the number does. So does the text: sixteen hexadecimal digits. Only IDs of the mode
+//! TIME_SEQUENTIAL sort by their time. The sequence stands above the generator ID, so a session that uses several
+//! generator IDs takes them in turn: see [`in_turn`](crate::in_turn).
 //!
-//! Reference: LableOrg/java-uniqueid 4.7-1. There the 65th ID of a millisecond fails.
+//! Reference: LableOrg/java-uniqueid 4.7-1. There the 65th ID of a millisecond fails; here it waits for the next
+//! millisecond.
 
 use crate::bits::Field;
-use crate::clock::{Place, Scale, Tick, UnixMicros};
+use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
 use crate::error::Error;
-use crate::generator::System;
+use crate::generator::IdLayout;
 
+/// The name of the ID type.
 pub const NAME: &str = "uniqueid";
 
+/// The cluster ID.
 pub const CLUSTER: Field = Field::new("cluster ID", 0, 4);
 const GENERATOR_LOW: Field = Field::above("generator ID", CLUSTER, 8);
 const MODE: Field = Field::above("mode", GENERATOR_LOW, 1);
 const GENERATOR_HIGH: Field = Field::above("generator ID", MODE, 3);
+/// The sequence number within the millisecond.
 pub const SEQUENCE: Field = Field::above("sequence", GENERATOR_HIGH, 6);
+/// The milliseconds since 1970, in the order of the mode.
 pub const TIME: Field = Field::above("time", SEQUENCE, 42);
-/// The generator ID as one number. No ID has it in one piece.
+/// The generator ID as one number. In an ID it is in two parts.
 pub const GENERATOR: Field =
     Field::new("generator ID", 0, GENERATOR_LOW.width() + GENERATOR_HIGH.width());
 
-/// Digits of a text.
+/// The number of digits of a text.
 pub const TEXT_LEN: usize = 16;
 
 /// Nanoseconds in a tick.
 pub const UNIT: u64 = 1_000_000;
 
-/// Milliseconds of 1970, to the year 2109.
+/// Milliseconds from 1970 on, to the year 2109.
 pub const SCALE: Scale = Scale::new(UNIT, 0, Tick(TIME.max()));
 
+/// The layout of uniqueid for the generator.
 pub struct UniqueId;
 
-impl System for UniqueId {
+impl IdLayout for UniqueId {
     const SEQUENCE_BITS: u32 = SEQUENCE.width();
     const TICK_TOCK: bool = false;
     const SEQUENCE_FIRST: bool = true;
 }
 
-/// What an ID's place among the others says.
+/// The relation between the order of IDs and their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// IDs of one time are far from those of the next.
+    /// IDs of one time are far from those of the next time.
     Spread,
     /// IDs sort by their time.
     TimeSequential,
 }
 
 impl Mode {
+    /// Both modes.
     pub const ALL: [Self; 2] = [Self::Spread, Self::TimeSequential];
 
+    /// Returns the mode's name in SQL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Spread => "spread",
@@ -69,8 +76,8 @@ impl Mode {
         }
     }
 
-    /// The time's bits as this mode stores them, or those stored as the time's: each is its own
-    /// opposite.
+    /// Converts the time's bits to those that this mode stores, and the other way round: each conversion is its own
+    /// inverse.
     const fn order(self, time: u64) -> u64 {
         match self {
             Self::Spread => time.reverse_bits() >> (u64::BITS - TIME.width()),
@@ -79,13 +86,18 @@ impl Mode {
     }
 }
 
-/// What an ID is made of.
+/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
+    /// Milliseconds since 1970, of 42 bits.
     pub time: Tick,
+    /// The sequence number, of six bits.
     pub sequence: u64,
+    /// The generator ID, of eleven bits.
     pub generator: u64,
+    /// The cluster ID, of four bits.
     pub cluster: u64,
+    /// The mode.
     pub mode: Mode,
 }
 
@@ -95,7 +107,7 @@ pub struct Parts {
 pub struct Id(pub u64);
 
 impl Id {
-    /// The ID of these parts, which must fit their fields.
+    /// Packs the ID of these fields, which must fit.
     #[inline]
     pub const fn pack(parts: Parts) -> Self {
         let Parts { time, sequence, generator, cluster, mode } = parts;
@@ -108,10 +120,10 @@ impl Id {
         Self(word as u64)
     }
 
-    /// The ID of these fields at `time`, cut to the millisecond.
+    /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 1970 to 2109, [`Error::FieldOutOfRange`].
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2109; [`Error::FieldOutOfRange`] for a value outside its field.
     pub const fn encode(
         time: UnixMicros,
         sequence: i64,
@@ -119,11 +131,11 @@ impl Id {
         cluster: i64,
         mode: Mode,
     ) -> Result<Self, Error> {
-        let time = match SCALE.place(time) {
-            Place::At(tick) => tick,
-            Place::Before | Place::After => {
+        let time = match SCALE.locate(time) {
+            TickPosition::At(tick) => tick,
+            TickPosition::Before | TickPosition::After => {
                 return Err(Error::TimeOutOfRange {
-                    system: NAME,
+                    id_type: NAME,
                     time,
                     first: SCALE.start(Tick(0)),
                     last: SCALE.start(SCALE.last()),
@@ -140,6 +152,7 @@ impl Id {
         }
     }
 
+    /// Returns the ID's fields.
     pub const fn parts(self) -> Parts {
         let word = self.0 as u128;
         let mode = self.mode();
@@ -152,37 +165,36 @@ impl Id {
         }
     }
 
+    /// Returns the ID's mode.
     pub const fn mode(self) -> Mode {
         if MODE.get(self.0 as u128) == 1 { Mode::TimeSequential } else { Mode::Spread }
     }
 
-    /// When its millisecond began, in either mode.
+    /// Returns when the ID's millisecond began, in either mode.
     pub const fn time(self) -> UnixMicros {
         SCALE.start(self.parts().time)
     }
 
-    /// The smallest TIME_SEQUENTIAL ID whose time is not before `time`; the largest where there is
-    /// none.
+    /// Returns the smallest TIME_SEQUENTIAL ID whose time is not before `time`; the largest if there is no such ID.
     pub const fn min(time: UnixMicros) -> Self {
         match SCALE.first_from(time) {
-            Place::At(tick) => Self::first(tick),
-            Place::Before => Self::first(Tick(0)),
-            Place::After => Self::last(SCALE.last()),
+            TickPosition::At(tick) => Self::first(tick),
+            TickPosition::Before => Self::first(Tick(0)),
+            TickPosition::After => Self::last(SCALE.last()),
         }
     }
 
-    /// The largest TIME_SEQUENTIAL ID whose time is not after `time`; the smallest where there is
-    /// none.
+    /// Returns the largest TIME_SEQUENTIAL ID whose time is not after `time`; the smallest if there is no such ID.
     pub const fn max(time: UnixMicros) -> Self {
         match SCALE.last_until(time) {
-            Place::At(tick) => Self::last(tick),
-            Place::Before => Self::first(Tick(0)),
-            Place::After => Self::last(SCALE.last()),
+            TickPosition::At(tick) => Self::last(tick),
+            TickPosition::Before => Self::first(Tick(0)),
+            TickPosition::After => Self::last(SCALE.last()),
         }
     }
 
-    /// The smallest and the largest TIME_SEQUENTIAL ID whose time is from `from` until `to`, both
-    /// included. Where there is none the first is above the second.
+    /// Returns the smallest and the largest TIME_SEQUENTIAL ID whose time is from `from` until `to`, both included.
+    /// If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::first(first), Self::last(last)),
@@ -200,7 +212,7 @@ impl Id {
         Self::pack(Parts { time, sequence, generator, cluster, mode: Mode::TimeSequential })
     }
 
-    /// The sixteen ASCII characters of its text.
+    /// Returns the sixteen ASCII characters of the ID's text.
     pub const fn text(self) -> [u8; TEXT_LEN] {
         let mut text = [0; TEXT_LEN];
         let mut i = 0;
@@ -211,11 +223,11 @@ impl Id {
         text
     }
 
-    /// The ID of a text. Digits are read in either case.
+    /// Reads the ID of a text. Digits are read in either case.
     ///
     /// # Errors
-    /// [`Error::TextLength`] unless it has sixteen bytes, [`Error::TextCharacter`] at the first that
-    /// is no hexadecimal digit.
+    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is no
+    /// hexadecimal digit.
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         if text.len() != TEXT_LEN {
             return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });

@@ -1,60 +1,60 @@
 #![cfg(not(loom))]
-//! A cell from where it begins to where it is sealed, and what it counts on the way.
+//! Tests of a cell, from its beginning until it is sealed, and of its counters.
 
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::counts::Counts;
-use flakeid_core::gate::{Gate, Horizon, LANES, Start};
-use flakeid_core::generator::{Rules, Stamp, System};
+use flakeid_core::gate::{CellInit, Gate, Horizon, LANES};
+use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::SCALE;
 use std::cell::RefCell;
 
 struct Plain;
-impl System for Plain {
+impl IdLayout for Plain {
     const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock;
-impl System for TickTock {
+impl IdLayout for TickTock {
     const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = true;
 }
 
 const RULES: Rules = Rules { sequence: (0, 31), end: Tick(1 << 30) };
 
-fn ask<S: System>(cell: &Cell, gate: &Gate, want: u32, clock: impl FnOnce() -> u64) -> Outcome {
-    let ask = Ask {
+fn ask<S: IdLayout>(cell: &Cell, gate: &Gate, want: u32, clock: impl FnOnce() -> u64) -> Outcome {
+    let ask = IssueRequest {
         floor: Stamp::default(),
         later: false,
         within: Tick(u64::MAX),
         want,
         generation: 0,
-        ..Ask::any(want)
+        ..IssueRequest::any(want)
     };
     let mut clock = Some(clock);
     cell.issue::<S>(ask, &RULES, gate, SCALE, &mut || clock.take().map(|read| Tick(read())))
 }
 
-/// One ID at `now` on a node in its first timeline.
-fn take<S: System>(cell: &Cell, now: u64) -> Outcome {
+/// Takes one ID at `now` on a server in its first timeline.
+fn take<S: IdLayout>(cell: &Cell, now: u64) -> Outcome {
     ask::<S>(cell, &Gate::open(), 1, || now)
 }
 
-/// An open gate of a node in this timeline.
+/// Returns an open gate of a server in this timeline.
 fn node_in(toggle: bool) -> Gate {
     Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle })
 }
 
-fn begun<S: System>(floors: [u64; 2], toggle: bool, since: u64, now: u64) -> Cell {
+fn begun<S: IdLayout>(floors: [u64; 2], toggle: bool, since: u64, now: u64) -> Cell {
     let cell = Cell::after::<S>(Tick(0));
     let (floors, now) = (floors.map(Tick), Some(Tick(now)));
-    cell.begin::<S>(Start { floors, toggle, since: Tick(since), now });
+    cell.begin::<S>(CellInit { floors, toggle, last_clock_reading: Tick(since), now });
     cell
 }
 
-fn is_issued<S: System>(outcome: Outcome, at: (u64, bool)) -> bool {
+fn is_issued<S: IdLayout>(outcome: Outcome, at: (u64, bool)) -> bool {
     let stamp = Stamp::new::<S>(Tick(at.0), at.1);
     matches!(outcome, Outcome::Issued(block) if block.stamp == stamp)
 }
@@ -67,29 +67,32 @@ fn stepped_back(from: u64, now: u64) -> Outcome {
     Outcome::SteppedBack { from: Tick(from), now: Tick(now) }
 }
 
-/// A floor of each timeline, where that of the one in use is said first.
+/// Returns the floors of both timelines, in their order. `own` is that of the timeline in use.
 fn floors(own: u64, other: u64, toggle: bool) -> [u64; 2] {
     if toggle { [other, own] } else { [own, other] }
 }
 
 #[test]
-fn a_clock_past_the_floor_of_the_timeline_in_use_goes_on_in_it() {
+fn a_clock_past_the_floor_of_the_timeline_in_use_continues_in_it() {
     for toggle in [false, true] {
         for (own, other) in [(10, 10), (10, 40), (19, 0)] {
-            // Whenever it was written.
+            // The time at which the floor was written makes no difference.
             for since in [0, 9, 15, 90] {
                 let cell = begun::<TickTock>(floors(own, other, toggle), toggle, since, 20);
                 let gate = node_in(toggle);
                 let issued = ask::<TickTock>(&cell, &gate, 1, || 20);
                 assert!(is_issued::<TickTock>(issued, (20, toggle)));
-                assert_eq!((cell.counters.get().steps_back, cell.counters.get().turns), (0, 0));
+                assert_eq!(
+                    (cell.counters.get().steps_back, cell.counters.get().tick_tocks),
+                    (0, 0)
+                );
             }
         }
     }
 }
 
 #[test]
-fn a_clock_behind_the_floor_but_not_behind_its_writing_waits_and_does_not_turn() {
+fn a_clock_behind_the_floor_but_not_behind_its_writing_waits_without_a_tick_tock() {
     for toggle in [false, true] {
         let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 25);
         let gate = node_in(toggle);
@@ -98,8 +101,8 @@ fn a_clock_behind_the_floor_but_not_behind_its_writing_waits_and_does_not_turn()
         }
         let issued = ask::<TickTock>(&cell, &gate, 1, || 31);
         assert!(is_issued::<TickTock>(issued, (31, toggle)));
-        assert_eq!((cell.counters.get().steps_back, cell.counters.get().turns), (0, 0));
-        // By then it is a cell like any other.
+        assert_eq!((cell.counters.get().steps_back, cell.counters.get().tick_tocks), (0, 0));
+        // From then on the cell behaves as every other cell.
         assert_eq!(ask::<TickTock>(&cell, &gate, 1, || 28), stepped_back(31, 28));
     }
     let cell = begun::<Plain>([30; 2], false, 20, 25);
@@ -109,7 +112,7 @@ fn a_clock_behind_the_floor_but_not_behind_its_writing_waits_and_does_not_turn()
 }
 
 #[test]
-fn a_cell_that_waits_at_its_floor_turns_when_the_clock_falls_behind_its_writing() {
+fn a_cell_that_waits_at_its_floor_changes_timeline_when_the_clock_is_behind_its_writing() {
     for toggle in [false, true] {
         let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 25);
         let gate = node_in(toggle);
@@ -120,7 +123,7 @@ fn a_cell_that_waits_at_its_floor_turns_when_the_clock_falls_behind_its_writing(
     }
 }
 
-/// The writing and the reading may be of two processors.
+/// The floor and the reading may come from the clocks of two processors.
 #[test]
 fn a_clock_a_tick_behind_the_floors_writing_has_not_stepped_back() {
     for (begins, reads) in [(25, 19), (19, 25), (19, 19)] {
@@ -132,15 +135,15 @@ fn a_clock_a_tick_behind_the_floors_writing_has_not_stepped_back() {
 }
 
 #[test]
-fn a_clock_behind_the_floors_writing_goes_on_at_once_where_the_other_timeline_is_free() {
+fn a_clock_behind_the_floors_writing_continues_at_once_if_the_other_timeline_is_free() {
     for toggle in [false, true] {
         let cell = begun::<TickTock>(floors(30, 5, toggle), toggle, 20, 10);
         let gate = node_in(toggle);
         let issued = ask::<TickTock>(&cell, &gate, 1, || 10);
         assert!(is_issued::<TickTock>(issued, (10, !toggle)));
-        let Counts { steps_back, largest_step, turns, .. } = cell.counters.get();
-        assert_eq!((steps_back, largest_step, turns), (1, 10, 1));
-        // Until the one that the node is in is free as well.
+        let Counts { steps_back, largest_step, tick_tocks, .. } = cell.counters.get();
+        assert_eq!((steps_back, largest_step, tick_tocks), (1, 10, 1));
+        // The session waits until the server's timeline is free as well.
         let issued = ask::<TickTock>(&cell, &gate, 1, || 30);
         assert!(is_issued::<TickTock>(issued, (30, !toggle)));
         let issued = ask::<TickTock>(&cell, &gate, 1, || 31);
@@ -164,7 +167,7 @@ fn a_clock_behind_both_floors_waits_for_the_lower() {
 }
 
 #[test]
-fn a_system_of_one_timeline_is_never_in_the_second() {
+fn an_id_type_of_one_timeline_is_never_in_the_second() {
     for toggle in [false, true] {
         for (floor, since, now) in [(10, 9, 20), (30, 20, 25), (30, 20, 10), (15, 40, 10)] {
             let cell = begun::<Plain>([floor; 2], toggle, since, now);
@@ -182,10 +185,10 @@ fn a_system_of_one_timeline_is_never_in_the_second() {
 #[test]
 fn where_there_is_no_clock_yet_a_cell_begins_at_its_floor() {
     let cell = Cell::after::<TickTock>(Tick(0));
-    cell.begin::<TickTock>(Start {
+    cell.begin::<TickTock>(CellInit {
         floors: [Tick(30), Tick(5)],
         toggle: false,
-        since: Tick(20),
+        last_clock_reading: Tick(20),
         now: None,
     });
     assert_eq!(take::<TickTock>(&cell, 25), wait(31, 25));
@@ -193,11 +196,11 @@ fn where_there_is_no_clock_yet_a_cell_begins_at_its_floor() {
 }
 
 #[test]
-fn the_partitions_of_a_node_follow_the_one_that_turned() {
+fn the_generator_ids_of_a_server_follow_a_change_of_timeline() {
     let cells = [(); 2].map(|()| begun::<TickTock>([5, 5], false, 5, 10));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 100), (100, false)));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[1], 80), (80, false)));
-    // To the second this is no step back, but the first has turned and with it the node.
+    // For the second cell this is no step back, but the first cell has changed its timeline, and the server with it.
     assert_eq!(take::<TickTock>(&cells[0], 90), stepped_back(100, 90));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 90), (90, true)));
     for now in [90, 91, 150] {
@@ -207,11 +210,11 @@ fn the_partitions_of_a_node_follow_the_one_that_turned() {
         }
     }
     let counts = cells.map(|cell| cell.counters.get());
-    assert_eq!(counts.map(|counts| (counts.steps_back, counts.turns)), [(1, 1), (0, 1)]);
+    assert_eq!(counts.map(|counts| (counts.steps_back, counts.tick_tocks)), [(1, 1), (0, 1)]);
 }
 
 #[test]
-fn a_partition_follows_only_where_the_timeline_is_free() {
+fn a_generator_id_follows_only_where_the_timeline_is_free() {
     let cell = begun::<TickTock>([5, 90], false, 5, 10);
     let at = |now| ask::<TickTock>(&cell, &node_in(true), 1, || now);
     assert!(is_issued::<TickTock>(at(90), (90, false)));
@@ -219,7 +222,7 @@ fn a_partition_follows_only_where_the_timeline_is_free() {
 }
 
 #[test]
-fn what_a_session_took_ahead_counts_as_it_is_handed_out_and_the_count_never_falls() {
+fn prefetched_ids_count_when_they_are_used_and_the_count_never_falls() {
     let cells = [(); 2].map(|()| begun::<Plain>([5; 2], false, 5, 10));
     let cells = [&cells[0], &cells[1]];
     let session = &mut Session::new(0, 2);
@@ -233,20 +236,20 @@ fn what_a_session_took_ahead_counts_as_it_is_handed_out_and_the_count_never_fall
         before = counted();
         issued - counted()
     };
-    // Taken one, one, two, and four at a time.
+    // The session takes one, one, two, and four IDs at a time.
     assert_eq!([100; 6].map(|now| next(session, now)), [0, 0, 0, 1, 0, 1]);
-    // What is left of the four is dropped.
+    // The rest of the four is discarded.
     assert_eq!([101; 3].map(|now| next(session, now)), [0, 0, 0]);
-    // A step back of no consequence to a system of one timeline drops nothing.
+    // A step back discards nothing for an ID type with one timeline, for which it has no effect.
     assert_eq!(next(session, 90), 1);
-    // All of a tick, and what is left of it in the next partition.
+    // The session takes all of a tick, and the rest of the tick in the next generator ID.
     (0..40).for_each(|_| _ = next(session, 102));
-    session.drop_rest(&cells);
+    session.discard_prefetched(&cells);
     assert_eq!(counted(), issued);
 }
 
 #[test]
-fn a_used_up_tick_counts_once() {
+fn an_exhausted_tick_counts_once() {
     let cell = begun::<Plain>([5; 2], false, 5, 10);
     for (tick, wants) in [(100, [32, 1, 1]), (101, [40, 1, 40]), (102, [31, 1, 1])] {
         for want in wants {
@@ -258,7 +261,7 @@ fn a_used_up_tick_counts_once() {
 }
 
 #[test]
-fn going_on_to_the_next_partition_counts_where_the_room_was_wanting() {
+fn a_spill_counts_at_the_exhausted_generator_id() {
     let cells = [(); 3].map(|()| begun::<Plain>([5; 2], false, 5, 10));
     let session = &mut Session::new(0, 3);
     let mut next = |now| {
@@ -266,7 +269,7 @@ fn going_on_to_the_next_partition_counts_where_the_room_was_wanting() {
         session.next::<Plain>(&cells.each_ref(), 32, rules, &Gate::open(), SCALE, clock)
     };
     for now in [100, 101] {
-        (0..3).for_each(|place| assert_eq!(next(now).unwrap().partition, place));
+        (0..3).for_each(|place| assert_eq!(next(now).unwrap().slot, place));
         let stall = Stall::Wait { until: Tick(now + 1), now: Tick(now) };
         assert_eq!([next(now), next(now)], [Err(stall); 2]);
     }
@@ -274,7 +277,7 @@ fn going_on_to_the_next_partition_counts_where_the_room_was_wanting() {
 }
 
 #[test]
-fn a_step_back_is_said_and_counted_once_and_by_how_much_at_most() {
+fn a_step_back_is_reported_and_counted_once_with_its_greatest_size() {
     let cell = begun::<Plain>([5; 2], false, 5, 10);
     let said = |now| matches!(take::<Plain>(&cell, now), Outcome::SteppedBack { .. });
     let counted = || {
@@ -283,7 +286,7 @@ fn a_step_back_is_said_and_counted_once_and_by_how_much_at_most() {
     };
     assert_eq!([100, 99, 101, 100].map(said), [false; 4]);
     assert_eq!(counted(), (0, 0));
-    // As long as it is behind, that is one step back, which may become larger.
+    // While the clock is behind, this counts as one step back, which may become larger.
     assert_eq!([90, 91, 80, 80, 99].map(said), [true, false, false, false, false]);
     assert_eq!(counted(), (1, 21));
     assert_eq!([102, 95, 97].map(said), [false, true, false]);
@@ -294,24 +297,24 @@ fn a_step_back_is_said_and_counted_once_and_by_how_much_at_most() {
 }
 
 #[test]
-fn a_turn_ends_a_step_back_and_the_next_one_is_said_again() {
+fn a_change_of_timeline_ends_a_step_back_and_the_next_one_is_reported_again() {
     let cell = begun::<TickTock>([5; 2], false, 5, 10);
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 100), (100, false)));
     assert_eq!(take::<TickTock>(&cell, 90), stepped_back(100, 90));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 90), (90, true)));
     assert_eq!(take::<TickTock>(&cell, 80), stepped_back(90, 80));
-    // Its own tick has some left; when that is used up, this timeline is free before the other is.
+    // The session's own tick has IDs left. When it is exhausted, this timeline is free before the other one is.
     let rest = ask::<TickTock>(&cell, &node_in(true), 40, || 80);
     assert!(is_issued::<TickTock>(rest, (90, true)));
     assert_eq!(take::<TickTock>(&cell, 80), wait(91, 80));
-    let Counts { steps_back, largest_step, turns, .. } = cell.counters.get();
-    assert_eq!((steps_back, largest_step, turns), (2, 10, 1));
+    let Counts { steps_back, largest_step, tick_tocks, .. } = cell.counters.get();
+    assert_eq!((steps_back, largest_step, tick_tocks), (2, 10, 1));
 }
 
-/// Two threads see one step back. One has read the word, and before it reads the clock the other says
-/// the step back and turns.
+/// Two threads notice one step back. One has read the word. Before it reads the clock, the other one reports the step
+/// back and changes the timeline.
 #[test]
-fn a_step_back_is_said_once_however_two_threads_meet() {
+fn a_step_back_is_reported_once_however_two_threads_meet() {
     let cell = begun::<TickTock>([5; 2], false, 5, 10);
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 100), (100, false)));
     let other = RefCell::new(Vec::new());
@@ -326,12 +329,12 @@ fn a_step_back_is_said_once_however_two_threads_meet() {
 }
 
 #[test]
-fn a_cell_that_begins_anew_says_a_step_back_anew() {
+fn a_cell_that_begins_again_reports_a_step_back_again() {
     let cell = begun::<Plain>([5; 2], false, 5, 10);
     assert!(is_issued::<Plain>(take::<Plain>(&cell, 100), (100, false)));
     assert_eq!(take::<Plain>(&cell, 90), stepped_back(100, 90));
     let (floors, now) = ([Tick(200); 2], Some(Tick(190)));
-    cell.begin::<Plain>(Start { floors, toggle: false, since: Tick(180), now });
+    cell.begin::<Plain>(CellInit { floors, toggle: false, last_clock_reading: Tick(180), now });
     assert_eq!(cell.counters.get(), Counts::default());
     assert_eq!(take::<Plain>(&cell, 190), wait(201, 190));
     assert_eq!(take::<Plain>(&cell, 150), stepped_back(200, 150));
@@ -339,7 +342,7 @@ fn a_cell_that_begins_anew_says_a_step_back_anew() {
 
 #[test]
 fn a_sealed_cell_issues_nothing_at_any_time() {
-    fn run<S: System>() {
+    fn run<S: IdLayout>() {
         let cell = begun::<S>([5; 2], false, 5, 10);
         assert!(is_issued::<S>(take::<S>(&cell, 100), (100, false)));
         let _ = cell.seal::<S>();
@@ -359,7 +362,7 @@ fn a_sealed_cell_issues_nothing_at_any_time() {
 
 #[test]
 fn a_seal_gives_the_last_tick_of_each_timeline_as_often_as_it_is_asked() {
-    fn seal<S: System>(cell: &Cell) -> [u64; 2] {
+    fn seal<S: IdLayout>(cell: &Cell) -> [u64; 2] {
         let last = cell.last::<S>();
         assert_eq!([cell.seal::<S>(), cell.seal::<S>(), cell.last::<S>()], [last; 3]);
         last.map(|tick| tick.0)
@@ -382,13 +385,13 @@ fn a_seal_gives_the_last_tick_of_each_timeline_as_often_as_it_is_asked() {
     let plain = begun::<Plain>([5; 2], false, 5, 10);
     let _ = take::<Plain>(&plain, 100);
     assert_eq!(seal::<Plain>(&plain)[0], 100);
-    // Nothing below the floors can have been left to others.
+    // No other server can have been given anything below the floors.
     assert_eq!(seal::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 28)), [30, 20]);
 }
 
 #[test]
 fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
-    fn issued<S: System>(cell: &Cell) -> [u64; 2] {
+    fn issued<S: IdLayout>(cell: &Cell) -> [u64; 2] {
         let issued = cell.issued::<S>();
         let _ = cell.seal::<S>();
         assert_eq!(cell.issued::<S>(), issued);
@@ -408,7 +411,7 @@ fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
     assert_eq!(after(&[100]), [100, 0]);
     assert_eq!(after(&[100, 50]), [100, 50]);
     assert_eq!(after(&[100, 50, 40]), [100, 50]);
-    // The other timeline alone: the clock is behind the moment at which the floors were written.
+    // Only the other timeline has issued: the clock is behind the time at which the floors were written.
     assert_eq!(issued::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 22)), [0, 0]);
     let turned = begun::<TickTock>([30, 20], false, 25, 22);
     assert!(is_issued::<TickTock>(take::<TickTock>(&turned, 22), (22, true)));
@@ -421,9 +424,9 @@ fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
     assert_eq!(issued::<Plain>(&plain), [31, 0]);
 }
 
-/// What a cell that is sealed covers, no cell that begins there can give again.
+/// A sealed cell's ticks are covered: no cell that begins there can issue them again.
 #[test]
-fn a_cell_that_begins_at_what_a_seal_gave_goes_on_above_it() {
+fn a_cell_that_begins_at_the_ticks_of_a_seal_issues_above_them() {
     let cell = begun::<TickTock>([5; 2], false, 5, 10);
     for now in [100, 50, 50] {
         let _ = take::<TickTock>(&cell, now);
@@ -435,12 +438,12 @@ fn a_cell_that_begins_at_what_a_seal_gave_goes_on_above_it() {
     assert!(is_issued::<TickTock>(ask::<TickTock>(&next, &node_in(true), 1, || 52), (52, true)));
 }
 
-fn revive<S: System>(cell: &Cell, floors: [u64; 2], toggle: bool, since: u64, now: u64) {
+fn revive<S: IdLayout>(cell: &Cell, floors: [u64; 2], toggle: bool, since: u64, now: u64) {
     let (floors, now) = (floors.map(Tick), Some(Tick(now)));
-    cell.revive::<S>(Start { floors, toggle, since: Tick(since), now });
+    cell.revive::<S>(CellInit { floors, toggle, last_clock_reading: Tick(since), now });
 }
 
-/// One that has had tick 100 in its first timeline and 50 in its second, and is sealed.
+/// Returns a sealed cell that has had tick 100 in its first timeline and tick 50 in its second.
 fn sealed() -> Cell {
     let cell = begun::<TickTock>([5; 2], false, 5, 10);
     for now in [100, 50, 50] {
@@ -479,7 +482,7 @@ fn only_a_sealed_cell_is_revived() {
 }
 
 #[test]
-fn a_revived_cell_goes_on_above_its_own_last_and_above_the_floors() {
+fn a_revived_cell_issues_above_its_own_last_and_above_the_floors() {
     for floor in [0, 99, 100, 101, 150] {
         let cell = begun::<Plain>([5; 2], false, 5, 10);
         let _ = take::<Plain>(&cell, 100);
@@ -501,13 +504,13 @@ fn a_revived_cell_goes_on_above_its_own_last_and_above_the_floors() {
 }
 
 #[test]
-fn a_revived_tick_tock_turns_only_above_what_the_other_timeline_has_had() {
+fn a_revived_cell_changes_timeline_only_above_the_ticks_of_the_other() {
     for (other, last) in [(0, 50), (50, 50), (70, 70)] {
         let cell = sealed();
         revive::<TickTock>(&cell, [0, other], false, 5, 120);
         assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 120), (120, false)));
         assert_eq!(take::<TickTock>(&cell, last), stepped_back(120, last));
-        // What is left of the tick that is held, and nothing after it.
+        // The rest of the held tick is issued, and nothing after it.
         let held = ask::<TickTock>(&cell, &Gate::open(), 40, || last);
         assert!(is_issued::<TickTock>(held, (120, false)));
         assert!(matches!(take::<TickTock>(&cell, last), Outcome::Wait { .. }));
@@ -517,14 +520,14 @@ fn a_revived_tick_tock_turns_only_above_what_the_other_timeline_has_had() {
 }
 
 #[test]
-fn a_cell_revived_ahead_of_the_clock_waits_and_turns_only_for_a_step_back() {
+fn a_cell_revived_ahead_of_the_clock_waits_and_changes_timeline_only_for_a_step_back() {
     let cell = sealed();
     revive::<TickTock>(&cell, [300, 60], false, 200, 210);
     assert_eq!(take::<TickTock>(&cell, 210), wait(301, 210));
     assert_eq!(take::<TickTock>(&cell, 199), wait(301, 199));
     assert_eq!(take::<TickTock>(&cell, 190), stepped_back(300, 190));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 190), (190, true)));
-    // It was behind from the beginning.
+    // The clock was behind from the beginning.
     let cell = sealed();
     revive::<TickTock>(&cell, [300, 60], false, 200, 190);
     let issued = ask::<TickTock>(&cell, &node_in(true), 1, || 190);
@@ -563,7 +566,7 @@ fn a_cell_that_was_never_used_is_revived_at_the_same_floors() {
 }
 
 #[test]
-fn a_session_hands_out_nothing_once_the_gate_serves_a_later_generation() {
+fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_later_generation() {
     let (cell, gate) = (Cell::after::<Plain>(Tick(0)), Gate::open());
     let mut session = Session::new(0, 1);
     let next = |session: &mut Session| {
@@ -572,14 +575,20 @@ fn a_session_hands_out_nothing_once_the_gate_serves_a_later_generation() {
     for _ in 0..3 {
         next(&mut session).unwrap();
     }
-    // It has taken more than it has handed out.
+    // The session has taken more IDs than it has used.
     let taken = cell.word();
     gate.announce(1);
-    assert_eq!(session.ahead::<Plain>(&[&cell], 1, &gate, &mut || Some(Tick(10))), None);
+    let take = |session: &mut Session| {
+        session.take_prefetched::<Plain>(&[&cell], 100, &mut || Some(Tick(10)))
+    };
+    let rest = take(&mut session).unwrap().block;
+    assert_eq!(rest.stamp, taken.stamp::<Plain>());
+    assert_eq!(rest.sequence + rest.count - 1, taken.sequence::<Plain>());
+    assert_eq!(take(&mut session), None);
     assert_eq!(next(&mut session), Err(Stall::Outdated));
     assert_eq!(cell.word(), taken);
-    // Its list made again, it goes on.
-    session.drop_rest(&[&cell]);
+    // With a new list of generator IDs the session continues.
+    session.discard_prefetched(&[&cell]);
     let mut session = session.moved(0, 1).of_generation(1);
     assert!(
         session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(11))).is_ok()

@@ -1,26 +1,26 @@
 #![cfg(not(loom))]
-//! The test of the tests: a fault that is put in is found, by name.
+//! Tests of the checker: it finds a fault that was put in, and names it.
 
 mod broken;
 mod ledger;
 
 use broken::Flaw;
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::{Block, Rules, Stamp, System, Word};
+use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Word};
 use flakeid_core::sno::SCALE;
 use ledger::{Fault, Id, Ledger, Steps};
 use std::cell::RefCell;
 
 struct Plain;
-impl System for Plain {
+impl IdLayout for Plain {
     const SEQUENCE_BITS: u32 = 3;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock;
-impl System for TickTock {
+impl IdLayout for TickTock {
     const SEQUENCE_BITS: u32 = 3;
     const TICK_TOCK: bool = true;
 }
@@ -28,26 +28,26 @@ impl System for TickTock {
 const RULES: Rules = Rules { sequence: (0, 7), end: Tick(1 << 30) };
 const START: Tick = Tick(100);
 
-/// A cell, real or flawed.
+/// A cell, correct or with a flaw.
 trait Issue {
-    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block>;
+    fn issue<S: IdLayout>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block>;
 }
 
 impl Issue for broken::Cell {
-    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
+    fn issue<S: IdLayout>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
         self.issue::<S>(&RULES, clock)
     }
 }
 
 impl Issue for Cell {
-    fn issue<S: System>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
-        let ask = Ask {
+    fn issue<S: IdLayout>(&self, clock: &mut impl FnMut() -> Tick) -> Option<Block> {
+        let ask = IssueRequest {
             floor: Stamp::default(),
             later: false,
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
-            ..Ask::any(1)
+            ..IssueRequest::any(1)
         };
         let clock = &mut || Some(clock());
         match Cell::issue::<S>(self, ask, &RULES, &Gate::open(), SCALE, clock) {
@@ -57,9 +57,9 @@ impl Issue for Cell {
     }
 }
 
-/// One session reads the clock; before it does anything else another one gets IDs, at each of these
-/// readings; and the first goes on with what it has read.
-fn overtaken<S: System>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(), Fault> {
+/// Lets one session read the clock. Before it does anything else, another session gets IDs at each of these readings.
+/// Then the first session continues with its old reading.
+fn overtaken<S: IdLayout>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(), Fault> {
     let ledger = RefCell::new(Ledger::new(Steps::Never, 0));
     let enter = |session, block: Option<Block>| match block {
         Some(block) => ledger.borrow_mut().enter::<S>(session, 0, block),
@@ -67,7 +67,7 @@ fn overtaken<S: System>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(
     };
     let mut readings = Vec::new();
     let first = cell.issue::<S>(&mut || {
-        // A second reading is as late as the clock is by then.
+        // A second reading shows the clock as it is by then.
         readings.push(*readings.last().map_or(&now, |_| others.last().unwrap()));
         if readings.len() == 1 {
             for &other in others {
@@ -81,7 +81,7 @@ fn overtaken<S: System>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(
 
 #[test]
 fn a_clock_read_before_the_word_is_found() {
-    let turned = Id { tick: 110, toggle: true, partition: 0, sequence: 0 };
+    let turned = Id { tick: 110, toggle: true, slot: 0, sequence: 0 };
     let cell = broken::Cell::after::<TickTock>(START, Flaw::ClockFirst);
     assert_eq!(overtaken::<TickTock>(&cell, 110, &[120]), Err(Fault::Turned(turned)));
 
@@ -92,7 +92,7 @@ fn a_clock_read_before_the_word_is_found() {
 
 #[test]
 fn a_word_stored_without_a_look_is_found() {
-    let first = Id { tick: 110, toggle: false, partition: 0, sequence: 0 };
+    let first = Id { tick: 110, toggle: false, slot: 0, sequence: 0 };
     let cell = broken::Cell::after::<Plain>(START, Flaw::BlindStore);
     assert_eq!(overtaken::<Plain>(&cell, 110, &[110, 110]), Err(Fault::Repeated(first)));
 
@@ -102,10 +102,10 @@ fn a_word_stored_without_a_look_is_found() {
 }
 
 #[test]
-fn a_turn_to_where_the_other_timeline_has_been_is_found() {
+fn a_change_to_a_tick_of_the_other_timeline_is_found() {
     fn run(cell: &impl Issue) -> Result<(), Fault> {
         let mut ledger = Ledger::new(Steps::Back, 0);
-        // Two steps back: away from the first timeline, and into what it has had.
+        // The clock steps back twice: away from the first timeline, and into ticks that it has had.
         for now in [110, 130, 115, 140, 110] {
             if let Some(block) = cell.issue::<TickTock>(&mut || Tick(now)) {
                 ledger.enter::<TickTock>(0, 0, block)?;
@@ -113,7 +113,7 @@ fn a_turn_to_where_the_other_timeline_has_been_is_found() {
         }
         Ok(())
     }
-    let again = Id { tick: 110, toggle: false, partition: 0, sequence: 0 };
+    let again = Id { tick: 110, toggle: false, slot: 0, sequence: 0 };
     let cell = broken::Cell::after::<TickTock>(START, Flaw::HeedlessTurn);
     assert_eq!(run(&cell), Err(Fault::Repeated(again)));
 
@@ -127,7 +127,7 @@ fn the_ledger_finds_a_fall_a_gap_and_a_word_that_does_not_fit() {
         let stamp = Stamp::new::<Plain>(Tick(tick), false);
         Block { stamp, sequence, count }
     };
-    let id = |tick, sequence| Id { tick, toggle: false, partition: 0, sequence };
+    let id = |tick, sequence| Id { tick, toggle: false, slot: 0, sequence };
     let word =
         |tick, sequence| Word::new::<Plain>(Stamp::new::<Plain>(Tick(tick), false), sequence);
 

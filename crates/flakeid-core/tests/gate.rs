@@ -1,23 +1,23 @@
-//! Gates: what they admit, how they move, what of them is durable, and what generation they serve.
+//! Tests of gates: the stamps that they admit, how they move, which part is durable, and which generation they serve.
 
 #![cfg(not(loom))]
 
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, LONGEST_FOR_DISK, lead};
+use flakeid_core::gate::{Gate, Horizon, MAX_LEAD_FOR_DISK, lead};
 use flakeid_core::generator::Rules;
 use flakeid_core::generator::Stamp;
 use flakeid_core::sno::{SCALE, TickTock};
 use std::time::Duration;
 
-const NOTHING: Ask = Ask {
+const NOTHING: IssueRequest = IssueRequest {
     floor: Stamp::new::<TickTock>(Tick(0), false),
     later: false,
     within: Tick(u64::MAX),
     want: 1,
     generation: 0,
-    ..Ask::any(1)
+    ..IssueRequest::any(1)
 };
 
 fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
@@ -31,7 +31,7 @@ fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
     }
 }
 
-/// Nothing of the single timeline, and these ticks of the two.
+/// Returns a horizon without the single timeline, and with these ticks of the two timelines.
 fn until(first: u64, second: u64) -> Horizon {
     Horizon { until: [0, first, second].map(moment), toggle: false }
 }
@@ -56,12 +56,12 @@ fn nothing_is_issued_from_the_gate_on() {
     assert_eq!(issue(&cell, &gate, 10), Outcome::Gated(stamp(10, false)));
     assert_eq!(issue(&cell, &gate, 11), Outcome::Gated(stamp(11, false)));
     assert_eq!(cell.word(), word);
-    // A tick that begins within the gate stays good.
+    // A tick that begins before the gate is admitted to its end.
     assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
 }
 
 #[test]
-fn a_turn_needs_the_gate_of_the_timeline_it_goes_to() {
+fn a_change_of_timeline_needs_the_gate_of_the_new_timeline() {
     let gate = Gate::at(until(100, 0));
     let cell = Cell::after::<TickTock>(Tick(5));
     assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
@@ -80,7 +80,7 @@ fn a_turn_needs_the_gate_of_the_timeline_it_goes_to() {
 }
 
 #[test]
-fn a_turn_goes_on_record_even_where_the_gate_is_open_already() {
+fn a_change_of_timeline_goes_on_record_even_if_the_gate_is_open_already() {
     let gate = Gate::at(until(100, 60));
     let cell = Cell::after::<TickTock>(Tick(5));
     assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
@@ -95,7 +95,7 @@ fn a_turn_goes_on_record_even_where_the_gate_is_open_already() {
     // ... and with the next tick it stays there.
     let issued = issue(&cell, &gate, 51);
     assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(51, true)));
-    assert_eq!(cell.counters.get().turns, 1);
+    assert_eq!(cell.counters.get().tick_tocks, 1);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_horizon_never_moves_down_when_it_is_extended() {
 }
 
 #[test]
-fn a_system_of_one_timeline_takes_the_one_in_use_along_and_leaves_the_other() {
+fn an_id_type_of_one_timeline_extends_the_one_in_use_and_leaves_the_other() {
     let was = Horizon { until: [5, 100, 10].map(moment), toggle: true };
     let is = was.extended::<Flake>(Stamp::default(), moment(20));
     assert_eq!(is, Horizon { until: [20, 100, 20].map(moment), toggle: true });
@@ -145,9 +145,9 @@ fn the_lead_is_twice_what_a_slow_disk_takes_up_to_a_limit_and_not_for_a_single_s
     assert_eq!(lead(set, [quick, seconds(24)]), set);
     assert_eq!(lead(set, [seconds(3), seconds(2)]), seconds(4));
     assert_eq!(lead(set, [seconds(2), seconds(3)]), seconds(4));
-    assert_eq!(lead(set, [seconds(24), seconds(30)]), LONGEST_FOR_DISK);
-    assert_eq!(lead(set, [Duration::MAX; 2]), LONGEST_FOR_DISK);
-    // What is set may be longer than the limit.
+    assert_eq!(lead(set, [seconds(24), seconds(30)]), MAX_LEAD_FOR_DISK);
+    assert_eq!(lead(set, [Duration::MAX; 2]), MAX_LEAD_FOR_DISK);
+    // The setting may be longer than the limit.
     assert_eq!(lead(seconds(3600), [seconds(24); 2]), seconds(3600));
 }
 

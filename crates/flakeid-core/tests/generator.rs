@@ -1,46 +1,46 @@
 #![cfg(not(loom))]
-//! One partition against a model that keeps every ID it ever issued and looks for the next one
-//! among all that there are, under any clock.
+//! One generator ID against a model that keeps every ID it ever issued, and finds the next one among all possible
+//! IDs, under any clock.
 
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, LANES, Start};
-use flakeid_core::generator::{Block, Rules, Stamp, Step, System, Word, step};
+use flakeid_core::gate::{CellInit, Gate, Horizon, LANES};
+use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Step, Word, step};
 use flakeid_core::sno::{SCALE, TickTock};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// So few numbers that a tick is soon used up.
+/// An ID type with so few sequence numbers that a tick is soon exhausted.
 struct Plain2;
-impl System for Plain2 {
+impl IdLayout for Plain2 {
     const SEQUENCE_BITS: u32 = 2;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock3;
-impl System for TickTock3 {
+impl IdLayout for TickTock3 {
     const SEQUENCE_BITS: u32 = 3;
     const TICK_TOCK: bool = true;
 }
 
 const START: u64 = 1000;
 
-/// So many ticks a clock may be behind another's reading without having stepped back.
+/// The number of ticks by which a clock may be behind another's reading without having stepped back.
 const LATE: u64 = 1;
 
-/// A tick and its timeline; tuples are ordered as stamps must be.
+/// A tick and its timeline. Tuples have the order that stamps must have.
 type At = (u64, bool);
 
-fn at<S: System>(stamp: Stamp) -> At {
+fn at<S: IdLayout>(stamp: Stamp) -> At {
     (stamp.tick::<S>().0, stamp.toggle::<S>())
 }
 
-fn stamp<S: System>((tick, toggle): At) -> Stamp {
+fn stamp<S: IdLayout>((tick, toggle): At) -> Stamp {
     Stamp::new::<S>(Tick(tick), toggle)
 }
 
-/// What a partition may say.
+/// The outcomes that a generator ID may have.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Issued(Vec<(At, u32)>),
@@ -51,12 +51,12 @@ enum Answer {
 }
 
 impl Answer {
-    fn of_block<S: System>(block: Block) -> Self {
+    fn of_block<S: IdLayout>(block: Block) -> Self {
         let numbers = block.sequence..block.sequence + block.count;
         Self::Issued(numbers.map(|sequence| (at::<S>(block.stamp), sequence)).collect())
     }
 
-    fn of_outcome<S: System>(outcome: Outcome) -> Self {
+    fn of_outcome<S: IdLayout>(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Issued(block) => Self::of_block::<S>(block),
             Outcome::Wait { until, .. } => Self::Wait(until.0),
@@ -77,32 +77,33 @@ struct Call {
     later: bool,
     within: u64,
     want: u32,
-    /// The node's timeline by then.
+    /// The server's timeline at the time of the call.
     node: bool,
-    /// Which of two settings holds by then.
+    /// Which of two settings holds at the time of the call.
     reloaded: bool,
 }
 
-/// A partition that remembers everything.
+/// A model of a generator ID, which remembers everything.
 struct Model {
     tick_tock: bool,
     last: (At, u32),
     used: BTreeSet<(At, u32)>,
-    /// It has issued nothing, and a clock from this tick on has not stepped back from where it began.
+    /// The tick at which the model began, while it has issued nothing. A clock from this tick on has not stepped
+    /// back.
     waits_from: Option<u64>,
-    /// It has said that the clock has stepped back.
+    /// Whether the model has reported that the clock has stepped back.
     said: bool,
 }
 
 impl Model {
-    fn new<S: System>(start: &Start) -> Self {
+    fn new<S: IdLayout>(start: &CellInit) -> Self {
         let (own, other) = (start.toggle, !start.toggle);
         let floor = |timeline| start.floors[usize::from(timeline)].0;
         let now = start.now.map_or(0, |now| now.0);
         let is_past = |timeline| now > floor(timeline);
         let toggle = if !S::TICK_TOCK {
             false
-        } else if start.now.is_none() || is_past(own) || now + LATE >= start.since.0 {
+        } else if start.now.is_none() || is_past(own) || now + LATE >= start.last_clock_reading.0 {
             own
         } else if is_past(other) || floor(other) < floor(own) {
             other
@@ -111,14 +112,15 @@ impl Model {
         };
         let spent = |tick, timeline| ((tick, timeline), (1 << S::SEQUENCE_BITS) - 1);
         let last = spent(floor(toggle), toggle);
-        // What may have come before is as good as used.
+        // IDs that may have been issued before count as used.
         let before = [false, true].map(|timeline| spent(floor(timeline), timeline));
         Self {
             tick_tock: S::TICK_TOCK,
             last,
             used: before.into(),
-            waits_from: (start.now.is_none() || floor(toggle) > now).then_some(start.since.0),
-            // Where it is past the floor of the other timeline, nobody will notice any more.
+            waits_from: (start.now.is_none() || floor(toggle) > now)
+                .then_some(start.last_clock_reading.0),
+            // If the clock is past the floor of the other timeline, no session will notice the step back any more.
             said: S::TICK_TOCK && toggle != own && is_past(toggle),
         }
     }
@@ -137,10 +139,10 @@ impl Model {
             self.said = true;
             return Answer::SteppedBack(held);
         }
-        // The last tick that the other timeline has had; it is free from the next one on.
+        // This is the last tick that the other timeline has had, so it is free from the next one on.
         let others = self.used.iter().filter(|&&((_, timeline), _)| timeline != toggle);
         let safe = others.map(|&((tick, _), _)| tick).max().unwrap_or(0);
-        // Across a step back a session's order is given up, but not for those that it has seen.
+        // A session's order ends at a step back, but not for the sessions that have seen the other timeline's IDs.
         let across = self.tick_tock && now + LATE < floor.0;
         let follows = node != toggle && now > held && (across || (now, !toggle) >= least);
         if self.tick_tock && (stepped_back || follows) && safe < now && now <= rules.end.0 {
@@ -181,12 +183,12 @@ impl Model {
     }
 }
 
-/// A slice of the sequence, in eighths of what is made of it, and the last tick.
+/// A slice of the sequence, in eighths, and the last tick.
 type Setting = ((u32, u32), u64);
 
-fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &[Call]) {
+fn play<S: IdLayout>(cell: &Cell, start: &CellInit, settings: &[Setting; 2], calls: &[Call]) {
     let capacity = 1 << S::SEQUENCE_BITS;
-    // A slice of the last eight numbers, of all where there are not so many.
+    // The slice is one of the last eight numbers, or of all if there are fewer.
     let room = 8.min(capacity);
     let number = |eighth| capacity - room + eighth * room / 8;
     let rules = settings.map(|((first, last), end)| {
@@ -203,7 +205,14 @@ fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &
             .then(|| step::<S>(cell.word(), Tick(now), least, rules, want));
         let expected = model.answer(&Call { floor: at::<S>(floor), ..*call }, rules);
 
-        let ask = Ask { floor, later, within: Tick(within), want, generation: 0, ..Ask::any(want) };
+        let ask = IssueRequest {
+            floor,
+            later,
+            within: Tick(within),
+            want,
+            generation: 0,
+            ..IssueRequest::any(want)
+        };
         let clock = &mut || Some(Tick(now));
         let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: node });
         let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
@@ -224,7 +233,7 @@ fn play<S: System>(cell: &Cell, start: &Start, settings: &[Setting; 2], calls: &
     }
 }
 
-/// Clocks that stand, go on, run and fall back, a little and a lot.
+/// Generates clocks that stand, advance, run and step back, a little and a lot.
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let tick_by = prop_oneof![
         4 => Just(0),
@@ -251,11 +260,16 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     })
 }
 
-/// Horizons and clocks around where the calls begin.
-fn starts() -> impl Strategy<Value = Start> {
+/// Generates horizons and clocks around the ticks where the calls begin.
+fn starts() -> impl Strategy<Value = CellInit> {
     let tick = || (START - 10..START + 20).prop_map(Tick);
     let start = ([tick(), tick()], any::<bool>(), tick(), prop::option::of(tick()));
-    start.prop_map(|(floors, toggle, since, now)| Start { floors, toggle, since, now })
+    start.prop_map(|(floors, toggle, last_clock_reading, now)| CellInit {
+        floors,
+        toggle,
+        last_clock_reading,
+        now,
+    })
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
@@ -267,19 +281,19 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn a_partition_gives_what_the_naive_model_gives(
+    fn a_generator_id_gives_what_the_naive_model_gives(
         start in starts(), settings in [setting(), setting()], calls in calls()
     ) {
-        fn run<S: System>(start: &Start, settings: &[Setting; 2], calls: &[Call]) {
+        fn run<S: IdLayout>(start: &CellInit, settings: &[Setting; 2], calls: &[Call]) {
             let cell = Cell::after::<S>(Tick(START));
-            let after = Start { floors: [Tick(START); 2], toggle: false, since: Tick(START), now: None };
+            let after = CellInit { floors: [Tick(START); 2], toggle: false, last_clock_reading: Tick(START), now: None };
             play::<S>(&cell, &after, settings, calls);
             let cell = Cell::after::<S>(Tick(0));
             cell.begin::<S>(*start);
             play::<S>(&cell, start, settings, calls);
         }
-        // A system of one timeline has one floor.
-        let plain = Start { floors: [start.floors[0]; 2], ..start };
+        // An ID type with one timeline has one floor.
+        let plain = CellInit { floors: [start.floors[0]; 2], ..start };
         run::<Plain2>(&plain, &settings, &calls);
         run::<TickTock3>(&start, &settings, &calls);
         run::<Flake>(&plain, &settings, &calls);
@@ -296,23 +310,23 @@ proptest! {
         let stamp = word(a).stamp::<TickTock>();
         prop_assert_eq!((at::<TickTock>(stamp), word(a).sequence::<TickTock>()), a);
         prop_assert_eq!(at::<TickTock>(stamp.next_tick::<TickTock>()), (a.0.0 + 1, false));
-        // Nothing is left after a spent word in its tick and its timeline, which is the first.
-        prop_assert_eq!(word(a) <= Word::spent::<TickTock>(Tick(a.0.0), false), !a.0.1);
+        // An exhausted word has nothing left in its tick and its timeline, which is the first.
+        prop_assert_eq!(word(a) <= Word::exhausted::<TickTock>(Tick(a.0.0), false), !a.0.1);
     }
 }
 
 #[test]
-fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_said() {
+fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_reported() {
     let cell = Cell::after::<Plain2>(Tick(START));
     let rules = Rules { sequence: (0, 3), end: Tick(START + 1) };
     let ask = |now: Option<u64>| {
-        let ask = Ask {
+        let ask = IssueRequest {
             floor: Stamp::default(),
             later: false,
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
-            ..Ask::any(1)
+            ..IssueRequest::any(1)
         };
         let clock = &mut || now.map(Tick);
         cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)

@@ -1,12 +1,12 @@
 #![cfg(not(loom))]
-//! The settings of a node's generator IDs and of sno's sequence, against a parser that is naive and allocates.
+//! The settings of a server's generator IDs and of sno's sequence, against a naive parser that allocates.
 
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::sno::parse_slice;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// A number of digits alone, however many zeros come first; `None` above what an ID may be.
+/// Reads a number of digits alone, with any number of leading zeros; `None` above the largest ID.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
@@ -15,14 +15,14 @@ fn number(text: &str) -> Option<u64> {
     if digits && significant.len() <= 5 { number() } else { None }
 }
 
-/// The IDs, ascending, or how many are leased.
+/// The IDs, ascending, or the number of leased ones.
 #[derive(Debug, PartialEq)]
 enum Naive {
     Ids(Vec<u64>),
     Leased(u64),
 }
 
-/// `None` for a setting that is refused.
+/// Reads a setting; `None` if it is refused.
 fn naive(setting: &str, host: &str) -> Option<Naive> {
     if let [source, count @ ..] = &setting.split(':').collect::<Vec<_>>()[..]
         && !count.is_empty()
@@ -53,7 +53,7 @@ fn naive(setting: &str, host: &str) -> Option<Naive> {
     fits.then(|| Naive::Ids(sorted.into_iter().collect()))
 }
 
-/// Pieces that settings are made of, in any order and mostly in a good one.
+/// Generates settings from their parts, in any order and mostly in a valid one.
 fn settings() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         8 => (0..90u32).prop_map(|n| n.to_string()),
@@ -74,7 +74,7 @@ fn settings() -> impl Strategy<Value = String> {
     prop_oneof![4 => list, 2 => host, 2 => jumble, 1 => any::<String>()]
 }
 
-/// Names that end in a number, now and then in one that the last IDs belong to.
+/// Generates host names that end in a number, sometimes in one whose IDs are the last possible.
 fn hosts() -> impl Strategy<Value = String> {
     let edges = vec!["n1023", "n1024", "n-8191.db", "n-8192.db", "65535", "65536"];
     let edge = prop::sample::select(edges).prop_map(str::to_owned);

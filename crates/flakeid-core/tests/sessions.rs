@@ -1,7 +1,7 @@
 #![cfg(not(loom))]
-//! Sessions that share a node's partitions, in one thread but interleaved in every way: a session
-//! may get its turn in the middle of another's, wherever that one reads the clock, which is between
-//! its look at the word and its swap.
+//! Sessions that share a server's generator IDs, in one thread but interleaved in every way. A session may run in the
+//! middle of another's call, at each point where that one reads the clock. That is between its load of the word and
+//! its swap.
 
 mod ledger;
 
@@ -9,7 +9,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{Gate, Horizon, LANES};
-use flakeid_core::generator::{Block, Rules, System};
+use flakeid_core::generator::{Block, IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::{SCALE, TickTock};
 use ledger::{Ledger, Steps};
@@ -18,19 +18,19 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 
 struct Plain2;
-impl System for Plain2 {
+impl IdLayout for Plain2 {
     const SEQUENCE_BITS: u32 = 2;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock2;
-impl System for TickTock2 {
+impl IdLayout for TickTock2 {
     const SEQUENCE_BITS: u32 = 2;
     const TICK_TOCK: bool = true;
 }
 
 struct TickTock3;
-impl System for TickTock3 {
+impl IdLayout for TickTock3 {
     const SEQUENCE_BITS: u32 = 3;
     const TICK_TOCK: bool = true;
 }
@@ -43,12 +43,12 @@ const FAR: Tick = Tick(1 << 38);
 enum Clock {
     Forward,
     Noisy,
-    /// As [`Clock::Noisy`], and the node turns from timeline to timeline.
+    /// A clock such as [`Clock::Noisy`], on a server that changes from timeline to timeline.
     Turns,
     StepsBack,
 }
 
-/// The clock moves by `by`, and who reads it sees it `late`: processors differ.
+/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks late.
 type Reading = (i64, u64);
 
 #[derive(Clone, Debug)]
@@ -56,13 +56,12 @@ struct Call {
     walker: usize,
     want: u32,
     readings: Vec<Reading>,
-    meanwhile: Option<Box<Meanwhile>>,
+    interruption: Option<Box<Interruption>>,
 }
 
-/// Another call, made while one reads the clock for the n-th time, before the reading is taken or
-/// after it.
+/// Another call, made while a session reads the clock for the n-th time: before the reading, or after it.
 #[derive(Clone, Debug)]
-struct Meanwhile {
+struct Interruption {
     reads: usize,
     before: bool,
     call: Call,
@@ -71,33 +70,32 @@ struct Meanwhile {
 #[derive(Clone, Debug)]
 enum Event {
     Next(Call),
-    /// The walker's list becomes the partitions of the mask.
+    /// The walker's list becomes the generator IDs of the mask.
     Reload {
         walker: usize,
         mask: u8,
         number: u32,
     },
-    /// The node goes to this timeline.
+    /// The server changes to this timeline.
     Turn(bool),
 }
 
 #[derive(Clone, Debug)]
 struct Script {
-    partitions: usize,
+    slots: usize,
     numbers: Vec<u32>,
     slice: (u32, u32),
     end: Tick,
     events: Vec<Event>,
 }
 
-/// A session, and what of its walk the promises speak of.
+/// A session, with the state on which its promises depend.
 struct Walker {
     session: Session,
     owned: Vec<usize>,
-    /// The tick of its last ID and the place of that ID's partition in its list, if it is the list
-    /// of now.
+    /// The tick of its last ID, and the slot of that ID if the session's list has not changed since.
     last: Option<(u64, Option<usize>)>,
-    /// It has been told to wait until then.
+    /// The tick until which it was told to wait.
     waits: u64,
 }
 
@@ -116,19 +114,19 @@ struct World<S> {
     gate: Gate,
     clock: Clock,
     state: RefCell<State>,
-    system: PhantomData<S>,
+    id_type: PhantomData<S>,
 }
 
-impl<S: System> World<S> {
+impl<S: IdLayout> World<S> {
     fn new(script: &Script, clock: Clock) -> Self {
-        // The slice is one of the last eight numbers, of all where there are not so many.
+        // The slice is one of the last eight numbers, or of all if there are fewer.
         let capacity = 1 << S::SEQUENCE_BITS;
         let room = 8.min(capacity);
         let slice = (script.slice.0 * room / 8, script.slice.1 * room / 8);
         let sequence = (capacity - room + slice.0, capacity - room + slice.1);
         let walker = |&number: &u32| {
-            let session = Session::new(number, script.partitions);
-            Some(Walker { session, owned: (0..script.partitions).collect(), last: None, waits: 0 })
+            let session = Session::new(number, script.slots);
+            Some(Walker { session, owned: (0..script.slots).collect(), last: None, waits: 0 })
         };
         let steps = match clock {
             Clock::Forward | Clock::Noisy => Steps::Never,
@@ -143,12 +141,12 @@ impl<S: System> World<S> {
             reloaded: false,
         };
         Self {
-            cells: (0..script.partitions).map(|_| Cell::after::<S>(Tick(START))).collect(),
+            cells: (0..script.slots).map(|_| Cell::after::<S>(Tick(START))).collect(),
             rules: Rules { sequence, end: script.end },
             gate: Gate::at(OPEN),
             clock,
             state: RefCell::new(state),
-            system: PhantomData,
+            id_type: PhantomData,
         }
     }
 
@@ -173,10 +171,10 @@ impl<S: System> World<S> {
             }
         }
         let state = self.state.borrow();
-        for (partition, cell) in self.cells.iter().enumerate() {
-            assert_eq!(state.ledger.below_word::<S>(partition as u64, cell.word()), Ok(()));
+        for (slot, cell) in self.cells.iter().enumerate() {
+            assert_eq!(state.ledger.below_word::<S>(slot as u64, cell.word()), Ok(()));
         }
-        // Of the run that a session has taken ahead it gets all before the tick is over.
+        // The session gets all of its prefetched IDs before the tick is over.
         if self.clock == Clock::Forward && script.numbers.len() == 1 && !state.reloaded {
             assert_eq!(state.ledger.without_gaps(), Ok(()));
         }
@@ -190,7 +188,7 @@ impl<S: System> World<S> {
         reading
     }
 
-    /// One call of a session. `None` where it is in the middle of one already.
+    /// Makes one call of a session. Returns `None` if the session is in the middle of a call already.
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
@@ -198,14 +196,14 @@ impl<S: System> World<S> {
         let home = walker.session.home();
         let (mut reads, mut last) = (0, 0);
         let mut clock = || {
-            let meanwhile = |before| {
-                let other = call.meanwhile.as_ref();
+            let interruption = |before| {
+                let other = call.interruption.as_ref();
                 let other = other.filter(|other| (other.reads, other.before) == (reads, before));
                 other.map(|other| self.next(&other.call));
             };
-            meanwhile(true);
+            interruption(true);
             let reading = self.read(*call.readings.get(reads).unwrap_or(&(0, 0)));
-            meanwhile(false);
+            interruption(false);
             reads += 1;
             last = reading;
             Some(Tick(reading))
@@ -214,7 +212,7 @@ impl<S: System> World<S> {
         let given = walker.session.next::<S>(&owned, want, rules, &self.gate, SCALE, &mut clock);
         let mut state = self.state.borrow_mut();
         match given {
-            Ok(Issued { partition, block }) => {
+            Ok(Issued { slot, block }) => {
                 let Block { stamp, sequence, count } = block;
                 let tick = stamp.tick::<S>();
                 assert!((1..=want).contains(&count));
@@ -223,9 +221,9 @@ impl<S: System> World<S> {
                 assert!(tick.0 >= last, "{block:?} is late");
                 assert!(tick.0 <= state.greatest, "{block:?} is early");
                 assert!(tick <= rules.end);
-                let id = walker.owned[partition] as u64;
+                let id = walker.owned[slot] as u64;
                 assert_eq!(state.ledger.enter::<S>(number, id, block), Ok(()));
-                walker.last = Some((tick.0, Some(partition)));
+                walker.last = Some((tick.0, Some(slot)));
             }
             Err(Stall::Wait { until, now }) => {
                 assert!(until > now);
@@ -248,38 +246,38 @@ impl<S: System> World<S> {
         Some(given)
     }
 
-    /// With a clock that does not step back, a session waits only where no partition from its place
-    /// on has a number left in the tick that it must take from.
+    /// Checks a wait with a clock that does not step back. No generator ID from the session's slot on has a number
+    /// left in the tick from which it must take.
     fn assert_nothing_left(&self, walker: &Walker, home: usize, now: u64) {
         if now < walker.waits {
-            // It has stood where nothing is left since. Its home may be lower now, for the next tick.
+            // It has been at an exhausted generator ID since. Its home may be lower now, for the next tick.
             return;
         }
         let (tick, place) = match walker.last {
-            // Going home leaves lower partitions behind, even in the middle of a tick.
+            // A session that goes home leaves lower generator IDs, even in the middle of a tick.
             Some((tick, Some(place))) if tick >= now => (tick, place.max(home)),
-            // Not one of the new list may sort below it.
+            // No ID of the new list may sort below it.
             Some((tick, None)) if tick >= now => (tick + 1, home),
             _ => (now, home),
         };
         if tick > now {
             return;
         }
-        for &partition in &walker.owned[place..] {
-            let word = self.cells[partition].word();
+        for &slot in &walker.owned[place..] {
+            let word = self.cells[slot].word();
             let left = match word.stamp::<S>().tick::<S>().0 {
                 last if last == tick => word.sequence::<S>() < self.rules.sequence.1,
                 last => last < tick,
             };
-            assert!(!left, "partition {partition} has some left in tick {tick}");
+            assert!(!left, "slot {slot} has some left in tick {tick}");
         }
     }
 
-    /// When no one else is at work, who comes back when told to gets an ID before long.
-    fn assert_all_go_on(&self) {
+    /// If no other session runs, a session that returns when it was told to gets an ID soon.
+    fn assert_all_continue(&self) {
         let count = self.state.borrow().walkers.len();
         for walker in 0..count {
-            let call = Call { walker, want: 1, readings: Vec::new(), meanwhile: None };
+            let call = Call { walker, want: 1, readings: Vec::new(), interruption: None };
             let (mut waits, mut notes) = (0, 0);
             while let Err(stall) = self.next(&call).unwrap() {
                 match stall {
@@ -296,14 +294,14 @@ impl<S: System> World<S> {
         }
     }
 
-    /// What was taken from the partitions is what went out, once nobody has a run in hand: who asks
-    /// for a single ID in two ticks has none.
+    /// The IDs taken from the cells are those that the sessions used, once no session has prefetched IDs. A session
+    /// that asks for a single ID in two ticks has none left.
     fn assert_all_are_counted(&self) {
         for _ in 0..2 {
             let mut state = self.state.borrow_mut();
             state.now = state.now.max(state.greatest) + 2;
             drop(state);
-            self.assert_all_go_on();
+            self.assert_all_continue();
         }
         let issued: u64 = self.cells.iter().map(|cell| cell.counters.get().issued).sum();
         assert_eq!(issued, self.state.borrow().ledger.ids().count() as u64);
@@ -313,12 +311,12 @@ impl<S: System> World<S> {
 fn call(reading: BoxedStrategy<Reading>) -> impl Strategy<Value = Call> {
     let want = prop_oneof![4 => Just(1), 2 => 2..6u32, 1 => Just(u32::MAX)];
     let call = (0..4usize, want, prop::collection::vec(reading, 0..5))
-        .prop_map(|(walker, want, readings)| Call { walker, want, readings, meanwhile: None });
+        .prop_map(|(walker, want, readings)| Call { walker, want, readings, interruption: None });
     call.prop_recursive(2, 3, 1, |call| {
-        let meanwhile = (0..3usize, any::<bool>(), call.clone())
-            .prop_map(|(reads, before, call)| Box::new(Meanwhile { reads, before, call }));
-        (call, prop::option::weighted(0.3, meanwhile))
-            .prop_map(|(call, meanwhile)| Call { meanwhile, ..call })
+        let interruption = (0..3usize, any::<bool>(), call.clone())
+            .prop_map(|(reads, before, call)| Box::new(Interruption { reads, before, call }));
+        (call, prop::option::weighted(0.3, interruption))
+            .prop_map(|(call, interruption)| Call { interruption, ..call })
     })
 }
 
@@ -337,8 +335,8 @@ fn script(
     let end = prop_oneof![5 => Just(FAR), 1 => (START..START + 40).prop_map(Tick)];
     let numbers = prop::collection::vec(numbers, 1..=4);
     let script = (1..=5usize, numbers, slice, end, prop::collection::vec(event, 1..60));
-    script.prop_map(|(partitions, numbers, slice, end, events)| Script {
-        partitions,
+    script.prop_map(|(slots, numbers, slice, end, events)| Script {
+        slots,
         numbers,
         slice,
         end,
@@ -354,7 +352,7 @@ fn forward() -> impl Strategy<Value = Reading> {
     (by(), Just(0))
 }
 
-/// As the clocks of several processors: each goes forward, one may be a tick behind another.
+/// Generates clocks of several processors: each advances, and one may be a tick behind another.
 fn noise() -> impl Strategy<Value = Reading> {
     (by(), 0..=1u64)
 }
@@ -363,19 +361,19 @@ fn steps() -> impl Strategy<Value = Reading> {
     (prop_oneof![8 => by(), 3 => -4..0i64, 1 => -50..50i64], 0..=1u64)
 }
 
-fn play<S: System>(script: &Script, clock: Clock) {
+fn play<S: IdLayout>(script: &Script, clock: Clock) {
     let world = World::<S>::new(script, clock);
     world.play(script);
     if script.end == FAR {
-        world.assert_all_go_on();
+        world.assert_all_continue();
         if !world.state.borrow().reloaded {
             world.assert_all_are_counted();
         }
     }
 }
 
-/// Every run: no ID twice, none ahead of all clocks or behind the session's, and who waits as told
-/// goes on.
+/// Checks every run: no ID repeats, none is ahead of all clocks or below the session's last, and a session that waits
+/// as it was told continues.
 fn play_all(script: &Script, clock: Clock) {
     play::<Plain2>(script, clock);
     play::<TickTock2>(script, clock);
@@ -389,25 +387,25 @@ proptest! {
         cases: 1024, failure_persistence: None, ..Default::default()
     })]
 
-    /// Each session's IDs rise.
+    /// Each session's IDs increase.
     #[test]
     fn sessions_never_wait_for_nothing_while_the_clock_goes_forward(script in script(forward(), false)) {
         play_all(&script, Clock::Forward);
     }
 
-    /// Each session's IDs rise here too, tick-tock or not.
+    /// Each session's IDs increase with noise too, for ID types with and without a tick-tock bit.
     #[test]
     fn clocks_a_tick_apart_are_no_step_back(script in script(noise(), false)) {
         play_all(&script, Clock::Noisy);
     }
 
-    /// Each session's IDs rise here as well.
+    /// Each session's IDs increase when the server changes its timeline.
     #[test]
-    fn who_follows_the_nodes_timeline_goes_on_rising(script in script(noise(), true)) {
+    fn sessions_that_follow_the_servers_timeline_keep_rising(script in script(noise(), true)) {
         play_all(&script, Clock::Turns);
     }
 
-    /// Each session's IDs rise where there is no tick-tock.
+    /// Each session's IDs increase for ID types without a tick-tock bit.
     #[test]
     fn a_clock_step_back_never_repeats_an_id(script in script(steps(), true)) {
         play_all(&script, Clock::StepsBack);

@@ -1,36 +1,36 @@
 #![cfg(not(loom))]
-//! A session's walk, step by step: where it begins, when it goes on, and when it goes home.
+//! A session's choice of generator IDs, step by step: where it begins, when it spills, and when it goes home.
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::{Rules, System};
+use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::SCALE;
 
-/// Numbers to a tick and partition: more than a session takes ahead.
+/// Sequence numbers to a tick and generator ID: more than a session prefetches.
 const NUMBERS: usize = 32;
 
 struct Plain;
-impl System for Plain {
+impl IdLayout for Plain {
     const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock;
-impl System for TickTock {
+impl IdLayout for TickTock {
     const SEQUENCE_BITS: u32 = 5;
     const TICK_TOCK: bool = true;
 }
 
 const RULES: Rules = Rules { sequence: (0, 31), end: Tick(1 << 30) };
 
-fn cells<S: System>(count: usize) -> Vec<Cell> {
+fn cells<S: IdLayout>(count: usize) -> Vec<Cell> {
     (0..count).map(|_| Cell::after::<S>(Tick(90))).collect()
 }
 
-/// One ID at `now`: its partition's place, its tick and its timeline.
-fn take<S: System>(
+/// Takes one ID at `now`. Returns its slot, its tick and its timeline.
+fn take<S: IdLayout>(
     session: &mut Session,
     cells: &[Cell],
     now: u64,
@@ -38,8 +38,8 @@ fn take<S: System>(
     let cells: Vec<&Cell> = cells.iter().collect();
     let clock = &mut || Some(Tick(now));
     session.next::<S>(&cells, 1, &RULES, &Gate::open(), SCALE, clock).map(|issued| {
-        let Issued { partition, block } = issued;
-        (partition, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
+        let Issued { slot, block } = issued;
+        (slot, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
     })
 }
 
@@ -47,8 +47,8 @@ fn stepped_back(from: u64, now: u64) -> Result<(usize, u64, bool), Stall> {
     Err(Stall::SteppedBack { from: Tick(from), now: Tick(now) })
 }
 
-/// Takes all that a session gets at `now`, and gives the partitions' places in that order.
-fn use_up<S: System>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usize> {
+/// Takes all that a session gets at `now`, and returns the slots in that order.
+fn exhaust<S: IdLayout>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usize> {
     let mut places = Vec::new();
     loop {
         match take::<S>(session, cells, now) {
@@ -64,25 +64,25 @@ fn use_up<S: System>(session: &mut Session, cells: &[Cell], now: u64) -> Vec<usi
     }
 }
 
-/// Each place as often as a partition has numbers.
+/// Returns each slot as often as a generator ID has sequence numbers.
 fn all_of(places: std::ops::Range<usize>) -> Vec<usize> {
     places.flat_map(|place| [place; NUMBERS]).collect()
 }
 
 #[test]
-fn as_many_sessions_as_partitions_begin_at_one_each() {
-    for partitions in [1, 2, 4, 8, 16, 32, 64] {
-        let homes = (0..partitions as u32).map(|number| Session::new(number, partitions).home());
+fn as_many_sessions_as_generator_ids_begin_at_one_each() {
+    for slots in [1, 2, 4, 8, 16, 32, 64] {
+        let homes = (0..slots as u32).map(|number| Session::new(number, slots).home());
         let mut homes: Vec<usize> = homes.collect();
-        if partitions == 8 {
+        if slots == 8 {
             assert_eq!(homes, [0, 4, 2, 6, 1, 5, 3, 7]);
         }
         homes.sort_unstable();
-        assert!(homes.into_iter().eq(0..partitions));
+        assert!(homes.into_iter().eq(0..slots));
     }
-    for partitions in 1..=64 {
+    for slots in 1..=64 {
         for number in [0, 1, 2, 63, 64, 12345, u32::MAX / 2, u32::MAX] {
-            assert!(Session::new(number, partitions).home() < partitions);
+            assert!(Session::new(number, slots).home() < slots);
         }
     }
 }
@@ -91,13 +91,13 @@ fn as_many_sessions_as_partitions_begin_at_one_each() {
 fn a_lone_session_with_a_high_home_gets_room_and_goes_home_again() {
     let cells = cells::<Plain>(8);
     let session = &mut Session::new(7, 8);
-    assert_eq!(use_up::<Plain>(session, &cells, 100), all_of(7..8));
-    assert_eq!(use_up::<Plain>(session, &cells, 101), all_of(3..8));
-    assert_eq!(use_up::<Plain>(session, &cells, 102), all_of(1..8));
-    assert_eq!(use_up::<Plain>(session, &cells, 103), all_of(0..8));
-    assert_eq!(use_up::<Plain>(session, &cells, 104), all_of(0..8));
-    // The first tick after the rush begins where the rush needed it. Its second shows that the room
-    // is not needed any more.
+    assert_eq!(exhaust::<Plain>(session, &cells, 100), all_of(7..8));
+    assert_eq!(exhaust::<Plain>(session, &cells, 101), all_of(3..8));
+    assert_eq!(exhaust::<Plain>(session, &cells, 102), all_of(1..8));
+    assert_eq!(exhaust::<Plain>(session, &cells, 103), all_of(0..8));
+    assert_eq!(exhaust::<Plain>(session, &cells, 104), all_of(0..8));
+    // The first tick after the rush begins at the slot that the rush needed. The second tick shows that the room is
+    // not needed any more.
     assert_eq!(take::<Plain>(session, &cells, 105), Ok((0, 105, false)));
     assert_eq!(take::<Plain>(session, &cells, 106), Ok((0, 106, false)));
     assert_eq!(session.home(), 7);
@@ -109,8 +109,8 @@ fn a_session_that_has_gone_on_stays_until_the_tick_is_over() {
     let cells = cells::<Plain>(2);
     let (first, second) = (&mut Session::new(0, 2), &mut Session::new(0, 2));
     (0..NUMBERS).for_each(|_| assert_eq!(take::<Plain>(first, &cells, 100), Ok((0, 100, false))));
-    // What remains of this tick, rather than what comes in the next.
-    assert_eq!(use_up::<Plain>(second, &cells, 100), all_of(1..2));
+    // The session uses the rest of this tick, and not the next tick.
+    assert_eq!(exhaust::<Plain>(second, &cells, 100), all_of(1..2));
     let counts = cells.iter().map(|cell| cell.counters.get());
     let counts: Vec<_> = counts.map(|counts| (counts.spills, counts.exhausted)).collect();
     assert_eq!(counts, [(1, 1), (0, 1)]);
@@ -122,7 +122,7 @@ fn a_session_is_back_home_when_home_is_free_whatever_it_met_on_its_way() {
     let cells = cells::<Plain>(3);
     let session = &mut Session::new(0, 3);
     (0..=NUMBERS).for_each(|_| _ = take::<Plain>(session, &cells, 100).unwrap());
-    // Another one's clock is a tick ahead.
+    // The clock of another session is a tick ahead.
     let other = &mut Session::new(0, 1);
     (0..NUMBERS)
         .for_each(|_| assert_eq!(take::<Plain>(other, &cells[1..2], 101), Ok((0, 101, false))));
@@ -131,7 +131,7 @@ fn a_session_is_back_home_when_home_is_free_whatever_it_met_on_its_way() {
 }
 
 #[test]
-fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_partition_goes() {
+fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_generator_id_goes() {
     let cells = cells::<Plain>(2);
     let cells: Vec<&Cell> = cells.iter().collect();
     let session = &mut Session::new(0, 2);
@@ -139,16 +139,16 @@ fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_partition_goes
         let clock = &mut || Some(Tick(100));
         let issued =
             session.next::<Plain>(&cells, want, &RULES, &Gate::open(), SCALE, clock).unwrap();
-        (issued.partition, issued.block.count)
+        (issued.slot, issued.block.count)
     });
     assert_eq!(counts, [(0, 30), (0, 2), (1, 30)]);
 }
 
-/// The word is the price: what is above the last ID and not above the word is lost with the tick.
+/// The numbers above the session's last ID and not above the word are lost with the tick.
 #[test]
-fn a_session_takes_no_more_than_fifteen_numbers_ahead_and_none_for_a_single_id() {
+fn a_session_prefetches_at_most_fifteen_numbers_and_none_for_a_single_id() {
     struct Wide;
-    impl System for Wide {
+    impl IdLayout for Wide {
         const SEQUENCE_BITS: u32 = 12;
         const TICK_TOCK: bool = false;
     }
@@ -165,7 +165,7 @@ fn a_session_takes_no_more_than_fifteen_numbers_ahead_and_none_for_a_single_id()
 }
 
 #[test]
-fn what_a_session_took_ahead_does_not_keep_it_from_turning() {
+fn prefetched_ids_do_not_keep_a_session_from_a_change_of_timeline() {
     let cells = cells::<TickTock>(1);
     let session = &mut Session::new(0, 1);
     let (_, _, toggle) = take::<TickTock>(session, &cells, 120).unwrap();
@@ -177,8 +177,8 @@ fn what_a_session_took_ahead_does_not_keep_it_from_turning() {
 }
 
 #[test]
-fn after_a_reload_a_session_goes_on_in_the_next_tick_however_often_it_is_reloaded() {
-    fn run<S: System>() {
+fn after_any_number_of_reloads_a_session_continues_in_the_next_tick() {
+    fn run<S: IdLayout>() {
         let cells = cells::<S>(2);
         let mut session = Session::new(1, 2);
         let (_, _, toggle) = take::<S>(&mut session, &cells, 100).unwrap();
@@ -206,10 +206,10 @@ fn a_clock_a_tick_late_is_no_step_back_and_two_ticks_are_one() {
     assert_eq!(take::<TickTock>(session, &cells, 98), Ok((0, 98, !toggle)));
 }
 
-/// Two partitions, both of which gave an ID at 200; the clock has stepped back to 161 since, which the
-/// session has seen, but only in the partition that it took its IDs from.
+/// Both generator IDs gave an ID at 200. Then the clock has stepped back to 161. The session has noticed that, but
+/// only with the generator ID from which it took its IDs.
 #[test]
-fn a_session_goes_on_rising_where_it_comes_to_a_partition_that_has_not_seen_the_step_back() {
+fn a_session_rises_at_a_generator_id_that_has_not_noticed_the_step_back() {
     let cells = cells::<TickTock>(2);
     for place in 0..2 {
         let taken = take::<TickTock>(&mut Session::new(0, 1), &cells[place..=place], 200);
@@ -227,7 +227,7 @@ fn a_session_goes_on_rising_where_it_comes_to_a_partition_that_has_not_seen_the_
 }
 
 #[test]
-fn after_a_reload_a_session_goes_on_rising_in_a_partition_that_has_not_seen_the_step_back() {
+fn after_a_reload_a_session_rises_at_a_generator_id_that_has_not_noticed_the_step_back() {
     let cells = cells::<TickTock>(2);
     for place in 0..2 {
         let taken = take::<TickTock>(&mut Session::new(0, 1), &cells[place..=place], 200);
@@ -248,7 +248,7 @@ fn after_a_reload_a_session_goes_on_rising_in_a_partition_that_has_not_seen_the_
     assert_eq!(take::<TickTock>(session, &cells, 162), Ok((0, 162, true)));
 }
 
-/// A step back is said once for each partition that is ahead.
+/// A step back is reported once for each generator ID that is ahead.
 fn take_after_notes(
     session: &mut Session,
     cells: &[Cell],
@@ -263,7 +263,7 @@ fn take_after_notes(
 }
 
 #[test]
-fn a_session_passes_over_a_partition_that_is_ahead_of_the_clock() {
+fn a_session_passes_over_a_generator_id_that_is_ahead_of_the_clock() {
     for ahead in 0..3 {
         let cells = cells::<Plain>(3);
         let early = &mut Session::new(0, 1);
@@ -278,7 +278,7 @@ fn a_session_passes_over_a_partition_that_is_ahead_of_the_clock() {
                 last = (tick, place);
             }
         }
-        // Back in time, the partition is as good as the others.
+        // When time has reached it again, the generator ID is used as the others are.
         let session = &mut Session::new(0, 3);
         let places: Vec<usize> = (0..3 * NUMBERS)
             .map(|_| take_after_notes(session, &cells, 60_001).unwrap().0)
@@ -303,7 +303,7 @@ fn a_session_that_had_ids_of_a_time_to_come_rises_and_takes_what_is_left_of_it()
 }
 
 #[test]
-fn where_all_partitions_are_ahead_a_session_takes_what_is_left_and_then_waits() {
+fn where_all_generator_ids_are_ahead_a_session_takes_what_is_left_and_then_waits() {
     let cells = cells::<Plain>(2);
     for place in 0..2 {
         assert!(take::<Plain>(&mut Session::new(0, 1), &cells[place..=place], 60_000).is_ok());
@@ -320,7 +320,7 @@ fn where_all_partitions_are_ahead_a_session_takes_what_is_left_and_then_waits() 
 }
 
 #[test]
-fn a_partition_that_begins_past_the_end_is_out_of_use_by_itself() {
+fn a_generator_id_that_begins_past_the_end_is_out_of_use_by_itself() {
     let end = RULES.end.0;
     for past in [end, end + 1, end + (1 << 20)] {
         for dead in 0..3 {
@@ -350,7 +350,7 @@ fn a_partition_that_begins_past_the_end_is_out_of_use_by_itself() {
 }
 
 #[test]
-fn past_the_end_all_partitions_say_so() {
+fn past_the_end_all_generator_ids_say_so() {
     let session = &mut Session::new(1, 2);
     assert_eq!(take::<Plain>(session, &cells::<Plain>(2), RULES.end.0 + 1), Err(Stall::Ended));
     let past: Vec<Cell> = (0..2).map(|_| Cell::after::<Plain>(Tick(RULES.end.0 + 1))).collect();

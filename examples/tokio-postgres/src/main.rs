@@ -31,7 +31,7 @@ impl<'a> FromSql<'a> for Sno {
         Ok(Sno(raw.try_into()?))
     }
 
-    // The type's OID is another one in each database.
+    // The OID of the type differs between databases.
     fn accepts(ty: &Type) -> bool {
         ty.name() == "sno"
     }
@@ -82,8 +82,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("made {} {} {item}", row.get::<_, i64>("id"), row.get::<_, Sno>("event"));
     }
 
-    // The server says what type a parameter has. Beside a sno that is a sno, unless the statement
-    // says otherwise; the argument of flake_min is a time.
+    // The server decides the type of a parameter. Beside a sno it is a sno, unless the statement names another type.
+    // The argument of flake_min is a time.
     let since = SystemTime::now() - Duration::from_secs(5 * 60);
     let by_id = "SELECT id FROM orders WHERE id >= flake_min($1) ORDER BY id";
     println!("recent by id: {}", column::<i64>(&client.query(by_id, &[&since]).await?));

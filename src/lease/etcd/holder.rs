@@ -1,37 +1,40 @@
-//! What the worker does, one turn after the other. What it holds is in shared memory ([`Kept`]); here is only
-//! what it has in hand.
+//! The work of the worker, one turn after the other. The lease is in shared memory ([`LeaseState`]). The [`Holder`] has
+//! only what the worker needs for its work.
 
 mod authority;
 mod base;
 mod claiming;
 mod forgotten;
-mod marks;
+mod high_water_marks;
+mod left;
 mod memory;
 mod releasing;
+mod remembering;
 mod standing;
+mod survey;
 
 pub use base::Holder;
 
 use super::note;
 use super::process::renewed;
 use super::registry::{Holding, Renewal};
-use crate::clock::boot;
-use crate::guc;
+use crate::clock::since_boot;
 use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
 use crate::lease::transitions;
-use crate::shmem::{Authority, Kept, Marked, State};
-use base::{AGAIN, Halt, TRIES};
+use crate::shmem::{Authority, LeaseState, LeaseStatus, LeasedId};
+use crate::{guc, horizon};
+use base::{Halt, RETRY_DELAY, TRIES};
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::Term;
+use flakeid_core::lease::LeaseDuration;
 use std::time::Duration;
 
 impl Holder {
-    /// Does what is due. Gives how long nothing is.
-    pub fn turn(&mut self, wanted: usize) -> Duration {
-        self.asked |= self.shared.lease.was_asked();
-        transitions::begin(self.shared, wanted);
-        let now = boot();
+    /// Does everything that is due. Returns the time until something is due again.
+    pub fn run_once(&mut self, wanted: usize) -> Duration {
+        self.asked |= self.shared.lease.take_renewal_request();
+        transitions::enable(self.shared, wanted);
+        let now = since_boot();
         if now < self.not_before {
             return self.not_before - now;
         }
@@ -42,14 +45,14 @@ impl Holder {
             }
             Err(Halt::Interrupted) => Duration::ZERO,
             Err(Halt::Because(reason)) => {
-                transitions::trouble(self.shared, &reason);
-                // Whether the pool is still empty nobody knows.
-                transitions::wait(self.shared, false);
+                transitions::record_error(self.shared, &reason);
+                // The pool may have a free generator ID by now.
+                transitions::set_waiting(self.shared, false);
                 if let Some(left_out) = self.told.due(&reason) {
                     note::cannot(&reason, left_out);
                 }
-                self.not_before = boot() + AGAIN;
-                AGAIN
+                self.not_before = since_boot() + RETRY_DELAY;
+                RETRY_DELAY
             }
         }
     }
@@ -61,56 +64,61 @@ impl Holder {
                 refusal.setting, refusal.reason
             )));
         }
-        let kept = self.shared.look_at_lease();
-        if kept.state == State::Held {
-            self.keep(&kept, wanted)?;
+        // The first server of a registry writes its epoch there. It must not be one that its own state refuses.
+        if let Err(report) = horizon::ensure_agrees(Some(self.shared)) {
+            return Err(Halt::Because(report.line().0));
         }
-        let kept = self.shared.look_at_lease();
-        let missing = wanted.saturating_sub(kept.held().len());
-        if missing > 0 && (kept.state != State::Held || boot() >= self.more_at) {
-            self.claim(&kept, missing)?;
+        let state = self.shared.lease_snapshot();
+        if state.status == LeaseStatus::Held {
+            self.maintain(&state, wanted)?;
         }
-        let kept = self.shared.look_at_lease();
-        if kept.state != State::Held {
+        let state = self.shared.lease_snapshot();
+        let missing = wanted.saturating_sub(state.held().len());
+        if missing > 0 && (state.status != LeaseStatus::Held || since_boot() >= self.more_at) {
+            self.claim(&state, missing)?;
+        }
+        let state = self.shared.lease_snapshot();
+        if state.status != LeaseStatus::Held {
             return Ok(Duration::ZERO);
         }
-        let renewal = kept.sent + Term(kept.ttl).renewal();
-        let next = if kept.held().len() < wanted { renewal.min(self.more_at) } else { renewal };
-        Ok(next.saturating_sub(boot()))
+        let renewal = state.sent + LeaseDuration(state.ttl).renewal();
+        let next = if state.held().len() < wanted { renewal.min(self.more_at) } else { renewal };
+        Ok(next.saturating_sub(since_boot()))
     }
 
-    /// Gives back what is not wanted any more, and renews what is held when that is due.
-    fn keep(&mut self, kept: &Kept, wanted: usize) -> Result<(), Halt> {
+    /// Gives back generator IDs that are not wanted any more, and renews the lease when that is due.
+    fn maintain(&mut self, state: &LeaseState, wanted: usize) -> Result<(), Halt> {
         let pool = settings::pool();
-        let changed = kept.namespace.get() != settings::namespace()
+        let changed = state.namespace.get() != settings::namespace()
             || self.ttl != settings::lease_ttl()
-            || kept.epoch != Flake::scale().epoch();
+            || state.epoch != Flake::scale().epoch();
         if changed {
             self.give_back(None, None);
             return Ok(());
         }
         let (inside, outside): (Vec<u16>, Vec<u16>) =
-            kept.held().iter().map(|held| held.id).partition(|id| pool.contains(id));
+            state.held().iter().map(|held| held.id).partition(|id| pool.contains(id));
         let surplus: Vec<u16> = inside.into_iter().skip(wanted).chain(outside).collect();
         if !surplus.is_empty() {
             self.give_back(Some(&surplus), None);
             return Ok(());
         }
-        if self.asked || boot() >= kept.sent + Term(kept.ttl).renewal() {
+        if self.asked || since_boot() >= state.sent + LeaseDuration(state.ttl).renewal() {
             self.asked = false;
-            self.renew(kept)?;
-            if boot() < self.strays_until {
-                self.let_go_of_strays(&self.shared.look_at_lease())?;
+            self.renew(state)?;
+            if since_boot() < self.strays_until {
+                self.let_go_of_strays(&self.shared.lease_snapshot())?;
             }
         }
         Ok(())
     }
 
-    fn renew(&mut self, kept: &Kept) -> Result<(), Halt> {
-        let document = self.document(kept.since, kept.lease);
-        let (mut held, claim) = (kept.held().to_vec(), kept.claim);
+    /// Renews the lease, and moves the high-water marks of the generator IDs that are held.
+    fn renew(&mut self, state: &LeaseState) -> Result<(), Halt> {
+        let document = self.document(state.leased_at, state.lease);
+        let (mut held, claim) = (state.held().to_vec(), state.claim);
         for _ in 0..TRIES {
-            let Kept { authority: Authority { etcd, .. }, cluster, lease, .. } = *kept;
+            let LeaseState { authority: Authority { etcd, .. }, cluster, lease, .. } = *state;
             let registry = &self.registry;
             let holding = Holding { etcd, cluster, lease, held: &held, document: &document };
             let renewal =
@@ -118,10 +126,10 @@ impl Holder {
             let ours = match renewal {
                 Renewal::Done(sent, claim, revisions) => {
                     if transitions::renew(self.shared, lease, claim, sent, &revisions) {
-                        transitions::endpoint(self.shared, self.etcd.endpoint());
+                        transitions::set_endpoint(self.shared, self.etcd.endpoint());
                         renewed();
                     }
-                    // So that the endpoint is remembered. What is wrong there, the next listing says.
+                    // So that the endpoint is remembered. The next listing reports an error.
                     if self.listed_at != self.etcd.endpoint() {
                         let _ = self.list_once();
                     }
@@ -131,20 +139,24 @@ impl Holder {
                 Renewal::Only(ours) => Some(ours),
                 Renewal::Gone | Renewal::Elsewhere => None,
             };
-            let forgotten = self.has_forgotten(kept.authority, &held)?;
+            let (forgotten, listing) = self.has_forgotten(state.authority, &held)?;
             let is_gone = ours.is_none();
-            let ours = ours.unwrap_or_default();
-            let is_ours = |held: &Marked| ours.iter().any(|(id, _)| *id == held.id);
+            let ours = match forgotten {
+                true => ours.unwrap_or_default(),
+                // The renewal may have been answered by another etcd than this listing.
+                false => listing.claims_of(lease),
+            };
+            let is_ours = |held: &LeasedId| ours.iter().any(|(id, _)| *id == held.id);
             let lost: Vec<u16> =
                 held.iter().filter(|held| !is_ours(held)).map(|held| held.id).collect();
             if !lost.is_empty() {
                 let why = match (forgotten, is_gone) {
                     (true, _) => "etcd has forgotten the lease.",
-                    (false, true) => "The lease has expired or was revoked.",
-                    (false, false) if ours.is_empty() => "All claims were deleted in etcd.",
-                    (false, false) => "Claims were deleted in etcd.",
+                    (false, true) if ours.is_empty() => "The lease has expired or was revoked.",
+                    (false, _) if ours.is_empty() => "All claims were deleted in etcd.",
+                    (false, _) => "Claims were deleted in etcd.",
                 };
-                self.lose(kept, Some(&lost), why, forgotten);
+                self.lose(state, Some(&lost), why, forgotten);
                 self.more_at = Duration::ZERO;
             }
             if ours.is_empty() {

@@ -1,34 +1,36 @@
 //! The worker that leases generator IDs from etcd.
 //!
-//! One process of the server, there only where `flakeid.generator_ids` is `etcd:N`: registered at start
-//! where the library is preloaded and the setting says so then, else by the first session that wants an ID.
-//! It begins when recovery is over, so a standby holds nothing and a promoted one claims for itself.
+//! It is one process of the server, and runs only if `flakeid.generator_ids` is `etcd:N`. The server registers it at
+//! start if the library is preloaded and the setting says so then. Otherwise the first session that wants an ID does.
+//! It begins when recovery is over. So a standby holds nothing, and a promoted one claims for itself.
 //!
 //! # What it does
-//! It claims N generator IDs ([`registry`]), publishes them ([`crate::lease`]), and renews the lease three
-//! times in its life. Nothing of it is on disk: a copy of the data directory, a clone or a backup that is
-//! restored claims for itself, too.
+//! It claims N generator IDs ([`registry`]), publishes them ([`crate::lease`]), and renews the lease three times in its
+//! life. No part of a lease is on disk. So a copy of the data directory, a clone or a restored backup claims for
+//! itself.
 //!
-//! # When it can't
-//! * etcd away: it tries once a second; sessions go on until the deadline, with a warning in the log at half
-//!   the time. Whoever passes the deadline closes the gates: this process, or a session that meets its gate.
-//! * The lease or a claim is gone: the cells are sealed, and others are claimed at once.
-//! * The pool is empty: it watches the pool and takes the first that comes free.
-//! * This process dies: with an error it comes back after a second, finds the lease in shared memory and goes
-//!   on with it; killed, the server starts all over, and shared memory with it.
+//! # What it does if it fails
+//! * *etcd does not answer.* The worker tries once a second. Sessions continue until the deadline, and at half the time
+//!   the log has a warning. The first process that passes the deadline closes the gates: the worker, or a session that
+//!   meets its gate.
+//! * *The lease or a claim is gone.* The cells are sealed, and the worker claims others at once.
+//! * *The pool is empty.* The worker watches the pool, and takes the first generator ID that becomes free.
+//! * *The worker ends with an error.* It comes back after a second, finds the lease in shared memory and continues with
+//!   it. If it is killed, the server restarts, and shared memory is set up again.
 //!
-//! # When it ends
-//! SIGTERM comes with the server's end, or from an administrator; nobody can tell which. Either way it seals
-//! the cells, writes the exact marks and gives the lease back, for which it takes less than a second. It ends
-//! with 1, so that a server that goes on starts it again; only where the setting is another does it end for good.
+//! # How it ends
+//! SIGTERM comes with the server's end, or from an administrator. The worker can't know which. In both cases it seals
+//! the cells, writes the exact high-water marks and gives the lease back, in less than a second. It ends with 1, so
+//! that a server that still runs starts it again. It ends with 0 only if the setting names no lease any more.
 
 mod client;
+mod credentials;
 mod holder;
 mod note;
 mod process;
 mod registry;
 
-use crate::clock::boot;
+use crate::clock::since_boot;
 use crate::error::Report;
 use crate::lease::error::no_worker;
 use crate::lease::transitions;
@@ -39,14 +41,14 @@ use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::pg_sys;
-use process::{ENDED, RELOADED, look_up};
+use process::{ENDED, RELOADED, wait_for_events};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How soon the worker comes back after an error, or when it was told to end and the server was not.
+/// The time after which the worker comes back, after an error or if it was told to end and the server was not.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// How long it takes to give the lease back when the server ends.
+/// The longest time to give the lease back when the server ends.
 const AT_THE_END: Duration = Duration::from_millis(800);
 
 fn builder() -> BackgroundWorkerBuilder {
@@ -59,7 +61,7 @@ fn builder() -> BackgroundWorkerBuilder {
         .enable_spi_access()
 }
 
-/// Registers the worker while libraries are preloaded, if it is wanted.
+/// Registers the worker while libraries are preloaded, if the settings want it.
 pub fn register() {
     if guc::leased().is_some() {
         builder().load();
@@ -78,14 +80,14 @@ pub fn register_now() -> Result<(), Report> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // To no database: so that it shows in pg_stat_activity.
+    // It connects to no database. This makes it visible in pg_stat_activity.
     BackgroundWorker::connect_worker_to_spi(None, None);
     let Ok(shared) = shared() else { return };
     wait::register();
-    if !transitions::enter(shared) {
+    if !transitions::register_worker(shared) {
         return;
     }
-    // SAFETY: called once, in a process that has joined the server.
+    // SAFETY: this process has joined the server, and registers the callback once. `leave` has the type of a callback.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null()) };
     let mut holder = match Holder::new(shared) {
         Ok(holder) => holder,
@@ -93,33 +95,33 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     };
     loop {
         if RELOADED.swap(false, Ordering::Relaxed) {
-            // SAFETY: where PostgreSQL's own workers do it.
+            // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this function, too.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
             holder.reloaded();
         }
         if ENDED.load(Ordering::Relaxed) {
-            holder.give_back(None, Some(boot() + AT_THE_END));
+            holder.give_back(None, Some(since_boot() + AT_THE_END));
             break;
         }
         let Some(wanted) = guc::leased() else {
-            holder.give_back(None, Some(boot() + AT_THE_END));
-            transitions::end(shared);
+            holder.give_back(None, Some(since_boot() + AT_THE_END));
+            transitions::disable(shared);
             return;
         };
-        let pause = holder.turn(wanted);
-        if !shared.lease.is_asked() {
-            look_up(pause);
+        let pause = holder.run_once(wanted);
+        if !shared.lease.is_renewal_requested() {
+            wait_for_events(pause);
         }
     }
     drop(holder);
-    // SAFETY: as a worker ends that is to come back.
+    // SAFETY: this process is a worker, and holds nothing that has to be dropped. PostgreSQL runs its exit callbacks.
     unsafe { pg_sys::proc_exit(1) };
 }
 
-/// This process ends.
+/// Ends the registration as the worker when this process ends.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn leave(_code: i32, _argument: pg_sys::Datum) {
     if let Ok(shared) = shared() {
-        transitions::leave(shared);
+        transitions::unregister_worker(shared);
     }
 }

@@ -1,26 +1,26 @@
-//! What the worker has to say in the server's log. It sees to it itself that it does not repeat itself.
+//! Lines that the worker writes into the server's log. [`Repeated`] keeps it from repeating itself.
 
-use crate::clock::{boot, now};
+use crate::clock::{now, since_boot};
 use crate::error::log;
 use crate::error::span;
-use crate::shmem::{Kept, Marked};
+use crate::shmem::{LeaseState, LeasedId};
 use flakeid_core::generator_ids::GeneratorIds;
 use pgrx::prelude::*;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How many lines of one kind may come at once.
+/// The number of lines of one kind that may come at once.
 const BURST: u32 = 5;
 
-/// How long it takes until there may be another.
+/// The time after which there may be another line.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A kind of line that says why something is not so. It comes when the reason changes, which is up to others: so
-/// there may be a few at once, and then one every [`PAUSE`].
+/// A kind of line that gives a reason. It is written when the reason changes, which other programs can cause. So there
+/// may be a few lines at once, and then one every [`PAUSE`].
 #[derive(Debug)]
 pub struct Repeated {
     told: String,
-    /// How many lines may come now, and as of when, by the clock since boot.
+    /// The number of lines that may come now, and the time since boot at which it was counted.
     left: u32,
     counted: Duration,
     left_out: u64,
@@ -28,20 +28,20 @@ pub struct Repeated {
 
 impl Default for Repeated {
     fn default() -> Self {
-        Self { told: String::new(), left: BURST, counted: boot(), left_out: 0 }
+        Self { told: String::new(), left: BURST, counted: since_boot(), left_out: 0 }
     }
 }
 
 impl Repeated {
-    /// Whether to write a line now, for this reason: if so, how many were left out since the last.
+    /// Returns how many lines were suppressed since the last, if a line with this reason is due now.
     pub fn due(&mut self, reason: &str) -> Option<u64> {
         if self.told == reason {
             return None;
         }
-        let pauses = boot().saturating_sub(self.counted).as_secs() / PAUSE.as_secs();
+        let pauses = since_boot().saturating_sub(self.counted).as_secs() / PAUSE.as_secs();
         if pauses > 0 {
             self.left = BURST.min(self.left.saturating_add(u32::try_from(pauses).unwrap_or(BURST)));
-            self.counted = boot();
+            self.counted = since_boot();
         }
         if self.left == 0 {
             self.left_out += 1;
@@ -52,13 +52,13 @@ impl Repeated {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// The reason is there no more. If it comes back there may be another line.
+    /// Forgets the reason, since it no longer applies. If it comes back there may be another line.
     pub fn forget(&mut self) {
         self.told.clear();
     }
 }
 
-/// What a line says of those that were left out.
+/// Returns the sentence about suppressed lines.
 fn others(left_out: u64) -> String {
     match left_out {
         0 => String::new(),
@@ -66,8 +66,8 @@ fn others(left_out: u64) -> String {
     }
 }
 
-fn ids(marked: &[Marked]) -> String {
-    let ids: Vec<u16> = marked.iter().map(|marked| marked.id).collect();
+fn ids(leased: &[LeasedId]) -> String {
+    let ids: Vec<u16> = leased.iter().map(|leased| leased.id).collect();
     GeneratorIds::of(&ids).map_or_else(String::new, |ids| ids.to_string())
 }
 
@@ -75,8 +75,9 @@ fn warn(message: String, detail: String) {
     ereport!(WARNING, PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message, detail);
 }
 
-pub fn leased(new: &[Marked]) {
-    let ahead = new.iter().map(|marked| marked.mark.0).max().unwrap_or(0);
+/// Logs which generator IDs this server leased, and whether one waits for the clock.
+pub fn leased(new: &[LeasedId]) {
+    let ahead = new.iter().map(|leased| leased.high_water_mark.0).max().unwrap_or(0);
     let ahead = Duration::from_nanos(ahead.saturating_sub(now().0));
     let detail = match ahead.is_zero() {
         true => String::new(),
@@ -89,11 +90,12 @@ pub fn leased(new: &[Marked]) {
     log(format!("flakeid leased generator IDs {} from etcd", ids(new)), detail);
 }
 
-pub fn released(gone: &[Marked]) {
+/// Logs which generator IDs this server gave back.
+pub fn released(gone: &[LeasedId]) {
     log(format!("flakeid released generator IDs {}", ids(gone)), String::new());
 }
 
-/// Nothing was there that this server or another one had leased from.
+/// Logs that this server founded the registry, since there was no registry.
 pub fn founded(address: &str) {
     log(
         format!("flakeid founded the registry of generator IDs {address} in etcd"),
@@ -101,6 +103,7 @@ pub fn founded(address: &str) {
     );
 }
 
+/// Warns that etcd has forgotten leases, and that a grace period has begun.
 pub fn forgotten(why: &str) {
     warn(
         "flakeid found that etcd has forgotten leases of generator IDs".into(),
@@ -110,15 +113,15 @@ pub fn forgotten(why: &str) {
     );
 }
 
-/// etcd did not answer in time.
-pub fn not_released(gone: &[Marked]) {
+/// Logs that the claims stay in etcd until their lease ends.
+pub fn not_released(gone: &[LeasedId]) {
     log(
         format!("flakeid could not release generator IDs {}", ids(gone)),
         "Other servers can lease them when the lease has ended.".into(),
     );
 }
 
-/// There is no free one.
+/// Logs that no generator ID of the pool is free.
 pub fn waits(pool: &RangeInclusive<u16>) {
     log(
         "flakeid waits for generator IDs: all in the pool are leased".into(),
@@ -130,31 +133,36 @@ pub fn waits(pool: &RangeInclusive<u16>) {
     );
 }
 
-pub fn not_renewed(since: Duration, left: &str, trouble: &str) {
-    let trouble = if trouble.is_empty() { "none" } else { trouble };
+/// Warns that half of the lease is over.
+pub fn not_renewed(since: Duration, left: &str, error: &str) {
+    let error = if error.is_empty() { "none" } else { error };
     warn(
         format!("flakeid has not renewed its lease of generator IDs for {}", span(since)),
-        format!("IDs are generated for another {left}. The last error from etcd: {trouble}."),
+        format!("IDs are generated for another {left}. The last error from etcd: {error}."),
     );
 }
 
+/// Logs that the lease was renewed after a warning.
 pub fn renewed_again() {
     log("flakeid renews its lease of generator IDs again".into(), String::new());
 }
 
-pub fn lost(kept: &Kept, why: &str) {
+/// Warns that this server lost generator IDs.
+pub fn lost(state: &LeaseState, why: &str) {
     warn(
-        format!("flakeid lost its lease of generator IDs {}", ids(kept.held())),
-        format!("{why} The lease was {}.", kept.lease_text().unwrap_or_default()),
+        format!("flakeid lost its lease of generator IDs {}", ids(state.held())),
+        format!("{why} The lease was {}.", state.lease_text().unwrap_or_default()),
     );
 }
 
+/// Logs that this server does not lease a generator ID, since its high-water mark is not a time.
 pub fn left_alone(reason: &str, id: u16, left_out: u64) {
     let detail = "The time of its last ID is unknown. Put a time there that is past all IDs generated with it.";
     let detail = format!("{detail} {}", others(left_out));
     log(format!("flakeid does not lease generator ID {id}: {reason}"), detail.trim_end().into());
 }
 
+/// Logs why this server leases nothing.
 pub fn cannot(reason: &str, left_out: u64) {
     log(format!("flakeid cannot lease generator IDs: {reason}"), others(left_out));
 }

@@ -1,30 +1,29 @@
-//! What the worker's parts need of the process that they run in: signals and the deadline, which it sees to while a
-//! call waits, how this server shows itself, and random numbers.
+//! The process of the worker, as its parts need it: signals and the deadline, which are checked while a call waits, the
+//! names of this server, and random numbers.
 
 use super::{note, registry};
-use crate::clock::boot;
+use crate::clock::since_boot;
 use crate::error::span;
 use crate::identity;
 use crate::lease::transitions;
-use crate::shmem::{Shared, State, shared};
+use crate::shmem::{LeaseStatus, Shared, shared};
 use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The longest sleep: so often it looks at the deadline.
+/// The longest sleep, after which the worker checks the deadline.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// This process was told to end.
+/// Whether this process was told to end.
 pub static ENDED: AtomicBool = AtomicBool::new(false);
-/// The settings may have changed.
+/// Whether the settings may have changed.
 pub static RELOADED: AtomicBool = AtomicBool::new(false);
-/// The log has been told that the lease was not renewed in half its time.
+/// Whether the log says that the lease was not renewed in half its time.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Waits so long at most, for a reload, an end, or its latch. False where it has to do something else
-/// than what it is at.
-pub fn look_up(longest: Duration) -> bool {
+/// Waits for a reload, an end or the latch, but not longer than this. Returns false if the process must end.
+pub fn wait_for_events(longest: Duration) -> bool {
     let longest = longest.min(LONGEST_SLEEP);
     if !ENDED.load(Ordering::Relaxed) && !BackgroundWorker::wait_latch(Some(longest)) {
         ENDED.store(true, Ordering::Relaxed);
@@ -38,48 +37,48 @@ pub fn look_up(longest: Duration) -> bool {
     !ENDED.load(Ordering::Relaxed)
 }
 
-/// Between slices of a call.
+/// Returns whether a call may continue. It is called between slices.
 pub fn may_go_on() -> bool {
-    look_up(Duration::ZERO)
+    wait_for_events(Duration::ZERO)
 }
 
-/// Between slices of a call that may take long.
+/// Returns whether a call that may take long may continue: not after a reload.
 pub fn may_wait() -> bool {
-    look_up(Duration::ZERO) && !RELOADED.load(Ordering::Relaxed)
+    wait_for_events(Duration::ZERO) && !RELOADED.load(Ordering::Relaxed)
 }
 
-/// Gives up what is over, and warns at half the time.
+/// Gives up generator IDs whose deadline has passed, and warns at half the time.
 fn watch_deadline(shared: &'static Shared) {
-    let kept = shared.look_at_lease();
-    if kept.state != State::Held {
+    let state = shared.lease_snapshot();
+    if state.status != LeaseStatus::Held {
         return;
     }
-    let boot = boot();
-    if kept.claim.is_over(boot) {
+    let boot = since_boot();
+    if state.claim.is_expired(boot) {
         if !transitions::give_up(shared, None, true).is_empty() {
-            note::lost(&kept, "The lease could not be renewed in time.");
+            note::lost(&state, "The lease could not be renewed in time.");
         }
-    } else if boot >= kept.sent + kept.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
-        let left = span(kept.claim.deadline.saturating_sub(boot));
-        note::not_renewed(boot.saturating_sub(kept.sent), &left, kept.trouble.get());
+    } else if boot >= state.sent + state.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
+        let left = span(state.claim.deadline.saturating_sub(boot));
+        note::not_renewed(boot.saturating_sub(state.sent), &left, state.last_error.get());
     }
 }
 
-/// Another lease is held, of which nothing has been said.
+/// Notes that another lease is held, of which the log says nothing yet.
 pub fn began() {
     WARNED.store(false, Ordering::Relaxed);
 }
 
-/// The lease was renewed.
+/// Notes that the lease was renewed, and logs it after a warning.
 pub fn renewed() {
     if WARNED.swap(false, Ordering::Relaxed) {
         note::renewed_again();
     }
 }
 
-/// How this server shows itself to people who read the claims.
+/// Returns the description of this server for people who read the claims.
 pub fn whoami() -> registry::Document {
-    // SAFETY: strings and numbers that are set when the server starts.
+    // SAFETY: PostgreSQL sets both when the server starts, and `DataDir` is a string that ends in NUL.
     let (data, port) = unsafe {
         let data = std::ffi::CStr::from_ptr(pg_sys::DataDir).to_string_lossy().into_owned();
         (data, pg_sys::PostPortNumber)
@@ -97,13 +96,13 @@ pub fn whoami() -> registry::Document {
     }
 }
 
-/// A number that no lease has: random, and positive as etcd's are.
+/// Returns a number that no lease has: random, and positive as etcd's are.
 pub fn new_lease() -> Option<i64> {
     let mut bytes = [0; 8];
     identity::random(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
 }
 
-/// Where to begin among the IDs of a pool, other than others do.
+/// Returns a random place in the pool, so that servers begin at different ones.
 pub fn anywhere() -> u16 {
     let mut bytes = [0; 2];
     identity::random(&mut bytes);

@@ -1,92 +1,90 @@
-//! What is in etcd, and how it changes.
+//! The keys in etcd, and how they change.
 //!
 //! | key below the namespace | lease | value |
 //! |---|---|---|
-//! | `cluster-id` | none | uniqueid's cluster, as the Java library keeps it: `0` |
+//! | `cluster-id` | no | uniqueid's cluster ID, as the Java library keeps it: `0` |
 //! | `pool/<cluster>:<id>` | the holder's | a claim, under the name that library gives it; a [`Document`] |
-//! | `until/<id>` | none | the mark: `2026-11-21T12:34:56.123456789Z` |
-//! | `epoch` | none | what flake counts from, which all servers here have in common |
-//! | `address` | none | where this registry is, and which others it replaces: see `holder/authority.rs` |
-//! | `registry-id` | none | which registry this is: a random number; and which lost ones it follows: `<ID>[,<followed>...]` |
-//! | `grace` | its own | while it is there, only who held a generator ID may claim it; until when, for people |
+//! | `until/<id>` | no | the high-water mark: `2026-11-21T12:34:56.123456789Z` |
+//! | `epoch` | no | flake's epoch, which all servers of the namespace have in common |
+//! | `address` | no | the address of this registry, and the others that it replaces: see `holder/authority.rs` |
+//! | `registry-id` | no | the ID of this registry: a random number; and the lost ones that it follows: `<ID>[,<followed>...]` |
+//! | `left` | no | the registries that servers have left for this one: see `holder/left.rs` |
+//! | `grace` | its own | while it exists, a generator ID can be claimed only by its holder; its end, for people |
 //!
 //! `registry/<cluster>:<id>`, where that library keeps owners by name, is respected.
 //!
 //! # Each change is one transaction
-//! * A claim is made if no key of its pool is there, and the marks, cluster, epoch, address, grace period and ID of the
-//!   registry are those that were listed. With it the marks become the ceiling: before any ID is made. A claim that an earlier call of the
-//!   same turn made, whose answer was lost, is taken as it is, but for its marks: they are raised to the ceiling first.
-//! * A renewal moves the marks if all claims are still as this lease wrote them last. That they are bound to
-//!   it is not enough: a call that was given up may be done later, and must not lower a mark. A keep-alive alone proves
-//!   nothing: a leader that has been replaced and does not know it yet answers "ok", and the lease runs out
-//!   nevertheless ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the renewal counts
-//!   only where the transaction that follows, over the same connection, was committed in the term that
-//!   the keep-alive was answered in: a majority was in that term then, so no later leader was there.
-//! * A release writes the exact marks and takes the claims away, on the same condition.
+//! * A *claim* is made if no key of its pool exists, and the high-water marks, cluster, epoch, address, grace period
+//!   and ID of the registry are as they were listed. It also needs what was written before the listing: see
+//!   `holder/claiming.rs`. The same transaction sets the high-water marks to the ceiling, before any ID is generated.
+//!   The answer to an earlier call of the same turn may be lost. Then its claim is taken as it is, but its
+//!   high-water marks are raised to the ceiling first.
+//! * A *renewal* moves the high-water marks if all claims are still as this lease wrote them last. It is not enough
+//!   that they are bound to the lease: a call that was given up may be done later, and must not lower a
+//!   high-water mark. A keep-alive alone proves nothing. A leader that has been replaced and does not know it yet
+//!   answers "ok", and the lease ends nevertheless ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the
+//!   renewal counts only if the transaction that follows on the same connection was committed in the term in which the
+//!   keep-alive was answered. Then a majority was in that term, so there was no later leader.
+//! * A *release* writes the exact high-water marks and deletes the claims, on the same condition.
 //!
-//! Revisions are not enough to tell one etcd from another: two that are set up alike and used alike count alike. So
-//! these conditions have a random number in them: the lease of what is claimed, or the ID of the registry.
+//! Revisions do not tell two etcds apart: two that are set up alike and used alike have the same ones. So these
+//! conditions have a random number in them: the lease of the claims, or the ID of the registry.
 
+mod founding;
 mod id;
 mod keys;
 mod listing;
 
+pub use founding::Grace;
 pub use id::{Identity, followed_by};
 pub use keys::{Document, Registry, written};
-pub use listing::{Listing, Mark, Marks};
+pub use listing::{HighWaterMark, HighWaterMarks, Listing};
 
-use crate::clock::{boot, now};
+use crate::clock::{now, since_boot};
 use crate::id_types::ServerIdType;
-use crate::shmem::{Marked, Revision};
+use crate::shmem::{LeasedId, Revision};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, LeaseGrantOptions, PutOptions,
     ResponseHeader, Txn, TxnOp, TxnResponse, WatchFilterType, WatchOptions,
 };
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::{Claim, Sent, Term};
+use flakeid_core::lease::{Claim, LeaseDuration, RequestTime};
 use flakeid_core::uniqueid;
-use keys::{ID, another, gets, quoted, read};
+use keys::{ID, another, gets, is_absent, quoted, read};
 use std::time::Duration;
 
-/// The most generator IDs that one transaction claims: etcd takes 128 operations.
-pub const MOST: usize = 32;
+/// The number of generator IDs that one transaction claims at most: etcd takes 128 operations.
+pub const MAX_CLAIMS_PER_TXN: usize = 32;
 
-/// What a renewal came to.
+/// The result of a renewal.
 #[derive(Debug)]
 pub enum Renewal {
-    /// The lease, from this request on; the marks are at its ceiling, as of these revisions.
-    Done(Sent, Claim, Vec<Revision>),
-    /// These claims alone are still this lease's, as of these revisions. Nothing was renewed.
+    /// The lease is renewed from this request on. The high-water marks are at its ceiling, as of these revisions.
+    Done(RequestTime, Claim, Vec<Revision>),
+    /// Only these claims are still this lease's, as of these revisions. Nothing was renewed.
     Only(Vec<Revision>),
-    /// This is not the etcd that granted the lease.
+    /// The etcd that answered is not the one that granted the lease.
     Elsewhere,
-    /// There is no such lease any more.
+    /// The lease does not exist any more.
     Gone,
-    /// It may or may not have been; ask again.
+    /// The lease may have been renewed or not; ask again.
     Unsure,
 }
 
-/// What a grace period is made of: a lease of its length, and its end as people read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Grace<'a> {
-    pub lease: i64,
-    pub until: &'a str,
-}
-
-/// What a holder writes with its claims.
+/// Generator IDs under a lease, and the values that their holder writes with its claims.
 #[derive(Clone, Debug)]
 pub struct Holding<'a> {
     /// The cluster ID of the etcd that granted the lease.
     pub etcd: u64,
     pub cluster: u16,
     pub lease: i64,
-    pub held: &'a [Marked],
+    pub held: &'a [LeasedId],
     pub document: &'a Document,
 }
 
-/// A copy of a registry meets all conditions that the registry itself meets: an answer of another etcd than the one that
-/// was listed does not count.
+/// Fails if the answer is from another etcd than the one that was listed. A copy of a registry meets all conditions
+/// that the registry itself meets.
 fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
     match header.map(ResponseHeader::cluster_id) {
         Some(id) if id == etcd => Ok(()),
@@ -94,13 +92,9 @@ fn is_from(header: Option<&ResponseHeader>, etcd: u64) -> Result<(), Error> {
     }
 }
 
-fn is_absent(key: &str) -> Compare {
-    Compare::create_revision(key, CompareOp::Equal, 0)
-}
-
 impl Registry {
-    /// The condition that this is the registry that was listed.
-    fn is_listed(&self) -> Compare {
+    /// Returns the condition that this is the registry that was listed.
+    pub(super) fn is_listed(&self) -> Compare {
         let key = self.key(ID);
         match &*self.id {
             "" => is_absent(&key),
@@ -108,10 +102,10 @@ impl Registry {
         }
     }
 
-    /// The ID of a registry that was listed, if it has one.
+    /// Returns the ID of a registry that was listed, if it has one.
     ///
     /// # Errors
-    /// Its key says something else.
+    /// Its key has another value.
     pub fn identity(&self, listing: &Listing) -> Result<Option<Identity>, String> {
         let Some(value) = &listing.id.value else { return Ok(None) };
         let identity = Identity::read(value).filter(|_| value.len() < listing::VALUE_LIMIT);
@@ -121,13 +115,13 @@ impl Registry {
         })
     }
 
-    /// The cluster of a listing, if this server can lease by it.
+    /// Returns uniqueid's cluster ID by a listing.
     ///
     /// # Errors
-    /// Why it can't.
+    /// The reason why this server can't lease by that listing.
     pub fn cluster_of(&self, listing: &Listing) -> Result<u16, String> {
         let value = listing.cluster.value.as_deref().unwrap_or_default();
-        // The Java library takes several, each a pool of its own; the first is ours.
+        // The Java library takes several, each with a pool of its own; the first is ours.
         let first = value.split(',').next().unwrap_or_default().trim();
         let last = uniqueid::CLUSTER.max();
         let cluster = first.parse().ok().filter(|&id| u64::from(id) <= last);
@@ -148,89 +142,7 @@ impl Registry {
         Ok(cluster)
     }
 
-    /// Founds the registry where it has neither address nor epoch: with a grace period, bound to this lease. An ID that
-    /// is there stays. False where another server was faster.
-    pub async fn found(
-        &self,
-        client: &mut Client,
-        address: &str,
-        epoch: &str,
-        id: &Identity,
-        grace: Grace<'_>,
-    ) -> Result<bool, Error> {
-        let [address_key, epoch_key] = ["address", "epoch"].map(|name| self.key(name));
-        let mut puts = vec![
-            TxnOp::put(&*address_key, address, None),
-            TxnOp::put(&*epoch_key, epoch, None),
-            self.put_grace(grace),
-        ];
-        if self.id.is_empty() {
-            puts.push(TxnOp::put(self.key(ID), id.to_string(), None));
-        }
-        let conditions = [is_absent(&address_key), is_absent(&epoch_key), self.is_listed()];
-        Ok(client.txn(Txn::new().when(conditions).and_then(puts)).await?.succeeded())
-    }
-
-    /// Gives the registry that was listed this ID, if it is still as it was listed. Nothing happens where it has changed
-    /// since.
-    pub async fn identify(
-        &self,
-        client: &mut Client,
-        id: &Identity,
-        listing: &Listing,
-    ) -> Result<(), Error> {
-        let is_as_of =
-            |name, revision| Compare::mod_revision(self.key(name), CompareOp::Equal, revision);
-        let conditions = [
-            self.is_listed(),
-            is_as_of("address", listing.address.revision),
-            is_as_of("epoch", listing.epoch.revision),
-            is_as_of("grace", listing.grace.revision),
-        ];
-        let put = TxnOp::put(self.key(ID), id.to_string(), None);
-        client.txn(Txn::new().when(conditions).and_then([put])).await.map(drop)
-    }
-
-    fn put_grace(&self, grace: Grace<'_>) -> TxnOp {
-        let options = PutOptions::new().with_lease(grace.lease);
-        TxnOp::put(self.key("grace"), grace.until, Some(options))
-    }
-
-    /// Begins a grace period of the registry that was listed, bound to this lease. False where there is one already.
-    pub async fn begin_grace(&self, client: &mut Client, grace: Grace<'_>) -> Result<bool, Error> {
-        let key = self.key("grace");
-        let txn = Txn::new()
-            .when([is_absent(&key), self.is_listed()])
-            .and_then([self.put_grace(grace)])
-            .or_else([TxnOp::get(key, None)]);
-        let response = client.txn(txn).await?;
-        match response.succeeded() {
-            true => Ok(true),
-            false if gets(&response).iter().any(|get| !get.kvs().is_empty()) => Ok(false),
-            false => Err(another()),
-        }
-    }
-
-    /// Writes a value where there is none yet, and the key beside it is as of this revision.
-    pub async fn create(
-        &self,
-        client: &mut Client,
-        name: &str,
-        value: &str,
-        (beside, revision): (&str, i64),
-    ) -> Result<(), Error> {
-        let key = self.key(name);
-        let txn = Txn::new()
-            .when([
-                is_absent(&key),
-                Compare::mod_revision(self.key(beside), CompareOp::Equal, revision),
-                self.is_listed(),
-            ])
-            .and_then([TxnOp::put(&*key, value, None)]);
-        client.txn(txn).await.map(drop)
-    }
-
-    /// A new lease with an ID of our choosing, so that asking twice makes one. Gives how long it lasts.
+    /// Requests a lease with an ID that the caller chose, so that two requests make one lease. Returns its duration.
     pub async fn grant(
         &self,
         client: &mut Client,
@@ -247,7 +159,7 @@ impl Registry {
         }
     }
 
-    /// There is no such lease afterwards, and none of its claims.
+    /// Revokes a lease. Afterwards neither it nor any of its claims exists.
     pub async fn revoke(&self, client: &mut Client, lease: i64) -> Result<(), Error> {
         match client.lease_revoke(lease).await {
             Err(Error::GRpcStatus(status)) if status.message().contains("lease not found") => {
@@ -257,64 +169,66 @@ impl Registry {
         }
     }
 
-    /// What a holder writes for one generator ID: its claim, and the mark, which is the ceiling or what
-    /// it was claimed with if that is later.
-    fn puts(&self, holding: &Holding<'_>, marked: Marked, ceiling: UnixNanos) -> [TxnOp; 2] {
-        let until = written(ceiling.max(marked.mark));
+    /// Returns the writes for one generator ID: its claim, and its high-water mark. That is the ceiling, or the one
+    /// with which it was claimed if that is later.
+    fn puts(&self, holding: &Holding<'_>, leased: LeasedId, ceiling: UnixNanos) -> [TxnOp; 2] {
+        let until = written(ceiling.max(leased.high_water_mark));
         let document = Document { until: until.clone(), ..holding.document.clone() };
         let document = serde_json::to_string(&document).unwrap_or_default();
         let options = PutOptions::new().with_lease(holding.lease);
         [
-            TxnOp::put(self.pool(holding.cluster, marked.id), document, Some(options)),
-            TxnOp::put(self.until(marked.id), until, None),
+            TxnOp::put(self.pool(holding.cluster, leased.id), document, Some(options)),
+            TxnOp::put(self.until(leased.id), until, None),
         ]
     }
 
-    /// Questions whose claims these are.
+    /// Returns the reads that show whose claims these are.
     fn claims(&self, holding: &Holding<'_>) -> Vec<TxnOp> {
-        let get = |marked: &Marked| {
+        let get = |leased: &LeasedId| {
             let options = GetOptions::new().with_keys_only();
-            TxnOp::get(self.pool(holding.cluster, marked.id), Some(options))
+            TxnOp::get(self.pool(holding.cluster, leased.id), Some(options))
         };
         holding.held.iter().map(get).collect()
     }
 
-    /// Which of these claims are the lease's, by the answers to the questions.
+    /// Returns which of these claims are the lease's, by the answers to these reads.
     fn ours(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<Revision> {
         let answers = gets(response);
-        let ours = holding.held.iter().zip(&answers).filter_map(|(marked, get)| {
+        let ours = holding.held.iter().zip(&answers).filter_map(|(leased, get)| {
             let ours = get.kvs().first().filter(|kv| kv.lease() == holding.lease);
-            ours.map(|kv| (marked.id, kv.mod_revision()))
+            ours.map(|kv| (leased.id, kv.mod_revision()))
         });
         ours.collect()
     }
 
-    /// All of these as of the revision that a transaction has made.
+    /// Returns all of these as of the revision that a transaction has made.
     fn written(&self, holding: &Holding<'_>, response: &TxnResponse) -> Vec<Revision> {
         let revision = response.header().map_or(0, |header| header.revision());
-        holding.held.iter().map(|marked| (marked.id, revision)).collect()
+        holding.held.iter().map(|leased| (leased.id, revision)).collect()
     }
 
-    /// Conditions that these claims are as the lease wrote them last. The lease's number is random, so that it is known
-    /// in one etcd alone; for one of the claims is enough.
+    /// Returns the conditions that these claims are as the lease wrote them last. The lease's number is random, so it
+    /// exists in one etcd alone. It is enough to compare it for one claim.
     fn unchanged(&self, holding: &Holding<'_>) -> Vec<Compare> {
-        let unchanged = |marked: &Marked| {
-            let key = self.pool(holding.cluster, marked.id);
-            Compare::mod_revision(key, CompareOp::Equal, marked.revision)
+        let unchanged = |leased: &LeasedId| {
+            let key = self.pool(holding.cluster, leased.id);
+            Compare::mod_revision(key, CompareOp::Equal, leased.revision)
         };
-        let is_ours = |marked: &Marked| {
-            Compare::lease(self.pool(holding.cluster, marked.id), CompareOp::Equal, holding.lease)
+        let is_ours = |leased: &LeasedId| {
+            Compare::lease(self.pool(holding.cluster, leased.id), CompareOp::Equal, holding.lease)
         };
         holding.held.iter().map(unchanged).chain(holding.held.first().map(is_ours)).collect()
     }
 
-    /// Claims all of these, or none.
+    /// Claims all of these generator IDs, or nothing. If the lease has other claims, `beside` is one of them, which
+    /// must be as it was written last. Returns `None` if the conditions are not met.
     pub async fn claim(
         &self,
         client: &mut Client,
         holding: &Holding<'_>,
         listing: &Listing,
         ceiling: UnixNanos,
+        beside: Option<&LeasedId>,
     ) -> Result<Option<Vec<Revision>>, Error> {
         let equal = CompareOp::Equal;
         let mut conditions = vec![
@@ -324,26 +238,29 @@ impl Registry {
             Compare::mod_revision(self.key("grace"), equal, listing.grace.revision),
             self.is_listed(),
         ];
-        for &Marked { id, .. } in holding.held {
-            let seen = listing.marked.get(&id).copied().unwrap_or(0);
+        if let Some(&held) = beside {
+            conditions.extend(self.unchanged(&Holding { held: &[held], ..holding.clone() }));
+        }
+        for &LeasedId { id, .. } in holding.held {
+            let seen = listing.mark_revisions.get(&id).copied().unwrap_or(0);
             conditions.push(is_absent(&self.pool(holding.cluster, id)));
             conditions.push(Compare::mod_revision(self.until(id), equal, seen));
         }
         let puts: Vec<TxnOp> =
-            holding.held.iter().flat_map(|&marked| self.puts(holding, marked, ceiling)).collect();
+            holding.held.iter().flat_map(|&leased| self.puts(holding, leased, ceiling)).collect();
         let txn = Txn::new().when(conditions).and_then(puts.clone()).or_else(self.claims(holding));
         let response = client.txn(txn).await?;
         is_from(response.header(), holding.etcd)?;
         if response.succeeded() {
             return Ok(Some(self.written(holding, &response)));
         }
-        // Or the conditions are not met as it was done by a call whose answer we have not seen. The lease may have
-        // been renewed since, and the marks of that call lie below what its ceiling is now.
+        // The conditions are also not met if an earlier call did it whose answer was lost. The lease may have been
+        // renewed since, and the high-water marks of that call are before its ceiling now.
         let ours = self.ours(holding, &response);
         if ours.len() != holding.held.len() {
             return Ok(None);
         }
-        let held: Vec<Marked> = holding.held.iter().map(|held| held.as_of(&ours)).collect();
+        let held: Vec<LeasedId> = holding.held.iter().map(|held| held.as_of(&ours)).collect();
         let holding = Holding { held: &held, ..holding.clone() };
         let txn = Txn::new().when(self.unchanged(&holding)).and_then(puts);
         let response = client.txn(txn).await?;
@@ -351,7 +268,7 @@ impl Registry {
         Ok(response.succeeded().then(|| self.written(&holding, &response)))
     }
 
-    /// Renews a lease and moves its marks.
+    /// Renews a lease and moves its high-water marks.
     pub async fn renew(
         &self,
         client: &mut Client,
@@ -362,8 +279,8 @@ impl Registry {
             Err(Error::LeaseKeepAliveError(_)) => return Ok(Renewal::Gone),
             done => done?,
         };
-        // The client keeps the header of the first answer for itself, so this one counts.
-        let sent = Sent { now: now(), boot: boot() };
+        // The client does not show the header of the first answer, so the second one counts.
+        let sent = RequestTime { now: now(), boot: since_boot() };
         keeper.keep_alive().await?;
         let Some(answer) = answers.message().await? else { return Ok(Renewal::Unsure) };
         // A copy of the registry may have the lease and the claims, too.
@@ -373,11 +290,11 @@ impl Registry {
         if answer.ttl() <= 0 {
             return Ok(Renewal::Gone);
         }
-        let claim = before.renewed(sent, Term(Duration::from_secs(answer.ttl() as u64)));
+        let claim = before.renewed(sent, LeaseDuration(Duration::from_secs(answer.ttl() as u64)));
         let puts: Vec<TxnOp> = holding
             .held
             .iter()
-            .flat_map(|&marked| self.puts(holding, marked, claim.ceiling))
+            .flat_map(|&leased| self.puts(holding, leased, claim.ceiling))
             .collect();
         let txn =
             Txn::new().when(self.unchanged(holding)).and_then(puts).or_else(self.claims(holding));
@@ -395,17 +312,17 @@ impl Registry {
         }
     }
 
-    /// Writes the exact marks of these and takes the claims away. Where one of them is not as it was,
-    /// nothing; then it gives those that are still the lease's.
+    /// Writes the exact high-water marks and deletes the claims. If one claim is not as this lease wrote it, does
+    /// nothing, and returns those that are still the lease's.
     pub async fn release(
         &self,
         client: &mut Client,
         holding: &Holding<'_>,
     ) -> Result<Vec<Revision>, Error> {
-        let ops = |marked: &Marked| {
+        let ops = |leased: &LeasedId| {
             [
-                TxnOp::put(self.until(marked.id), written(marked.mark), None),
-                TxnOp::delete(self.pool(holding.cluster, marked.id), None),
+                TxnOp::put(self.until(leased.id), written(leased.high_water_mark), None),
+                TxnOp::delete(self.pool(holding.cluster, leased.id), None),
             ]
         };
         let txn = Txn::new()
@@ -416,27 +333,27 @@ impl Registry {
         Ok(if response.succeeded() { Vec::new() } else { self.ours(holding, &response) })
     }
 
-    /// Writes the exact mark of an ID whose claim was taken away from us, if nobody has claimed it since, the mark
-    /// that is there is as of the revision that is given, or 0 where none is there, and the registry is the one that was
-    /// listed.
-    pub async fn settle(
+    /// Writes the exact high-water mark of a generator ID whose claim was taken away from this server. Does so only if
+    /// no server has claimed it since, the high-water mark is as of the given revision (0 if the key does not exist),
+    /// and the registry is the one that was listed.
+    pub async fn finalize_mark(
         &self,
         client: &mut Client,
         cluster: u16,
-        marked: Marked,
+        leased: LeasedId,
     ) -> Result<(), Error> {
-        let until = self.until(marked.id);
+        let until = self.until(leased.id);
         let txn = Txn::new()
             .when([
-                is_absent(&self.pool(cluster, marked.id)),
-                Compare::mod_revision(&*until, CompareOp::Equal, marked.revision),
+                is_absent(&self.pool(cluster, leased.id)),
+                Compare::mod_revision(&*until, CompareOp::Equal, leased.revision),
                 self.is_listed(),
             ])
-            .and_then([TxnOp::put(&*until, written(marked.mark), None)]);
+            .and_then([TxnOp::put(&*until, written(leased.high_water_mark), None)]);
         client.txn(txn).await.map(drop)
     }
 
-    /// Returns when a claim has been taken away since the listing, or after a while.
+    /// Waits until a claim has been deleted since the listing, but not longer than `longest`.
     pub async fn freed(
         &self,
         client: &mut Client,

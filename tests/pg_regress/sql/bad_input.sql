@@ -37,7 +37,7 @@ FROM unnest(ARRAY[
     'ffffffff-ffff-ffff-ffff-ffffffffffff', '32323232-3232-3232-3232-323232323279'
 ]) AS uuid, pg_temp.refused(format('%L::uuid::sno', uuid));
 
--- text that is none of the other types, and some that happens to be one
+-- text that no other type takes, and some that another type happens to take
 SELECT type, input, length(input), refused.state, detail
 FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS types (type, nr),
      unnest(ARRAY[
@@ -65,6 +65,8 @@ FROM unnest('{16,12,8,8}'::int[], '{flake128,guid,guid_local,uniqueid}'::text[])
 SELECT expression, refused.* FROM unnest(ARRAY[
     'sno_next(-1)', 'sno_next(256)', 'sno_next(2147483647)', 'sno_next(-2147483648)',
     'sno_next_batch(1, -1)', 'sno_next_batch(1, 256)',
+    $$sno_with_meta('2222222222222222', -1)$$, $$sno_with_meta('2222222222222222', 256)$$,
+    $$sno_with_meta('2222222222222222', 2147483647)$$, $$sno_with_meta('2222222222222222', -2147483648)$$,
     'sno_encode(now(), -1, 0, 0, 0)', 'sno_encode(now(), 2, 0, 0, 0)', 'sno_encode(now(), 0, -1, 0, 0)',
     'sno_encode(now(), 0, 256, 0, 0)',
     'sno_encode(now(), 0, 0, -1, 0)', 'sno_encode(now(), 0, 0, 65536, 0)', 'sno_encode(now(), 0, 0, 0, -1)',
@@ -94,8 +96,8 @@ SELECT expression, refused.* FROM unnest(ARRAY[
 
 -- times before the first and after the last
 SELECT expression, refused.state, detail FROM unnest(ARRAY[
-    $$flake_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0)$$,
-    $$flake_encode('2039-09-07 15:47:35.552+00', 0, 0, 0)$$, $$flake_at('2039-09-07 15:47:35.552+00')$$,
+    $$flake_encode('2009-12-31 23:59:59.999999+00', 0, 0, 0)$$,
+    $$flake_encode('2079-09-07 15:47:35.552+00', 0, 0, 0)$$, $$flake_at('2079-09-07 15:47:35.552+00')$$,
     $$flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0)$$,
     $$flake_encode('infinity', 0, 0, 0)$$, $$flake_encode('-infinity', 0, 0, 0)$$,
     $$flake_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0)$$,
@@ -128,7 +130,7 @@ SELECT expression, refused.state, detail FROM unnest(ARRAY[
     $$uniqueid_at('-infinity', 0, 'spread')$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 -- Bounds take them all.
-SELECT flake_min(t) = flake_min(t, 'epoch') AND flake_max(t) = flake_max(t, 'epoch') AS flake, sno_min(t),
+SELECT flake_min(t) = flake_min(t, '2010-01-01 00:00+00') AND flake_max(t) = flake_max(t, '2010-01-01 00:00+00') AS flake, sno_min(t),
        sno_max(t)
 FROM unnest('{-infinity,4714-11-24 00:00:00+00 BC,infinity,294276-12-31 23:59:59.999999+00}'::timestamptz[]) AS t;
 

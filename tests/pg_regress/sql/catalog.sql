@@ -145,7 +145,7 @@ SELECT proname COLLATE "C" AS function, pg_get_function_arguments(oid) COLLATE "
 FROM function WHERE pronargdefaults > 0 ORDER BY function, arguments;
 -- What gives many rows says so, and what the planner asks is named.
 SELECT proname COLLATE "C" AS function, proretset, prorows FROM function WHERE proname LIKE '%\_next\_batch' ORDER BY function;
-SELECT signature AS planned_by, prosupport FROM function WHERE prosupport <> 0;
+SELECT signature AS planned_by, prosupport FROM function WHERE prosupport <> 0 ORDER BY signature::text COLLATE "C";
 
 -- aggregates ---------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ SELECT count(*) AS left_over FROM pg_proc WHERE probin LIKE '%flakeid%';
 CREATE SCHEMA ids;
 CREATE EXTENSION flakeid SCHEMA ids;
 SELECT ids.sno_min('2010-01-01 00:00:00+00') OPERATOR(ids.<) timestamptz '2010-01-01 00:00:00.004+00' AS elsewhere;
-SELECT ids.flake_between(1, 'epoch', 'epoch') AS elsewhere;
+SELECT ids.flake_between(1, '2010-01-01 00:00+00', '2010-01-01 00:00+00') AS elsewhere;
 SELECT ids.flake128_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS flake128,
        ids.guid_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS guid,
        timestamptz '2026-07-01' OPERATOR(ids.<) ids.guid_local_min('2026-07-01 00:00:00.000001+00') AS guid_local,

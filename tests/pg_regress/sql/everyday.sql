@@ -11,7 +11,7 @@ FROM generate_series(1, 6) AS nr, LATERAL (
         (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid'])[nr] AS type,
         (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()'])[nr] AS next,
         array_agg(CASE nr
-            WHEN 1 THEN flake_encode(made, 0, 0, 0, 'epoch')::text
+            WHEN 1 THEN flake_encode(made, 0, 0, 0, '2010-01-01 00:00+00')::text
             WHEN 2 THEN sno_encode(made, 0, 7, 0, 0)::text
             WHEN 3 THEN flake128_encode(made, '08:00:2b:01:02:03', 0)::text
             WHEN 4 THEN guid_encode(made, 1, 0)::text

@@ -11,7 +11,7 @@ FROM generate_series(1, 6) AS nr, LATERAL (
         (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid'])[nr] AS type,
         (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()'])[nr] AS next,
         array_agg(CASE nr
-            WHEN 1 THEN flake_encode(made, 0, 0, 0, 'epoch')::text
+            WHEN 1 THEN flake_encode(made, 0, 0, 0, '2010-01-01 00:00+00')::text
             WHEN 2 THEN sno_encode(made, 0, 7, 0, 0)::text
             WHEN 3 THEN flake128_encode(made, '08:00:2b:01:02:03', 0)::text
             WHEN 4 THEN guid_encode(made, 1, 0)::text
@@ -195,7 +195,7 @@ SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (all_early) VALUES (ARRAY[<
 BEGIN;
 DECLARE page SCROLL CURSOR WITH HOLD FOR
 SELECT flake.id AS flake, sno.id AS sno, flake128.id AS flake128, guid.id AS guid, guid_local.id AS guid_local, uniqueid.id AS uniqueid
-FROM flake_doc AS flake JOIN sno_doc AS sno ON flake.id = flake_encode(sno_timestamp(sno.id), 0, 0, 0, 'epoch')
+FROM flake_doc AS flake JOIN sno_doc AS sno ON flake.id = flake_encode(sno_timestamp(sno.id), 0, 0, 0, '2010-01-01 00:00+00')
     JOIN flake128_doc AS flake128 ON flake128_timestamp(flake128.id) = sno_timestamp(sno.id)
     JOIN guid_doc AS guid ON guid.id >= sno_timestamp(sno.id) - interval '1 ms' AND guid.id <= sno_timestamp(sno.id)
     JOIN guid_local_doc AS guid_local ON guid_local.id = guid_local(guid.id)

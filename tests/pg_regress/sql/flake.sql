@@ -81,7 +81,7 @@ INSERT INTO vector VALUES
 SELECT id, decoded.* FROM vector, flake_decode(id, epoch) AS decoded ORDER BY id;
 
 SELECT id AS decoded_otherwise FROM vector, flake_decode(id, epoch) AS decoded
-WHERE (decoded.*) IS DISTINCT FROM (made, vector.datacenter, vector.worker, vector.counter);
+WHERE (decoded.*) IS DISTINCT FROM (made, vector.datacenter, vector.worker, vector.counter, vector.datacenter * 32 + vector.worker);
 SELECT id AS of_another_time FROM vector WHERE flake_timestamp(id, epoch) IS DISTINCT FROM made;
 SELECT id AS encoded_otherwise FROM vector
 WHERE id >= 0 AND flake_encode(made, datacenter, worker, counter, epoch) IS DISTINCT FROM id;
@@ -90,7 +90,7 @@ SELECT flake_encode('2039-09-07 15:47:35.551999+00', 31, 31, 4095, 'epoch') AS l
 SELECT flake_encode('2039-09-07 15:47:35.552+00', 0, 0, 0, 'epoch');
 SELECT flake_encode('2050-01-01', 0, 0, 0, 'epoch');
 SELECT flake_encode('2069-09-06 15:47:35.552+00', 10, 21, 1365, '2000-01-01 00:00:00+00');
-SELECT flake_at('2050-01-01');
+SELECT flake_at('2080-01-01');
 SELECT flake_at('2050-01-01', 0, 'epoch');
 SELECT flake_timestamp(flake_at('2050-01-01 00:00:00+00', 0, '2000-01-01'), '2000-01-01') AS of_a_later_epoch;
 -- None of the comparisons with a time is true of one.
@@ -99,33 +99,34 @@ SELECT id, flake_timestamp(id) AS made, flake_before(id, '2030-01-01') AS before
        flake_between(id, '-infinity', '2030-01-01') AS between, flake_after(id, '2030-01-01') AS after
 FROM vector WHERE id < 0 AND epoch = 'epoch' ORDER BY id;
 
--- Without an epoch it is flakeid.epoch, here 1970.
+-- Without an epoch it is flakeid.epoch, here 2010: the IDs of 1970 are 40 years later.
 SHOW flakeid.epoch;
 SELECT count(*) AS of_1970,
-       bool_and(flake_timestamp(id) = made
-           AND CASE WHEN id >= 0 THEN flake_encode(made, datacenter, worker, counter) = id ELSE true END
-           AND (flake_decode(id)).created_at = made
-           AND ROW(flake_decode(id)) = ROW(flake_decode(id, epoch))) AS same
-FROM vector WHERE epoch = 'epoch';
+       bool_and(flake_timestamp(id) = later
+           AND CASE WHEN id >= 0 THEN flake_encode(later, datacenter, worker, counter) = id ELSE true END
+           AND (flake_decode(id)).created_at = later
+           AND ROW(flake_decode(id)) = ROW(flake_decode(id, '2010-01-01 00:00+00'))) AS same
+FROM vector, LATERAL (SELECT made + (timestamptz '2010-01-01 00:00+00' - timestamptz 'epoch') AS later) AS of_2010
+WHERE epoch = 'epoch';
 
 -- A time is cut to its millisecond.
-SELECT flake_encode('2018-09-21 09:11:22.139999+00', 7, 7, 5) = 6448830824900882437 AS cut,
-       flake_encode('2018-09-21 09:11:22.14+00', 7, 7, 5) - 6448830824900882437 AS next_millisecond;
-SELECT flake_timestamp(flake_encode('epoch', 0, 0, 0)) AS first,
-       flake_timestamp(flake_encode('2039-09-07 15:47:35.551999+00', 31, 31, 4095)) AS last;
+SELECT flake_encode('2058-09-21 09:11:22.139999+00', 7, 7, 5) = 6448830824900882437 AS cut,
+       flake_encode('2058-09-21 09:11:22.14+00', 7, 7, 5) - 6448830824900882437 AS next_millisecond;
+SELECT flake_timestamp(flake_encode('2010-01-01 00:00+00', 0, 0, 0)) AS first,
+       flake_timestamp(flake_encode('2079-09-07 15:47:35.551999+00', 31, 31, 4095)) AS last;
 
 -- Every field back and forth.
 SELECT count(*) AS different
 FROM generate_series(0, 31) AS d, generate_series(0, 31) AS w, unnest('{0,1,2047,2048,4095}'::int[]) AS c,
      flake_decode(flake_encode('2026-07-01 12:34:56.789+00', d, w, c)) AS decoded
-WHERE (decoded.*) IS DISTINCT FROM ('2026-07-01 12:34:56.789+00'::timestamptz, d, w, c);
+WHERE (decoded.*) IS DISTINCT FROM ('2026-07-01 12:34:56.789+00'::timestamptz, d, w, c, d * 32 + w);
 
 SELECT flake_encode('2026-07-01', 32, 0, 0);
 SELECT flake_encode('2026-07-01', -1, 0, 0);
 SELECT flake_encode('2026-07-01', 0, 32, 0);
 SELECT flake_encode('2026-07-01', 0, 0, 4096);
 SELECT flake_encode('2026-07-01', 0, 0, -2147483648);
-SELECT flake_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0);
+SELECT flake_encode('2009-12-31 23:59:59.999999+00', 0, 0, 0);
 SELECT flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0);
 SELECT flake_encode('2019-12-31', 0, 0, 0, '2020-01-01');
 SELECT flake_encode('infinity', 0, 0, 0);
@@ -137,7 +138,7 @@ SELECT flake_timestamp(-1, '2109-05-15 07:35:11.103+00') AS last_of_the_latest_e
 
 -- for a given time ---------------------------------------------------------------------------------
 
--- The counter runs first, then the generator IDs of this server (0 to 7), then it begins anew.
+-- The counter runs first, then the generator IDs of this server (0 to 7), then it begins again.
 SELECT number, decoded.*
 FROM unnest('{0,1,4095,4096,8191,32767,32768,9223372036854775807}'::bigint[]) AS number,
      flake_decode(flake_at('2020-02-02 02:02:02.002+00', number)) AS decoded;
@@ -147,21 +148,21 @@ SELECT count(*) AS not_rising
 FROM generate_series(1, 32767) AS number
 WHERE flake_at('2020-02-02', number) <= flake_at('2020-02-02', number - 1);
 SELECT flake_at('2020-02-02') = flake_at('2020-02-02', 0) AS from_zero,
-       flake_at('2020-02-02', 5, 'epoch') = flake_at('2020-02-02', 5) AS same_epoch,
+       flake_at('2020-02-02', 5, '2010-01-01 00:00+00') = flake_at('2020-02-02', 5) AS same_epoch,
        flake_timestamp(flake_at('2020-02-02', 5, '2020-01-01'), '2020-01-01') AS other_epoch;
 SELECT flake_at('2020-02-02', -1);
-SELECT flake_at('1969-12-31 23:59:59.999+00');
+SELECT flake_at('2009-12-31 23:59:59.999+00');
 SELECT flake_at('infinity');
 
 -- bounds of a time ---------------------------------------------------------------------------------
 
 SELECT time, flake_min(time), flake_max(time)
 FROM unnest(ARRAY[
-    '-infinity', '4714-11-24 00:00:00+00 BC', '1969-12-31 23:59:59.999999+00',
-    '1970-01-01 00:00:00+00', '1970-01-01 00:00:00.000001+00', '1970-01-01 00:00:00.001+00',
-    '2018-09-21 09:11:22.139+00', '2018-09-21 09:11:22.139001+00', '2018-09-21 09:11:22.139999+00',
-    '2039-09-07 15:47:35.550001+00', '2039-09-07 15:47:35.551+00', '2039-09-07 15:47:35.551001+00',
-    '2109-05-15 07:35:11.103+00', '294276-12-31 23:59:59.999999+00', 'infinity'
+    '-infinity', '4714-11-24 00:00:00+00 BC', '2009-12-31 23:59:59.999999+00',
+    '2010-01-01 00:00:00+00', '2010-01-01 00:00:00.000001+00', '2010-01-01 00:00:00.001+00',
+    '2058-09-21 09:11:22.139+00', '2058-09-21 09:11:22.139001+00', '2058-09-21 09:11:22.139999+00',
+    '2079-09-07 15:47:35.550001+00', '2079-09-07 15:47:35.551+00', '2079-09-07 15:47:35.551001+00',
+    '2149-05-15 07:35:11.103+00', '294276-12-31 23:59:59.999999+00', 'infinity'
 ]::timestamptz[]) AS time;
 
 SELECT flake_min('2018-01-01', '2018-01-01') AS first, flake_max('2018-01-01', '2018-01-01') AS its_last,
@@ -170,7 +171,7 @@ SELECT flake_min('2018-01-01', '2018-01-01') AS first, flake_max('2018-01-01', '
 SELECT flake_min('2018-01-01', '1969-12-31');
 -- Beyond the format's ends the bound is the first or last ID itself, so it is of these two that a bound
 -- says too much; a range says what is so.
-SELECT 0 <= flake_max('1969-12-31') AS first_before, flake_within(0, '(,1969-12-31]') AS first_within,
+SELECT 0 <= flake_max('2009-12-31') AS first_before, flake_within(0, '(,2009-12-31]') AS first_within,
        9223372036854775807 >= flake_min('infinity') AS last_after,
        flake_within(9223372036854775807, '[infinity,)') AS last_within;
 
@@ -183,8 +184,8 @@ SELECT count(*) AS cases,
        count(*) FILTER (WHERE flake_after(id, t) <> (flake_timestamp(id) > t)) AS after_wrong,
        count(*) FILTER (WHERE flake_between(id, t, t + interval '1 ms')
            <> (flake_timestamp(id) BETWEEN t AND t + interval '1 ms')) AS between_wrong
-FROM unnest('{1970-01-01 00:00:00.002+00, 1999-12-31 23:59:59.999+00, 2026-07-01 12:34:56.789+00,
-              2039-09-07 15:47:35.550+00}'::timestamptz[]) AS edge,
+FROM unnest('{2010-01-01 00:00:00.002+00, 2039-12-31 23:59:59.999+00, 2026-07-01 12:34:56.789+00,
+              2079-09-07 15:47:35.550+00}'::timestamptz[]) AS edge,
      generate_series(edge - interval '1002 us', edge + interval '1002 us', interval '1 us') AS t,
      unnest(ARRAY[flake_min(edge) - 4194304, flake_min(edge) - 1, flake_min(edge), flake_max(edge),
                   flake_max(edge) + 1]) AS id;
@@ -205,20 +206,20 @@ FROM unnest('{2010-11-04 01:42:54.657+00, 2010-11-04 01:42:54.657999+00}'::times
 -- A range of times, with its ends in or out, and the bounds of one that holds no ID.
 SELECT times, flake_range_min(times), flake_range_max(times)
 FROM unnest(ARRAY[
-    '[2018-09-21 09:11:22.139+00,2018-09-21 09:11:22.139+00]',
-    '[2018-09-21 09:11:22.139+00,2018-09-21 09:11:22.14+00)',
-    '(2018-09-21 09:11:22.138+00,2018-09-21 09:11:22.14+00)', '(,2018-09-21 09:11:22.139+00]',
-    '(,2018-09-21 09:11:22.139+00)', '[2018-09-21 09:11:22.139+00,)', '(2018-09-21 09:11:22.139+00,)', '(,)',
+    '[2058-09-21 09:11:22.139+00,2058-09-21 09:11:22.139+00]',
+    '[2058-09-21 09:11:22.139+00,2058-09-21 09:11:22.14+00)',
+    '(2058-09-21 09:11:22.138+00,2058-09-21 09:11:22.14+00)', '(,2058-09-21 09:11:22.139+00]',
+    '(,2058-09-21 09:11:22.139+00)', '[2058-09-21 09:11:22.139+00,)', '(2058-09-21 09:11:22.139+00,)', '(,)',
     '[-infinity,infinity]', '(-infinity,infinity)', 'empty',
-    '(2018-09-21 09:11:22.139+00,2018-09-21 09:11:22.14+00)',
-    '(,1970-01-01 00:00:00+00)', '(,1970-01-01 00:00:00+00]', '[2039-09-07 15:47:35.551+00,)',
-    '(2039-09-07 15:47:35.551+00,)', '[infinity,infinity]', '[-infinity,-infinity]'
+    '(2058-09-21 09:11:22.139+00,2058-09-21 09:11:22.14+00)',
+    '(,2010-01-01 00:00:00+00)', '(,2010-01-01 00:00:00+00]', '[2079-09-07 15:47:35.551+00,)',
+    '(2079-09-07 15:47:35.551+00,)', '[infinity,infinity]', '[-infinity,-infinity]'
 ]::tstzrange[]) AS times;
 
 -- Within a range is what the range says of the timestamp.
 SELECT count(*) AS cases,
        count(*) FILTER (WHERE flake_within(id, times) <> (flake_timestamp(id) <@ times)) AS wrong,
-       count(*) FILTER (WHERE flake_within(id, times, 'epoch') <> (flake_timestamp(id) <@ times))
+       count(*) FILTER (WHERE flake_within(id, times, '2010-01-01 00:00+00') <> (flake_timestamp(id) <@ times))
            AS wrong_with_epoch,
        count(*) FILTER (WHERE flake_within(id, times)) AS within
 FROM generate_series('2026-07-01 12:34:56.787+00'::timestamptz, '2026-07-01 12:34:56.791+00',
@@ -230,8 +231,8 @@ FROM generate_series('2026-07-01 12:34:56.787+00'::timestamptz, '2026-07-01 12:3
      generate_series('2026-07-01 12:34:56.786+00', '2026-07-01 12:34:56.792+00', interval '1 ms') AS t,
      unnest(ARRAY[flake_min(t), flake_max(t)]) AS id;
 SELECT id, flake_within(id, '(,)') AS ever, flake_within(id, 'empty') AS never,
-       flake_within(id, '[2039-09-07 15:47:35.552+00,)') AS past_the_end,
-           flake_within(id, '(,1970-01-01 00:00:00+00)') AS before_1970
+       flake_within(id, '[2079-09-07 15:47:35.552+00,)') AS past_the_end,
+           flake_within(id, '(,2010-01-01 00:00:00+00)') AS before_2010
 FROM unnest('{0,9223372036854775807}'::bigint[]) AS id;
 
 -- NULL gives NULL, or what AND makes of it.
@@ -242,7 +243,7 @@ SELECT flake_decode(NULL), flake_timestamp(NULL), flake_timestamp(1, NULL),
        flake_from_text(NULL, 'hex'), flake_from_text('1', NULL);
 SELECT flake_between(NULL, 'epoch', 'epoch') AS id, flake_between(1, NULL, 'infinity') AS lower,
        flake_between(1, 'epoch', NULL) AS upper,
-       flake_between(1, '1970-01-01 00:00:00.001+00', NULL) AS before_lower,
+       flake_between(1, '2010-01-01 00:00:00.001+00', NULL) AS before_lower,
        flake_within(NULL, '(,)') AS within_id, flake_within(1, NULL) AS within_times,
        flake_before(NULL, 'epoch') AS before_id, flake_before(1, NULL) AS before_time,
        flake_after(NULL, 'epoch') AS after_id, flake_after(1, NULL) AS after_time;

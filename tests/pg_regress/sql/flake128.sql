@@ -42,7 +42,7 @@ SELECT flake128 'B7tNvGF8Zh73eTSQUY' AS literal, 'B7tNvGF8Zh73eTSQUY'::flake128 
        pg_column_size(flake128 'B7tNvGF8Zh73eTSQUY') AS bytes;
 SELECT typlen, typbyval, typalign, typstorage, typcategory FROM pg_type WHERE oid = 'flake128'::regtype;
 
--- Zeros in front change nothing; a number of more than 128 bits, a space or a sign is none.
+-- Zeros in front change nothing; a number of more than 128 bits, a space or a sign is an error.
 SELECT '00000000000000000000000000000000000000000000'::flake128,
        '000000000000B7tNvGF8Zh73eTSQUY'::flake128 = 'B7tNvGF8Zh73eTSQUY' AS same;
 SELECT '7n42DGM5Tflk9n8mt7Fhc7'::flake128::bytea;

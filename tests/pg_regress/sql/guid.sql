@@ -48,7 +48,7 @@ SELECT guid 'NiiTRfl2BaVI1B.0' AS literal, 'NiiTRfl2BaVI1B.0'::guid AS cast,
        pg_typeof(guid 'NiiTRfl2BaVI1B.0') AS type, pg_column_size(guid 'NiiTRfl2BaVI1B.0') AS bytes;
 SELECT typlen, typbyval, typalign, typstorage, typcategory FROM pg_type WHERE oid = 'guid'::regtype;
 
--- Spaces and other characters are none of its own, and upper case is another value.
+-- Spaces and other characters are not in its alphabet, and upper case is another value.
 SELECT guid 'NIITRFL2BAVI1B.0' = 'NiiTRfl2BaVI1B.0' AS same;
 SELECT ' NiiTRfl2BaVI1B.0'::guid;
 SELECT 'NiiTRfl2BaVI1B. '::guid;

@@ -45,7 +45,7 @@ SELECT guid_local '5206B440CEB4B..0' AS literal, '5206B440CEB4B..0'::guid_local 
        pg_typeof(guid_local '5206B440CEB4B..0') AS type, pg_column_size(guid_local '5206B440CEB4B..0') AS bytes;
 SELECT typlen, typbyval, typalign, typstorage, typcategory FROM pg_type WHERE oid = 'guid_local'::regtype;
 
--- Spaces and other characters are none of its own, and neither are letters in lower case or beyond E.
+-- Spaces and other characters are not in its alphabet, and neither are letters in lower case or beyond E.
 SELECT '5206b440ceb4b..0'::guid_local;
 SELECT ' 5206B440CEB4B..0'::guid_local;
 SELECT '5206B440CEB4B.. '::guid_local;

@@ -1,10 +1,10 @@
--- Time as a predicate of guid: the operators say of an ID what they say of its timestamp, whatever its drift
+-- Time as a predicate of guid: the operators say of an ID what they say of its timestamp, of any drift
 -- and node, and an index of the ID serves them.
 SET timezone TO 'UTC';
 SET datestyle TO ISO;
 
 -- IDs of all drifts and any node around a moment at which the upper part of the time goes up for each drift,
--- to the tick and to the hour; at both ends of the times; years of them in between. A code of 0 is none that
+-- to the tick and to the hour; at both ends of the times; years of them in between. A code of 0 is not one that
 -- is made, but one that an ID can have. 125 times 2^42 ns is a whole number of ticks of 131.072 us for which
 -- the part below is 0, and of microseconds.
 CREATE TABLE event (id guid PRIMARY KEY, at timestamptz, code integer);
@@ -233,7 +233,7 @@ RESET enable_bitmapscan;
 RESET enable_indexscan;
 RESET enable_indexonlyscan;
 
--- Through a view, and one that keeps its rows from prying functions: a comparison with a time is none.
+-- Through a view, and one that keeps its rows from prying functions: a comparison with a time is no such function.
 CREATE VIEW event_made AS SELECT id, guid_timestamp(id) AS made_at FROM event;
 CREATE VIEW event_guarded WITH (security_barrier) AS SELECT id FROM event WHERE at IS NOT NULL;
 SET enable_seqscan = off;

@@ -79,22 +79,22 @@ DROP TABLE part_sno;
 -- The bounds are computed once; with an epoch they can be read off the statement.
 CREATE TABLE part_flake (id bigint PRIMARY KEY, nr integer) PARTITION BY RANGE (id);
 CREATE TABLE part_flake_05 PARTITION OF part_flake
-    FOR VALUES FROM (flake_min('2026-05-01', 'epoch')) TO (flake_min('2026-06-01', 'epoch'));
+    FOR VALUES FROM (flake_min('2026-05-01', '2010-01-01 00:00+00')) TO (flake_min('2026-06-01', '2010-01-01 00:00+00'));
 CREATE TABLE part_flake_06 PARTITION OF part_flake
-    FOR VALUES FROM (flake_min('2026-06-01', 'epoch')) TO (flake_min('2026-07-01', 'epoch'));
+    FOR VALUES FROM (flake_min('2026-06-01', '2010-01-01 00:00+00')) TO (flake_min('2026-07-01', '2010-01-01 00:00+00'));
 CREATE TABLE part_flake_07 PARTITION OF part_flake
-    FOR VALUES FROM (flake_min('2026-07-01', 'epoch')) TO (flake_min('2026-08-01', 'epoch'));
+    FOR VALUES FROM (flake_min('2026-07-01', '2010-01-01 00:00+00')) TO (flake_min('2026-08-01', '2010-01-01 00:00+00'));
 CREATE TABLE part_flake_08 PARTITION OF part_flake
-    FOR VALUES FROM (flake_min('2026-08-01', 'epoch')) TO (MAXVALUE);
+    FOR VALUES FROM (flake_min('2026-08-01', '2010-01-01 00:00+00')) TO (MAXVALUE);
 INSERT INTO part_flake
 SELECT flake_at(t), row_number() OVER (ORDER BY t)
 FROM generate_series('2026-05-01'::timestamptz, '2026-08-15', interval '1 hour') AS t;
 SELECT tableoid::regclass, count(*), min(flake_timestamp(id)), max(flake_timestamp(id))
 FROM part_flake GROUP BY tableoid ORDER BY tableoid::regclass::text;
 
-EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_within(id, '[2026-06-01,2026-07-01)', 'epoch');
-EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_after(id, '2026-07-01', 'epoch');
-EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_before(id, '2026-05-20', 'epoch');
+EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_within(id, '[2026-06-01,2026-07-01)', '2010-01-01 00:00+00');
+EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_after(id, '2026-07-01', '2010-01-01 00:00+00');
+EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_before(id, '2026-05-20', '2010-01-01 00:00+00');
 -- With the setting's epoch the partitions are left out when the query begins.
 EXPLAIN (COSTS OFF) SELECT nr FROM part_flake WHERE flake_within(id, '[2026-06-01,2026-07-01)');
 SELECT count(*) FROM part_flake WHERE flake_within(id, '[2026-06-01,2026-07-01)');

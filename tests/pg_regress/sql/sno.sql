@@ -44,7 +44,7 @@ SELECT sno '9q74gok3262so257' AS literal, '9q74gok3262so257'::sno AS cast,
        pg_column_size(sno '9q74gok3262so257') AS bytes;
 SELECT typlen, typbyval, typalign, typstorage, typcategory FROM pg_type WHERE oid = 'sno'::regtype;
 
--- Upper case, spaces and the letters beyond x are none of its characters.
+-- Upper case, spaces and the letters beyond x are not in its alphabet.
 SELECT '9Q74GOK3262SO257'::sno;
 SELECT ' 9q74gok3262so257'::sno;
 SELECT '9q74gok3262so25 '::sno;
@@ -174,6 +174,16 @@ SELECT sno_encode('2009-12-31 23:59:59.999999+00', 0, 0, 0, 0);
 SELECT sno_encode('2079-09-07 15:47:35.552+00', 0, 0, 0, 0);
 SELECT sno_encode('infinity', 0, 0, 0, 0);
 SELECT sno_encode('-infinity', 0, 0, 0, 0);
+
+-- The byte of meta, and the ID with another one: all else stays.
+SELECT text AS of_another_meta FROM vector WHERE sno_meta(text::sno) <> meta;
+SELECT count(*) AS different
+FROM vector, generate_series(0, 255) AS m, sno_with_meta(text::sno, m) AS id
+WHERE sno_encode(made, tick, m, partition, sequence) <> id OR sno_meta(id) <> m OR sno_with_meta(id, meta) <> text::sno;
+SELECT sno_with_meta('xxxxxxxxxxxxxxxx', 0) AS cleared, sno_with_meta('2222222222222222', 255) AS set;
+SELECT sno_with_meta('2222222222222222', 256);
+SELECT sno_with_meta('2222222222222222', -1);
+SELECT sno_meta(NULL), sno_with_meta(NULL, 0), sno_with_meta('2222222222222222', NULL);
 
 -- For a given time: the sequence runs first, then the partitions of this server (0 to 7).
 SELECT number, decoded.*

@@ -29,6 +29,7 @@ FROM (SELECT id_type, generator_id, lag(id_type) OVER w AS previous_id_type, lag
 SELECT id_type, bool_and(CASE id_type
            WHEN 'sno' THEN last_tick = (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
            WHEN 'guid' THEN floor(last_tick * 131.072) = extract(epoch FROM last_tick_at) * 1000000
+           WHEN 'flake' THEN last_tick = extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00') * 1000
            ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
 FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;

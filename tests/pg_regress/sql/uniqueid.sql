@@ -45,7 +45,7 @@ SELECT uniqueid '67c76b38257fdfff' AS literal, '67c76b38257fdfff'::uniqueid AS c
 SELECT typlen, typbyval, typalign, typstorage, typcategory FROM pg_type WHERE oid = 'uniqueid'::regtype;
 SELECT enumlabel FROM pg_enum WHERE enumtypid = 'uniqueid_mode'::regtype ORDER BY enumsortorder;
 
--- Digits are read in either case. Spaces, prefixes and other letters are none.
+-- Digits are read in either case. Spaces, prefixes and other letters are no digits.
 SELECT '67C76B38257FDFFF'::uniqueid, '67c76B38257FdFfF'::uniqueid;
 SELECT ' 67c76b38257fdfff'::uniqueid;
 SELECT '67c76b38257fdff '::uniqueid;

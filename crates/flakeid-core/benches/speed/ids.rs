@@ -1,18 +1,18 @@
-//! The next ID, as one who uses the core takes it: every thread has its own session over its node's
-//! cells and takes one ID a time, packed into its system's format.
+//! The next ID, as a user of the core takes it. Every thread has its own session over its server's cells, and takes
+//! one ID at a time, packed into the layout of its ID type.
 //!
-//! A time is that in which all threads together take a million IDs, so *a millisecond in the table is a
-//! nanosecond an ID*, and `Mitem/s` are the node's million IDs per second. With one thread the time is
-//! what an ID takes: reading the clock, choosing the number, packing, and where the tick has no number
-//! left, looking at the clock until it reads the next. With two (`t=2`) an ID takes a thread twice
-//! the time in the table: where they do not get into each other's way the table has half of the time
-//! with one, where the format gives no more, the same.
+//! A time is that in which all threads together take a million IDs. So *a millisecond in the table is a nanosecond
+//! for an ID*, and `Mitem/s` are the server's million IDs per second. With one thread it is the time for an ID:
+//! reading the clock, choosing the number and packing. If the tick has no number left, it includes reading the clock
+//! until the next tick. With two threads (`t=2`) an ID takes a thread twice the time in the table. If the threads do
+//! not disturb each other, the table has half of the time with one thread. If the ID type has no more IDs, it has the
+//! same time.
 //!
-//! `Clock` is reading the clock alone, a million times. Every ID does that at least once, so nothing can
-//! be below it. It is std's; `clock_gettime` itself is some nanoseconds faster.
+//! `Clock` is reading the clock alone, a million times. Every ID does that at least once, so nothing can be below it.
+//! It is the clock of std; `clock_gettime` itself is some nanoseconds faster.
 //!
-//! Flake, Sno and UniqueId are measured with as many generator IDs as stand in `<>`, eight as a rule; a
-//! node of flake128 or guid has one identity, and so one cell. A format gives no more than
+//! Flake, Sno and UniqueId are measured with the number of generator IDs in `<>`, usually eight. A server has one
+//! identity for flake128 or guid, and so one cell. An ID type has no more than
 //!
 //! | | IDs | ns for an ID |
 //! |---|---|---|
@@ -24,17 +24,17 @@
 //! | `UniqueId<8>` | 8 x 64 in 1 ms | 1,953 |
 //! | `UniqueId<64>` | 64 x 64 in 1 ms | 244 |
 //!
-//! `UniqueId<8>` always uses up its milliseconds: its figure is the format's, 512 IDs in each, and says
-//! nothing of the code. The same holds for `UniqueId<64>` where its code takes less than 244 ns, and for
-//! `Flake<8>` with two threads; what flake's code takes is in `Flake<64>`. (Such a figure can be better
-//! than the table by up to a tick, as a sample may begin late in one that nobody has used.)
+//! `UniqueId<8>` always exhausts its milliseconds. Its figure is that of the ID type, 512 IDs in each, and does not
+//! depend on the code. This also applies to `UniqueId<64>` if its code takes less than 244 ns, and to `Flake<8>` with
+//! two threads. The cost of flake's code is in `Flake<64>`. (Such a figure can be better than the table by up to a
+//! tick, as a sample may begin late in an unused one.)
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::{Block, Rules, System};
+use flakeid_core::generator::{Block, IdLayout, Rules};
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::{flake, flake128, guid, sno, uniqueid};
 use std::hint::spin_loop;
@@ -43,11 +43,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-/// IDs that a thread takes before it looks how many are still to be taken.
+/// The IDs that a thread takes before it looks how many are left to take.
 const BATCH: u32 = 1000;
 const BATCHES: u32 = 1000;
 
-// With so few IDs as UniqueId has it is the time that ends a bench, not the number of samples.
+// UniqueId has so few IDs that the time ends its bench, and not the number of samples.
 #[divan::bench(
     types = [Clock, Flake<8>, Flake<64>, Sno<8>, Flake128, Guid, UniqueId<8>, UniqueId<64>],
     threads = [1, 2],
@@ -62,17 +62,17 @@ trait Measured {
     fn measure(bencher: Bencher);
 }
 
-/// Lets all threads take a million together, each with a session of its own.
+/// Lets all threads take a million IDs together, each with a session of its own.
 ///
-/// Together, and not half of it each: where there are too few IDs for both, one may get more of them,
-/// and when it had its half the other would go on alone, as fast as if it had always been.
+/// The threads share the million, and do not take half of it each. If there are too few IDs for both, one may get
+/// more of them. When that one had its half, the other would continue alone, as fast as if it had always been alone.
 fn measure<S, I>(
     bencher: Bencher,
     session: impl Fn() -> S + Sync,
     next: impl Fn(&mut S) -> I + Sync,
 ) {
     let begun = AtomicU32::new(0);
-    // divan makes the inputs, one for each thread, before it lets any of them begin.
+    // divan makes the inputs, one for each thread, before any thread begins.
     let input = || {
         begun.store(0, Ordering::Relaxed);
         session()
@@ -96,16 +96,16 @@ impl Measured for Clock {
 
 impl<F: Format> Measured for F {
     fn measure(bencher: Bencher) {
-        let cells: Vec<Cell> = F::GENERATORS.map(|_| Cell::after::<F::System>(Tick(0))).collect();
-        // Nothing of it is known when compiling: a user has it from a configuration.
+        let cells: Vec<Cell> = F::GENERATORS.map(|_| Cell::after::<F::Layout>(Tick(0))).collect();
+        // Nothing of this is known at compile time: a user has it from a configuration.
         let node = black_box(Node::<F>::new(&cells));
         let session = || Session::new(thread_number(), cells.len());
         measure(bencher, session, |session| node.next(session));
     }
 }
 
-/// The number of this thread's sessions. divan runs a bench in the main thread and in others that it
-/// keeps for the next.
+/// Returns the number of this thread's sessions. divan runs a bench in the main thread and in others that it keeps
+/// for the next bench.
 fn thread_number() -> u32 {
     static THREADS: AtomicU32 = AtomicU32::new(0);
     thread_local!(static NUMBER: u32 = THREADS.fetch_add(1, Ordering::Relaxed));
@@ -120,13 +120,13 @@ fn now() -> UnixNanos {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Node<'a, F> {
     cells: Vec<&'a Cell>,
     generators: Vec<u64>,
     rules: Rules,
     scale: Scale,
-    /// Open: who moves it, and when, is not the core's.
+    /// The gate is open: moving it is not part of the core.
     gate: Gate,
     format: PhantomData<F>,
 }
@@ -148,8 +148,8 @@ impl<'a, F: Format> Node<'a, F> {
         let Self { cells, rules, gate, scale, .. } = self;
         let mut clock = || F::tick(*scale, now());
         loop {
-            match session.next::<F::System>(cells, 1, rules, gate, *scale, &mut clock) {
-                Ok(issued) => return F::pack(self.generators[issued.partition], issued.block),
+            match session.next::<F::Layout>(cells, 1, rules, gate, *scale, &mut clock) {
+                Ok(issued) => return F::pack(self.generators[issued.slot], issued.block),
                 Err(stall) => self.overcome(stall),
             }
         }
@@ -163,16 +163,16 @@ impl<'a, F: Format> Node<'a, F> {
                     spin_loop();
                 }
             }
-            // It is said once; asked again, the cell goes on.
+            // A step back is reported once; at the next call the cell continues.
             Stall::SteppedBack { .. } => {}
             stall => panic!("{stall:?}"),
         }
     }
 }
 
-/// What a bench has to know of a system beyond the core's [`System`].
+/// The properties of an ID type that a bench has to know beyond the core's [`IdLayout`].
 trait Format: Sync {
-    type System: System;
+    type Layout: IdLayout;
     type Id;
     const GENERATORS: Range<u64>;
     const RULES: Rules;
@@ -184,7 +184,7 @@ trait Format: Sync {
 struct Flake<const GENERATORS: u64>;
 
 impl<const GENERATORS: u64> Format for Flake<GENERATORS> {
-    type System = flake::Flake;
+    type Layout = flake::Flake;
     type Id = flake::Id;
     const GENERATORS: Range<u64> = 0..GENERATORS;
     const RULES: Rules =
@@ -203,7 +203,7 @@ impl<const GENERATORS: u64> Format for Flake<GENERATORS> {
 struct Sno<const GENERATORS: u64>;
 
 impl<const GENERATORS: u64> Format for Sno<GENERATORS> {
-    type System = sno::TickTock;
+    type Layout = sno::TickTock;
     type Id = sno::Id;
     const GENERATORS: Range<u64> = 0..GENERATORS;
     const RULES: Rules =
@@ -222,9 +222,9 @@ impl<const GENERATORS: u64> Format for Sno<GENERATORS> {
 struct Flake128;
 
 impl Format for Flake128 {
-    type System = flake128::Flake128;
+    type Layout = flake128::Flake128;
     type Id = flake128::Id;
-    /// A MAC address.
+    /// The worker is a MAC address.
     const GENERATORS: Range<u64> = 0x0242_ac11_0002..0x0242_ac11_0003;
     const RULES: Rules =
         Rules { sequence: (0, flake128::SEQUENCE.max() as u32), end: flake128::END };
@@ -243,7 +243,7 @@ impl Format for Flake128 {
 struct Guid;
 
 impl Format for Guid {
-    type System = guid::Guid;
+    type Layout = guid::Guid;
     type Id = guid::Id;
     const GENERATORS: Range<u64> = 0xc0de_0001..0xc0de_0002;
     const RULES: Rules = Rules { sequence: (0, guid::SEQUENCE.max() as u32), end: guid::END };
@@ -255,7 +255,7 @@ impl Format for Guid {
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
         let tick = block.stamp.tick::<guid::Guid>();
-        let (time, sequence) = guid::Clock::Unix.turn(tick, block.sequence.into());
+        let (time, sequence) = guid::Clock::Unix.convert(tick, block.sequence.into());
         guid::Id::pack(guid::Parts { drift: guid::Drift::DEFAULT, time, node: generator, sequence })
     }
 }
@@ -263,7 +263,7 @@ impl Format for Guid {
 struct UniqueId<const GENERATORS: u64>;
 
 impl<const GENERATORS: u64> Format for UniqueId<GENERATORS> {
-    type System = uniqueid::UniqueId;
+    type Layout = uniqueid::UniqueId;
     type Id = uniqueid::Id;
     const GENERATORS: Range<u64> = 0..GENERATORS;
     const RULES: Rules =

@@ -1,13 +1,13 @@
-//! An ID's fields and its text: `pack` puts the fields together, `parts` takes the ID apart, `write`
-//! and `read` are its text, in the bases that its system has.
+//! An ID's fields and its text: `pack` puts the fields together, `parts` takes the ID apart, `write` and `read` are
+//! its text, in the bases of its ID type.
 //!
-//! A time is that of one call. It is always the same ID, so caches and branch prediction know it: it is
-//! the least that a call costs. Calls that take less than a nanosecond are not told apart.
+//! A time is that of one call. It is always the same ID, so caches and branch prediction know it: the time is the
+//! least that a call costs. Calls that take less than a nanosecond are not distinguished.
 
 use divan::{Bencher, black_box};
 use flakeid_core::clock::Tick;
 
-/// Milliseconds of 1970, in the year 2025.
+/// The milliseconds from 1970 to a day in the year 2025.
 const MILLIS: Tick = Tick(1_750_000_000_123);
 
 #[divan::bench_group(sample_size = 10_000)]

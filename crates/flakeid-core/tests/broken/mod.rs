@@ -1,28 +1,30 @@
-//! Issuing loops that are wrong, each in one point, to see that the tests would notice.
+//! Loops that issue IDs and are wrong, each in one point, to show that the tests notice.
 #![allow(dead_code, reason = "each test that shares this uses a part of it")]
 
 use flakeid_core::clock::Tick;
-use flakeid_core::generator::{Block, Rules, Stamp, Step, System, Word, step, stepped_back, turn};
+use flakeid_core::generator::{
+    Block, IdLayout, Rules, Stamp, Step, Word, change_timeline, step, stepped_back,
+};
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// What is wrong with it.
+/// The flaw of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing.
+    /// There is no flaw.
     None,
     /// The clock is read before the word, so it may look as if it had stepped back.
     ClockFirst,
-    /// The new word is stored whatever the old one is by then.
+    /// The new word is stored, even if the old one has changed.
     BlindStore,
-    /// A turn does not ask what the other timeline has had.
+    /// A change of timeline does not ask for the last tick of the other timeline.
     HeedlessTurn,
 }
 
-/// A partition like the real one but for its flaw. A floor it does not know.
+/// A cell like the real one, except for its flaw and for floors, which it does not have.
 pub struct Cell {
     flaw: Flaw,
     word: AtomicU64,
@@ -30,13 +32,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub fn after<S: System>(tick: Tick, flaw: Flaw) -> Self {
-        let word = AtomicU64::new(number::<S>(Word::spent::<S>(tick, false)));
+    pub fn after<S: IdLayout>(tick: Tick, flaw: Flaw) -> Self {
+        let word = AtomicU64::new(number::<S>(Word::exhausted::<S>(tick, false)));
         Self { flaw, word, reached: [AtomicU64::new(tick.0), AtomicU64::new(tick.0)] }
     }
 
-    /// One ID.
-    pub fn issue<S: System>(
+    /// Issues one ID.
+    pub fn issue<S: IdLayout>(
         &self,
         rules: &Rules,
         clock: &mut impl FnMut() -> Tick,
@@ -61,7 +63,7 @@ impl Cell {
         }
     }
 
-    fn decide<S: System>(&self, word: Word, now: Tick, rules: &Rules) -> Step {
+    fn decide<S: IdLayout>(&self, word: Word, now: Tick, rules: &Rules) -> Step {
         let stamp = word.stamp::<S>();
         if S::TICK_TOCK && stepped_back::<S>(stamp, now) {
             let reached = |timeline: bool| &self.reached[usize::from(timeline)];
@@ -69,7 +71,7 @@ impl Cell {
                 Flaw::HeedlessTurn => Tick(0),
                 _ => Tick(reached(!stamp.toggle::<S>()).load(Ordering::Relaxed)),
             };
-            if let Some((next, block)) = turn::<S>(word, now, safe, rules, 1) {
+            if let Some((next, block)) = change_timeline::<S>(word, now, safe, rules, 1) {
                 let tick = stamp.tick::<S>().0;
                 reached(stamp.toggle::<S>()).fetch_max(tick, Ordering::Relaxed);
                 return Step::Issue(next, block);
@@ -79,14 +81,14 @@ impl Cell {
     }
 }
 
-/// The bits of a word: its stamp's tick and toggle, and its sequence.
-fn number<S: System>(word: Word) -> u64 {
+/// Returns the bits of a word: its stamp's tick and toggle, and its sequence.
+fn number<S: IdLayout>(word: Word) -> u64 {
     let (stamp, timelines) = (word.stamp::<S>(), 1 + u64::from(S::TICK_TOCK));
     let stamp = stamp.tick::<S>().0 * timelines + u64::from(stamp.toggle::<S>());
     (stamp << S::SEQUENCE_BITS) + u64::from(word.sequence::<S>())
 }
 
-fn word<S: System>(number: u64) -> Word {
+fn word<S: IdLayout>(number: u64) -> Word {
     let timelines = 1 + u64::from(S::TICK_TOCK);
     let stamp = number >> S::SEQUENCE_BITS;
     let stamp = Stamp::new::<S>(Tick(stamp / timelines), stamp % timelines == 1);

@@ -1,6 +1,6 @@
 #![cfg(not(loom))]
-//! Sessions that take partitions in turn, in the format whose sequence stands above the generator
-//! ID: step by step, interleaved in every way against a naive list of all numbers, and on threads.
+//! Sessions that take generator IDs in turn, for an ID type whose sequence stands above the generator ID. The tests
+//! go step by step, interleave in every way against a naive list of all numbers, and use threads.
 
 mod schedules;
 mod steps;
@@ -9,64 +9,64 @@ mod threads;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::{Rules, System};
+use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::uniqueid::{self, Mode, Parts, SCALE, UniqueId};
 
-/// As the format itself, with as few numbers as a run uses up.
+/// An ID type like uniqueid, with so few numbers that a run exhausts them.
 struct Numbers<const BITS: u32>;
-impl<const BITS: u32> System for Numbers<BITS> {
+impl<const BITS: u32> IdLayout for Numbers<BITS> {
     const SEQUENCE_BITS: u32 = BITS;
     const TICK_TOCK: bool = false;
     const SEQUENCE_FIRST: bool = true;
 }
 
-/// What an ID of this format sorts by: the order in which the numbers of a node go out.
+/// The part of an ID by which it sorts: the order in which the numbers of a server are issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Number {
     tick: u64,
     sequence: u32,
-    /// The generator ID, which is the partition's place among all of the node.
-    partition: usize,
+    /// The index of the generator ID among all of the server.
+    slot: usize,
 }
 
 impl Number {
-    /// What a session was given, where the list that it asked for is that of these partitions.
-    fn given<S: System>(issued: Issued, owned: &[usize]) -> Self {
-        let Issued { partition, block } = issued;
+    /// Returns the number of an issued ID, if the session's list has these generator IDs.
+    fn given<S: IdLayout>(issued: Issued, owned: &[usize]) -> Self {
+        let Issued { slot, block } = issued;
         assert_eq!(block.count, 1, "one at a time");
         let (tick, sequence) = (block.stamp.tick::<S>().0, block.sequence);
-        Self { tick, sequence, partition: owned[partition] }
+        Self { tick, sequence, slot: owned[slot] }
     }
 
-    /// Its ID on a node that owns the generator IDs from 250 on, where the upper bits of the
-    /// generator change.
+    /// Returns the ID on a server that has the generator IDs from 250 on, where the upper bits of the generator ID
+    /// change.
     fn id(self) -> uniqueid::Id {
         uniqueid::Id::pack(Parts {
             time: Tick(self.tick),
             sequence: self.sequence.into(),
-            generator: 250 + self.partition as u64,
+            generator: 250 + self.slot as u64,
             cluster: 5,
             mode: Mode::TimeSequential,
         })
     }
 }
 
-/// Partitions that have had all up to tick 90.
-fn cells<S: System>(count: usize) -> Vec<Cell> {
+/// Returns cells that have had everything up to tick 90.
+fn cells<S: IdLayout>(count: usize) -> Vec<Cell> {
     (0..count).map(|_| Cell::after::<S>(Tick(90))).collect()
 }
 
-const fn rules<S: System>() -> Rules {
+const fn rules<S: IdLayout>() -> Rules {
     Rules { sequence: (0, (1 << S::SEQUENCE_BITS) - 1), end: Tick(1 << 30) }
 }
 
-/// One number at `now`, from an open gate.
-fn take<S: System>(session: &mut Session, cells: &[&Cell], now: u64) -> Result<Number, Stall> {
+/// Takes one number at `now`, through an open gate.
+fn take<S: IdLayout>(session: &mut Session, cells: &[&Cell], now: u64) -> Result<Number, Stall> {
     take_by::<S>(session, cells, &rules::<S>(), &Gate::open(), now)
 }
 
-fn take_by<S: System>(
+fn take_by<S: IdLayout>(
     session: &mut Session,
     cells: &[&Cell],
     rules: &Rules,
@@ -78,8 +78,8 @@ fn take_by<S: System>(
     issued.map(|issued| Number::given::<S>(issued, &all))
 }
 
-/// Takes all that a session gets at `now`, and gives them with what it is told then.
-fn use_up<S: System>(session: &mut Session, cells: &[&Cell], now: u64) -> (Vec<Number>, Stall) {
+/// Takes all that a session gets at `now`, and returns them with the stall that follows.
+fn exhaust<S: IdLayout>(session: &mut Session, cells: &[&Cell], now: u64) -> (Vec<Number>, Stall) {
     let mut given = Vec::new();
     loop {
         match take::<S>(session, cells, now) {
@@ -89,11 +89,10 @@ fn use_up<S: System>(session: &mut Session, cells: &[&Cell], now: u64) -> (Vec<N
     }
 }
 
-/// All numbers of a tick on so many partitions, in their order.
-fn all_of<S: System>(tick: u64, partitions: usize) -> impl Iterator<Item = Number> {
-    (0..1 << S::SEQUENCE_BITS).flat_map(move |sequence| {
-        (0..partitions).map(move |partition| Number { tick, sequence, partition })
-    })
+/// Returns all numbers of a tick on this many generator IDs, in their order.
+fn all_of<S: IdLayout>(tick: u64, slots: usize) -> impl Iterator<Item = Number> {
+    (0..1 << S::SEQUENCE_BITS)
+        .flat_map(move |sequence| (0..slots).map(move |slot| Number { tick, sequence, slot }))
 }
 
 const fn wait(until: u64, now: u64) -> Stall {

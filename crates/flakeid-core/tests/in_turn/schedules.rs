@@ -1,5 +1,5 @@
-//! Sessions interleaved in every way: one may get its turn in the middle of another's, wherever
-//! that one reads the clock, which is between its look at the words and its swap.
+//! Sessions interleaved in every way. One may run in the middle of another's call, at each point where that one reads
+//! the clock. That is between its load of the words and its swap.
 
 use super::*;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ enum Clock {
     StepsBack,
 }
 
-/// The clock moves by `by`, and who reads it sees it `late`: processors differ.
+/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks late.
 type Reading = (i64, u64);
 
 #[derive(Clone, Debug)]
@@ -25,16 +25,15 @@ struct Call {
     walker: usize,
     want: u32,
     readings: Vec<Reading>,
-    meanwhile: Option<Box<Meanwhile>>,
+    interruption: Option<Box<Interruption>>,
 }
 
-/// Other calls, made while one reads the clock for the n-th time, before the reading is taken or
-/// after it.
+/// Other calls, made while a session reads the clock for the n-th time: before the reading, or after it.
 #[derive(Clone, Debug)]
-struct Meanwhile {
+struct Interruption {
     reads: usize,
     before: bool,
-    /// Each of them makes so many in a row.
+    /// How many IDs in a row each of them takes.
     times: usize,
     calls: Vec<Call>,
 }
@@ -42,7 +41,7 @@ struct Meanwhile {
 #[derive(Clone, Debug)]
 enum Event {
     Next(Call),
-    /// The walker's list becomes the partitions of the mask.
+    /// The walker's list becomes the generator IDs of the mask.
     Reload {
         walker: usize,
         mask: u8,
@@ -52,7 +51,7 @@ enum Event {
 
 #[derive(Clone, Debug)]
 struct Script {
-    partitions: usize,
+    slots: usize,
     walkers: usize,
     slice: (u32, u32),
     end: Tick,
@@ -63,14 +62,14 @@ struct Walker {
     session: Session,
     owned: Vec<usize>,
     last: Option<Number>,
-    /// Since its last number its list has changed: nothing of that tick is for it.
+    /// Whether its list has changed since its last number. Then it gets nothing of that tick.
     moved: bool,
 }
 
 impl Walker {
-    /// Whether a number may follow its last.
+    /// Returns whether a number may follow its last.
     fn may_get(&self, number: Number) -> bool {
-        self.owned.contains(&number.partition)
+        self.owned.contains(&number.slot)
             && self.last.is_none_or(|last| match self.moved {
                 true => number.tick > last.tick,
                 false => number > last,
@@ -80,7 +79,7 @@ impl Walker {
 
 struct State {
     walkers: Vec<Option<Walker>>,
-    /// All numbers that have gone out.
+    /// All numbers that were issued.
     given: BTreeSet<Number>,
     now: u64,
     /// The greatest reading so far.
@@ -93,24 +92,24 @@ struct World<S> {
     gate: Gate,
     clock: Clock,
     state: RefCell<State>,
-    system: PhantomData<S>,
+    id_type: PhantomData<S>,
 }
 
-impl<S: System> World<S> {
+impl<S: IdLayout> World<S> {
     fn new(script: &Script, clock: Clock) -> Self {
-        // The slice is one of the last four numbers, of all where there are not so many.
+        // The slice is one of the last four numbers, or of all if there are fewer.
         let capacity = 1 << S::SEQUENCE_BITS;
         let room = 4.min(capacity);
         let slice = (script.slice.0 * room / 4, script.slice.1 * room / 4);
         let walker = |number| {
-            let owned: Vec<usize> = (0..script.partitions).collect();
-            let session = Session::new(number as u32, script.partitions);
+            let owned: Vec<usize> = (0..script.slots).collect();
+            let session = Session::new(number as u32, script.slots);
             Some(Walker { session, owned, last: None, moved: false })
         };
         let walkers = (0..script.walkers).map(walker).collect();
         let state = State { walkers, given: BTreeSet::new(), now: START + 3, greatest: 0 };
         Self {
-            cells: (0..script.partitions).map(|_| Cell::after::<S>(Tick(START))).collect(),
+            cells: (0..script.slots).map(|_| Cell::after::<S>(Tick(START))).collect(),
             rules: Rules {
                 sequence: (capacity - room + slice.0, capacity - room + slice.1),
                 end: script.end,
@@ -118,7 +117,7 @@ impl<S: System> World<S> {
             gate: Gate::open(),
             clock,
             state: RefCell::new(state),
-            system: PhantomData,
+            id_type: PhantomData,
         }
     }
 
@@ -149,15 +148,15 @@ impl<S: System> World<S> {
         reading
     }
 
-    /// One call of a session. `None` where it is in the middle of one already.
+    /// Makes one call of a session. Returns `None` if the session is in the middle of a call already.
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
         let owned: Vec<&Cell> = walker.owned.iter().map(|&i| &self.cells[i]).collect();
         let (mut reads, mut last, mut alone) = (0, 0, true);
         let mut clock = || {
-            let mut meanwhile = |before| {
-                let other = call.meanwhile.as_ref();
+            let mut interruption = |before| {
+                let other = call.interruption.as_ref();
                 let other = other.filter(|other| (other.reads, other.before) == (reads, before));
                 let Some(other) = other else { return };
                 alone = false;
@@ -165,9 +164,9 @@ impl<S: System> World<S> {
                     other.calls.iter().for_each(|call| _ = self.next(call));
                 }
             };
-            meanwhile(true);
+            interruption(true);
             let reading = self.read(*call.readings.get(reads).unwrap_or(&(0, 0)));
-            meanwhile(false);
+            interruption(false);
             reads += 1;
             last = reading;
             Some(Tick(reading))
@@ -186,9 +185,9 @@ impl<S: System> World<S> {
                 assert!(Tick(number.tick) <= self.rules.end);
                 let (first, last) = self.rules.sequence;
                 assert!((first..=last).contains(&number.sequence), "{number:?}");
-                assert!(state.given.insert(number), "{number:?} comes twice");
+                assert!(state.given.insert(number), "{number:?} repeats");
                 if self.clock == Clock::Forward {
-                    // Whoever was faster: nothing below it is left.
+                    // If another session was faster, nothing below its number is left.
                     let least = expected.expect("a number is left");
                     assert!(number <= least || !alone, "{number:?} for {least:?}");
                     let left = self.all(number.tick, &walker.owned);
@@ -220,44 +219,44 @@ impl<S: System> World<S> {
         Some(given)
     }
 
-    /// All numbers of a tick on these partitions, as they are to go out.
+    /// Returns all numbers of a tick on these generator IDs, in the order in which they must be issued.
     fn all<'a>(&self, tick: u64, owned: &'a [usize]) -> impl Iterator<Item = Number> + use<'a, S> {
         let (first, last) = self.rules.sequence;
         (first..=last).flat_map(move |sequence| {
-            owned.iter().map(move |&partition| Number { tick, sequence, partition })
+            owned.iter().map(move |&slot| Number { tick, sequence, slot })
         })
     }
 
-    /// The least number of this tick that nobody has and that may follow a session's last.
+    /// Returns the least number of this tick that no session has and that may follow a session's last.
     fn left_for(&self, walker: &Walker, tick: u64) -> Option<Number> {
         let given = &self.state.borrow().given;
         self.all(tick, &walker.owned).find(|&n| walker.may_get(n) && !given.contains(&n))
     }
 
-    /// A partition's numbers go out from the first on without a gap, as far as its word is.
+    /// Checks that a generator ID's numbers are issued from the first on without a gap, up to its word.
     fn assert_words_are_what_went_out(&self) {
         let given = &self.state.borrow().given;
         for &number in given {
             let before = Number { sequence: number.sequence.wrapping_sub(1), ..number };
             assert!(number.sequence == self.rules.sequence.0 || given.contains(&before));
         }
-        for (partition, cell) in self.cells.iter().enumerate() {
-            let last = given.iter().rev().find(|number| number.partition == partition);
+        for (slot, cell) in self.cells.iter().enumerate() {
+            let last = given.iter().rev().find(|number| number.slot == slot);
             let word = cell.word();
             let (tick, sequence) = (word.stamp::<S>().tick::<S>().0, word.sequence::<S>());
             let unused = tick == START && cell.counters.get().issued == 0;
-            let said = Number { tick, sequence, partition };
+            let said = Number { tick, sequence, slot };
             assert_eq!(last.copied(), Some(said).filter(|_| !unused));
         }
         let issued: u64 = self.cells.iter().map(|cell| cell.counters.get().issued).sum();
         assert_eq!(issued, given.len() as u64);
     }
 
-    /// When no one else is at work, who comes back when told to gets an ID before long.
-    fn assert_all_go_on(&self) {
+    /// If no other session runs, a session that returns when it was told to gets an ID soon.
+    fn assert_all_continue(&self) {
         let count = self.state.borrow().walkers.len();
         for walker in 0..count {
-            let call = Call { walker, want: 1, readings: Vec::new(), meanwhile: None };
+            let call = Call { walker, want: 1, readings: Vec::new(), interruption: None };
             let (mut waits, mut notes) = (0, 0);
             while let Err(stall) = self.next(&call).unwrap() {
                 match stall {
@@ -278,16 +277,16 @@ impl<S: System> World<S> {
 fn call(reading: BoxedStrategy<Reading>) -> impl Strategy<Value = Call> {
     let want = prop_oneof![4 => Just(1), 1 => Just(u32::MAX)];
     let call = (0..4usize, want, prop::collection::vec(reading, 0..4))
-        .prop_map(|(walker, want, readings)| Call { walker, want, readings, meanwhile: None });
+        .prop_map(|(walker, want, readings)| Call { walker, want, readings, interruption: None });
     call.prop_recursive(2, 6, 2, |call| {
         let times = prop_oneof![4 => Just(1), 1 => 2..12usize];
         let calls = prop::collection::vec(call.clone(), 1..3);
-        let meanwhile =
+        let interruption =
             (0..3usize, any::<bool>(), times, calls).prop_map(|(reads, before, times, calls)| {
-                Box::new(Meanwhile { reads, before, times, calls })
+                Box::new(Interruption { reads, before, times, calls })
             });
-        (call, prop::option::weighted(0.4, meanwhile))
-            .prop_map(|(call, meanwhile)| Call { meanwhile, ..call })
+        (call, prop::option::weighted(0.4, interruption))
+            .prop_map(|(call, interruption)| Call { interruption, ..call })
     })
 }
 
@@ -300,15 +299,9 @@ fn script(reading: impl Strategy<Value = Reading> + 'static) -> impl Strategy<Va
     let slice = prop_oneof![Just((0, 3)), (0..4u32, 0..4u32)];
     let slice = slice.prop_map(|(a, b)| (a.min(b), a.max(b)));
     let end = prop_oneof![5 => Just(FAR), 1 => (START..START + 40).prop_map(Tick)];
-    (1..=5usize, 1..=4usize, slice, end, events).prop_map(
-        |(partitions, walkers, slice, end, events)| Script {
-            partitions,
-            walkers,
-            slice,
-            end,
-            events,
-        },
-    )
+    (1..=5usize, 1..=4usize, slice, end, events).prop_map(|(slots, walkers, slice, end, events)| {
+        Script { slots, walkers, slice, end, events }
+    })
 }
 
 fn by() -> impl Strategy<Value = i64> {
@@ -319,7 +312,7 @@ fn forward() -> impl Strategy<Value = Reading> {
     (by(), Just(0))
 }
 
-/// As the clocks of several processors: each goes forward, one may be a tick behind another.
+/// Generates clocks of several processors: each advances, and one may be a tick behind another.
 fn noise() -> impl Strategy<Value = Reading> {
     (by(), 0..=1u64)
 }
@@ -328,12 +321,12 @@ fn steps() -> impl Strategy<Value = Reading> {
     (prop_oneof![8 => by(), 3 => -4..0i64, 1 => -50..50i64], 0..=1u64)
 }
 
-fn play<S: System>(script: &Script, clock: Clock) {
+fn play<S: IdLayout>(script: &Script, clock: Clock) {
     let world = World::<S>::new(script, clock);
     world.play(script);
     world.assert_words_are_what_went_out();
     if script.end == FAR {
-        world.assert_all_go_on();
+        world.assert_all_continue();
         world.assert_words_are_what_went_out();
     }
 }
@@ -349,13 +342,13 @@ proptest! {
         cases: 1024, failure_persistence: None, ..Default::default()
     })]
 
-    /// What a session gets is the least that is left to it, and it waits only where nothing is.
+    /// A session gets the least number that is left for it, and waits only if there is no such number.
     #[test]
     fn numbers_go_out_in_their_order_while_the_clock_goes_forward(script in script(forward())) {
         play_all(&script, Clock::Forward);
     }
 
-    /// None comes twice and each session's rise, here and below.
+    /// No number repeats and each session's numbers increase, here and below.
     #[test]
     fn clocks_a_tick_apart_are_no_step_back(script in script(noise())) {
         play_all(&script, Clock::Noisy);

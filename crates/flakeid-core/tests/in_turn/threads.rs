@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::time::Instant;
 
-/// Each thread's IDs rise and no ID comes twice; and while the threads are busy every number of a
-/// tick goes out: they wait only when it is used up.
-fn run<S: System>(threads: usize, partitions: usize, each: usize) {
-    let cells = cells::<S>(partitions);
+/// Each thread's IDs increase and no ID repeats. While the threads are busy, every number of a tick is issued: they
+/// wait only when it is exhausted.
+fn run<S: IdLayout>(threads: usize, slots: usize, each: usize) {
+    let cells = cells::<S>(slots);
     let cells: Vec<&Cell> = cells.iter().collect();
-    let all: Vec<usize> = (0..partitions).collect();
+    let all: Vec<usize> = (0..slots).collect();
     let (start, barrier) = (Instant::now(), Barrier::new(threads));
     let thread = |number: usize| {
-        let (mut session, mut numbers) = (Session::new(number as u32, partitions), Vec::new());
+        let (mut session, mut numbers) = (Session::new(number as u32, slots), Vec::new());
         let mut waited = BTreeSet::new();
-        // A tick is 50 us: enough of them in a short run, and most are used up.
+        // A tick is 50 us, so a short run has enough of them, and most are exhausted.
         let mut clock = || Some(Tick(100 + start.elapsed().as_micros() as u64 / 50));
         barrier.wait();
         while numbers.len() < each {
@@ -38,16 +38,12 @@ fn run<S: System>(threads: usize, partitions: usize, each: usize) {
         threads.into_iter().map(|thread| thread.join().unwrap()).unzip()
     });
     let given: BTreeSet<Number> = numbers.into_iter().flatten().collect();
-    assert_eq!(given.len(), threads * each, "no number comes twice");
+    assert_eq!(given.len(), threads * each, "no number repeats");
     for tick in waited.into_iter().flatten() {
         let numbers = given.range(
-            Number { tick, sequence: 0, partition: 0 }..Number {
-                tick: tick + 1,
-                sequence: 0,
-                partition: 0,
-            },
+            Number { tick, sequence: 0, slot: 0 }..Number { tick: tick + 1, sequence: 0, slot: 0 },
         );
-        assert!(numbers.copied().eq(all_of::<S>(tick, partitions)), "tick {tick} has some left");
+        assert!(numbers.copied().eq(all_of::<S>(tick, slots)), "tick {tick} has some left");
     }
     let issued: u64 = cells.iter().map(|cell| cell.counters.get().issued).sum();
     assert_eq!(issued, given.len() as u64);

@@ -1,33 +1,33 @@
-//! The checker of every run: a list of the IDs that went out, and what is wrong with it.
+//! The checker of every run: a list of the IDs that were issued, and the faults in it.
 #![allow(dead_code, reason = "each test that shares this uses a part of it")]
 
-use flakeid_core::generator::{Block, System, Word};
+use flakeid_core::generator::{Block, IdLayout, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-/// What every format puts from high to low, so this is the order of IDs too.
+/// The fields that every ID type has, from high to low, so this is the order of IDs too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub tick: u64,
     pub toggle: bool,
-    pub partition: u64,
+    pub slot: u64,
     pub sequence: u32,
 }
 
-/// Why a run is wrong.
+/// The fault of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It went out before.
+    /// The ID was issued before.
     Repeated(Id),
     /// A session got `id` after `last`.
     NotAbove { last: Id, id: Id },
-    /// In the other timeline than those before, although the clock has not stepped back.
+    /// The ID is in another timeline than those before, although the clock has not stepped back.
     Turned(Id),
-    /// The number before it was used up, but nobody got it.
+    /// The number before it counts as used, but no session got it.
     Lost { before: Id },
-    /// An ID that its partition's word has not come to.
+    /// The word of the ID's generator ID has not reached it.
     PastWord { word: Id, id: Id },
-    /// What a partition's word says, but nobody got.
+    /// The word of a generator ID is at this ID, but no session got it.
     NotIssued(Id),
 }
 
@@ -35,7 +35,8 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     Never,
-    /// Not for those in this run, but for others of the node, so that its timeline turns.
+    /// The clock steps back for other sessions of the server, so that its timeline changes, but not for those in this
+    /// run.
     Elsewhere,
     Back,
 }
@@ -55,19 +56,19 @@ impl Ledger {
         Self { steps, first, issued, last_of_session }
     }
 
-    /// Enters what a session got, in the order in which that session got it.
-    pub fn enter<S: System>(
+    /// Records the IDs that a session got, in the order in which that session got them.
+    pub fn enter<S: IdLayout>(
         &mut self,
         session: usize,
-        partition: u64,
+        slot: u64,
         block: Block,
     ) -> Result<(), Fault> {
-        // Only a system with a timeline to turn to gives up a session's order.
+        // A session's order may end only for an ID type with a second timeline.
         let rises = !S::TICK_TOCK || self.steps != Steps::Back;
         let stays = !S::TICK_TOCK || self.steps == Steps::Never;
         for sequence in block.sequence..block.sequence + block.count {
             let (tick, toggle) = (block.stamp.tick::<S>().0, block.stamp.toggle::<S>());
-            let id = Id { tick, toggle, partition, sequence };
+            let id = Id { tick, toggle, slot, sequence };
             let first = self.issued.first().copied();
             if !self.issued.insert(id) {
                 return Err(Fault::Repeated(id));
@@ -83,8 +84,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// In every tick a partition's numbers go from the first on without a gap: none was used up that
-    /// nobody got.
+    /// Checks that in every tick a generator ID's numbers go from the first on without a gap: every used number was
+    /// issued to a session.
     pub fn without_gaps(&self) -> Result<(), Fault> {
         for &before in &self.issued {
             let lower = Id { sequence: before.sequence.wrapping_sub(1), ..before };
@@ -95,24 +96,24 @@ impl Ledger {
         Ok(())
     }
 
-    /// A partition's word is past everything that went out in its timeline.
-    pub fn below_word<S: System>(&self, partition: u64, word: Word) -> Result<(), Fault> {
-        let word = word_of::<S>(partition, word);
-        let past = |id: &&Id| (id.partition, id.toggle) == (partition, word.toggle) && **id > word;
+    /// Checks that a generator ID's word is past all IDs that were issued in its timeline.
+    pub fn below_word<S: IdLayout>(&self, slot: u64, word: Word) -> Result<(), Fault> {
+        let word = word_of::<S>(slot, word);
+        let past = |id: &&Id| (id.slot, id.toggle) == (slot, word.toggle) && **id > word;
         self.issued.iter().find(past).map_or(Ok(()), |&id| Err(Fault::PastWord { word, id }))
     }
 
-    /// A partition's word is the last that went out in its tick and timeline, so that no swap has
+    /// Checks that a generator ID's word is the last ID that was issued in its tick and timeline, so that no swap has
     /// been lost.
-    pub fn up_to_word<S: System>(&self, partition: u64, word: Word) -> Result<(), Fault> {
-        self.below_word::<S>(partition, word)?;
-        let word = word_of::<S>(partition, word);
-        let unused = self.last_of_partition(partition).is_none();
+    pub fn up_to_word<S: IdLayout>(&self, slot: u64, word: Word) -> Result<(), Fault> {
+        self.below_word::<S>(slot, word)?;
+        let word = word_of::<S>(slot, word);
+        let unused = self.last_of_generator_id(slot).is_none();
         if unused || self.issued.contains(&word) { Ok(()) } else { Err(Fault::NotIssued(word)) }
     }
 
-    pub fn last_of_partition(&self, partition: u64) -> Option<Id> {
-        self.issued.iter().rev().copied().find(|id| id.partition == partition)
+    pub fn last_of_generator_id(&self, slot: u64) -> Option<Id> {
+        self.issued.iter().rev().copied().find(|id| id.slot == slot)
     }
 
     pub fn ids(&self) -> impl Iterator<Item = Id> {
@@ -120,9 +121,9 @@ impl Ledger {
     }
 }
 
-/// The ID that a partition's word stands for.
-fn word_of<S: System>(partition: u64, word: Word) -> Id {
+/// Returns the ID of a generator ID's word.
+fn word_of<S: IdLayout>(slot: u64, word: Word) -> Id {
     let stamp = word.stamp::<S>();
     let (tick, toggle) = (stamp.tick::<S>().0, stamp.toggle::<S>());
-    Id { tick, toggle, partition, sequence: word.sequence::<S>() }
+    Id { tick, toggle, slot, sequence: word.sequence::<S>() }
 }

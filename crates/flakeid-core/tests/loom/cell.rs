@@ -1,4 +1,4 @@
-//! Threads on one cell, behind an open gate.
+//! Models of threads on one cell, behind an open gate.
 
 use super::*;
 use crate::broken::{self, Flaw};
@@ -6,7 +6,7 @@ use flakeid_core::gate::Horizon;
 
 #[test]
 fn two_threads_at_the_edge_of_a_tick_get_different_ids() {
-    fn run<S: System + 'static>(later: u64) {
+    fn run<S: IdLayout + 'static>(later: u64) {
         let node = Node::new::<S>(1);
         let threads = [(); 2].map(|()| {
             Thread::<S>::spawn(&node, |thread| {
@@ -25,7 +25,7 @@ fn two_threads_at_the_edge_of_a_tick_get_different_ids() {
 
 #[test]
 fn a_tick_gives_all_of_its_sequence_and_no_more() {
-    fn run<S: System + 'static>(want: u32) {
+    fn run<S: IdLayout + 'static>(want: u32) {
         let node = Node::new::<S>(1);
         let threads = [(); 2].map(|()| {
             Thread::<S>::spawn(&node, move |thread| {
@@ -64,7 +64,7 @@ fn a_clock_step_back_holds_the_tick_where_there_is_no_tick_tock() {
 }
 
 #[test]
-fn a_clock_step_back_turns_the_tick_tock_once_and_a_second_one_waits() {
+fn a_clock_step_back_changes_the_timeline_once_and_a_second_one_waits() {
     model(3, || {
         let node = Node::new::<TickTock<2>>(90);
         let mut main = Thread::<TickTock<2>>::new(&node);
@@ -72,7 +72,7 @@ fn a_clock_step_back_turns_the_tick_tock_once_and_a_second_one_waits() {
         let threads = [(); 2].map(|()| Thread::<TickTock<2>>::spawn(&node, |thread| thread.ask(1)));
         node.set(50);
         let threads = threads.map(|thread| thread.join().unwrap());
-        // By now the step back is seen; and then comes another into the same period.
+        // Now the step back has been noticed; then comes another one into the same period.
         main.ask(1);
         node.set(30);
         main.ask(4);
@@ -86,7 +86,7 @@ fn a_clock_step_back_turns_the_tick_tock_once_and_a_second_one_waits() {
 }
 
 #[test]
-fn two_threads_that_see_different_steps_back_turn_to_one_timeline() {
+fn two_threads_that_notice_different_steps_back_change_to_one_timeline() {
     model(3, || {
         let node = Node::new::<TickTock<2>>(90);
         let mut first = Thread::<TickTock<2>>::new(&node);
@@ -105,10 +105,10 @@ fn two_threads_that_see_different_steps_back_turn_to_one_timeline() {
     });
 }
 
-/// One thread goes on in a timeline that another turns away from, and a third wants to turn back to
-/// it. What the first got there must be known to the third by then.
+/// One thread continues in a timeline that another thread leaves, and a third wants to change back to it. By then the
+/// third must know all that the first got there.
 #[test]
-fn a_turn_that_races_an_ordinary_issue_never_comes_back_to_its_tick() {
+fn a_change_of_timeline_that_races_an_ordinary_issue_never_returns_to_its_tick() {
     fn run(clocks: [&'static [u64]; 3]) {
         let node = Node::new::<TickTock<2>>(90);
         let mut first = Thread::<TickTock<2>>::new(&node);
@@ -122,15 +122,15 @@ fn a_turn_that_races_an_ordinary_issue_never_comes_back_to_its_tick() {
         check(Steps::Back, [first].into_iter().chain(threads).collect());
     }
     model(2, || run([&[100], &[50], &[120, 100]]));
-    // The third learns of the turn by a swap that fails.
+    // The third thread learns of the change of timeline by a swap that fails.
     model(2, || run([&[100], &[50, 120], &[100]]));
-    // The one that turns away has been overtaken by another that did.
+    // The thread that changes the timeline has been overtaken by another that did.
     model(2, || run([&[100], &[50], &[50, 120, 100]]));
 }
 
-/// The node has turned, and before all cells have followed, the clock steps back and on.
+/// The server has changed its timeline. Before all cells have followed, the clock steps back and advances.
 #[test]
-fn a_turn_that_follows_the_node_races_a_turn_for_a_step_back() {
+fn a_change_that_follows_the_server_races_a_change_for_a_step_back() {
     fn run(clocks: [&'static [u64]; 2]) {
         let node = Node::new::<TickTock<2>>(90);
         let mut first = Thread::<TickTock<2>>::new(&node);
@@ -163,8 +163,8 @@ fn two_that_seal_a_cell_find_the_same() {
     });
 }
 
-/// Two threads that take IDs of a flawed cell, while the clock goes on.
-fn flawed<S: System + 'static>(flaw: Flaw) {
+/// Two threads take IDs of a flawed cell, while the clock advances.
+fn flawed<S: IdLayout + 'static>(flaw: Flaw) {
     let node = Node::new::<S>(10);
     let cell = Arc::new(broken::Cell::after::<S>(Tick(0), flaw));
     let threads = [(); 2].map(|()| {
@@ -190,7 +190,7 @@ fn a_word_stored_without_a_look_is_found() {
     model(3, || flawed::<Plain<2>>(Flaw::BlindStore));
 }
 
-/// So it is the flaw that is found above.
+/// This shows that the checks above find the flaw, and nothing else.
 #[test]
 fn the_flawed_cell_without_its_flaw_passes() {
     model(3, || flawed::<TickTock<2>>(Flaw::None));

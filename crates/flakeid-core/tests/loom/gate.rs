@@ -1,23 +1,23 @@
-//! Threads on a cell and its gate. The disk is what is left when all else is lost: whatever a thread
-//! was given must be covered by what the disk says at that moment.
+//! Models of threads on a cell and its gate. The disk is what remains after a loss of all memory. So it must cover
+//! every ID at the time when a thread gets it.
 
 use super::*;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
 use loom::sync::Mutex;
 
-/// What is wrong with a node.
+/// The flaw of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     None,
     /// The gate opens before its horizon is durable.
     OpenFirst,
-    /// Who shuts down looks at the cell and doesn't seal it.
-    Look,
+    /// A shutdown reads the cell and does not seal it.
+    NotSealed,
 }
 
-/// The durable horizon, by lanes. Relaxed: that what was written before the gate opened is seen by
-/// whom the gate lets through is the gate's doing.
+/// The durable horizon, by lanes. Relaxed is enough: the gate itself makes the threads that it lets through see what
+/// was written before it opened.
 struct Disk([AtomicU64; LANES]);
 
 impl Disk {
@@ -37,18 +37,19 @@ struct Server {
     flaw: Flaw,
     node: Arc<Node>,
     disk: Disk,
-    /// How often the disk was written to.
+    /// The number of writes to the disk.
     lock: Mutex<usize>,
 }
 
-/// The moment at which a tick begins.
+/// Returns the time at which a tick begins.
 fn moment(tick: u64) -> UnixNanos {
     SCALE.nanos(Tick(tick))
 }
 
 impl Server {
-    /// The clock reads `now`; IDs may be given of the ticks before `until`, by lane, and none has been.
-    fn new<S: System>(flaw: Flaw, now: u64, until: [u64; LANES]) -> Arc<Self> {
+    /// Creates a server whose clock reads `now`. IDs of the ticks before `until`, by lane, may be issued, and none
+    /// has been.
+    fn new<S: IdLayout>(flaw: Flaw, now: u64, until: [u64; LANES]) -> Arc<Self> {
         let horizon = Horizon { until: until.map(moment), toggle: false };
         let node = Node {
             cell: Cell::after::<S>(Tick(0)),
@@ -60,10 +61,10 @@ impl Server {
     }
 
     /// Moves the gate past a stamp, a tick further than the clock.
-    fn extend<S: System>(&self, stamp: Stamp) {
+    fn extend<S: IdLayout>(&self, stamp: Stamp) {
         let mut writes = self.lock.lock().unwrap();
         let gate = &self.node.gate;
-        if gate.admits::<S>(SCALE, stamp) && gate.goes_by::<S>(stamp) {
+        if gate.admits::<S>(SCALE, stamp) && gate.timeline_matches::<S>(stamp) {
             return;
         }
         *writes += 1;
@@ -78,12 +79,12 @@ impl Server {
         gate.extend::<S, _>(stamp, until, make_durable).unwrap();
     }
 
-    /// Nothing is issued any more, and the disk says exactly what was.
-    fn shut_down<S: System>(&self) {
+    /// Ends all issuing. Then the disk says exactly what was issued.
+    fn shut_down<S: IdLayout>(&self) {
         let _lock = self.lock.lock().unwrap();
         let Node { cell, gate, .. } = &*self.node;
         let last = match self.flaw {
-            Flaw::Look => cell.last::<S>(),
+            Flaw::NotSealed => cell.last::<S>(),
             _ => cell.seal::<S>(),
         };
         let exact = Horizon::NONE.covering::<S>(SCALE, last);
@@ -91,15 +92,15 @@ impl Server {
         self.disk.write(exact);
     }
 
-    /// Takes IDs until it has this many or the cell is sealed; each is covered when it is given.
-    fn take<S: System>(&self, count: usize, mut clock: impl FnMut() -> Tick) -> Vec<Block> {
-        let ask = Ask {
+    /// Takes IDs until there are enough or the cell is sealed. Each is checked to be covered when it is issued.
+    fn take<S: IdLayout>(&self, count: usize, mut clock: impl FnMut() -> Tick) -> Vec<Block> {
+        let ask = IssueRequest {
             floor: Stamp::default(),
             later: false,
             within: Tick(u64::MAX),
             want: 1,
             generation: 0,
-            ..Ask::any(1)
+            ..IssueRequest::any(1)
         };
         let Node { cell, gate, .. } = &*self.node;
         let mut blocks = Vec::new();
@@ -118,7 +119,7 @@ impl Server {
         blocks
     }
 
-    fn spawn<S: System>(
+    fn spawn<S: IdLayout>(
         server: &Arc<Self>,
         count: usize,
         now: Option<u64>,
@@ -131,13 +132,13 @@ impl Server {
     }
 }
 
-fn assert_covered<S: System>(horizon: Horizon, stamp: Stamp) {
+fn assert_covered<S: IdLayout>(horizon: Horizon, stamp: Stamp) {
     let floor = horizon.floors::<S>(SCALE)[usize::from(stamp.toggle::<S>())];
     assert!(stamp.tick::<S>() <= floor, "not covered: {stamp:?}");
 }
 
-/// Holds the IDs of all threads together, and gives their ticks and timelines.
-fn all<S: System>(threads: impl IntoIterator<Item = Vec<Block>>) -> Vec<(u64, bool)> {
+/// Checks the IDs of all threads together, and returns their ticks and timelines.
+fn all<S: IdLayout>(threads: impl IntoIterator<Item = Vec<Block>>) -> Vec<(u64, bool)> {
     let mut ledger = Ledger::new(Steps::Back, 0);
     for (number, blocks) in threads.into_iter().enumerate() {
         for block in blocks {
@@ -147,8 +148,8 @@ fn all<S: System>(threads: impl IntoIterator<Item = Vec<Block>>) -> Vec<(u64, bo
     ledger.ids().map(|id| (id.tick, id.toggle)).collect()
 }
 
-/// Two threads meet the gate as the clock goes on.
-fn extended<S: System>(flaw: Flaw) {
+/// Two threads meet the gate as the clock advances.
+fn extended<S: IdLayout>(flaw: Flaw) {
     let server = Server::new::<S>(flaw, 10, [11, 11, 0]);
     let threads = [(); 2].map(|()| Server::spawn::<S>(&server, 2, None));
     server.node.set(12);
@@ -169,7 +170,7 @@ fn a_gate_that_opens_before_its_horizon_is_durable_is_found() {
 
 #[test]
 fn of_two_threads_that_meet_the_gate_one_moves_it() {
-    fn run<S: System + 'static>() {
+    fn run<S: IdLayout + 'static>() {
         let server = Server::new::<S>(Flaw::None, 10, [10, 10, 0]);
         let threads = [(); 2].map(|()| Server::spawn::<S>(&server, 1, None));
         assert_eq!(all::<S>(threads.map(|thread| thread.join().unwrap())), [(10, false); 2]);
@@ -201,7 +202,7 @@ fn two_threads_that_move_the_gate_for_a_timeline_each_move_it_never_down() {
 }
 
 #[test]
-fn a_turn_needs_a_gate_of_its_own() {
+fn a_change_of_timeline_needs_a_gate_of_its_own() {
     model(3, || {
         let server = Server::new::<TickTock<2>>(Flaw::None, 90, [100, 100, 0]);
         let mut first = server.take::<TickTock<2>>(1, || Tick(90));
@@ -217,13 +218,13 @@ fn a_turn_needs_a_gate_of_its_own() {
 }
 
 /// Threads take IDs at these clocks, one of them behind the others, while the server shuts down.
-fn shut_down<S: System>(flaw: Flaw, clocks: [u64; 2]) {
+fn shut_down<S: IdLayout>(flaw: Flaw, clocks: [u64; 2]) {
     let server = Server::new::<S>(flaw, 100, [101, 101, 51]);
     let threads = clocks.map(|now| Server::spawn::<S>(&server, 2, Some(now)));
     server.shut_down::<S>();
     let exact = server.disk.read();
     let after = server.take::<S>(1, || Tick(100));
-    assert!(after.is_empty() || flaw == Flaw::Look);
+    assert!(after.is_empty() || flaw == Flaw::NotSealed);
     for thread in threads {
         for block in thread.join().unwrap() {
             assert_covered::<S>(exact, block.stamp);
@@ -235,12 +236,12 @@ fn shut_down<S: System>(flaw: Flaw, clocks: [u64; 2]) {
 fn a_shutdown_covers_all_that_was_issued_and_nothing_is_issued_after() {
     model(2, || shut_down::<Plain<3>>(Flaw::None, [100, 100]));
     model(2, || shut_down::<TickTock<3>>(Flaw::None, [100, 50]));
-    // Who met the gate may move it when all is over: nothing comes of it.
+    // A thread that met the gate may move it after the end. That has no effect.
     model(2, || shut_down::<TickTock<3>>(Flaw::None, [100, 102]));
 }
 
 #[test]
 #[should_panic(expected = "not covered")]
 fn a_shutdown_that_only_looks_is_found() {
-    model(2, || shut_down::<Plain<3>>(Flaw::Look, [100, 100]));
+    model(2, || shut_down::<Plain<3>>(Flaw::NotSealed, [100, 100]));
 }

@@ -1,21 +1,22 @@
-//! Two threads that take the numbers of two cells in turn.
+//! Models of two threads that take the numbers of two cells in turn.
 
 use super::*;
 use flakeid_core::session::{Session, Stall};
 use std::collections::BTreeSet;
 
 struct InTurn<const BITS: u32>;
-impl<const BITS: u32> System for InTurn<BITS> {
+impl<const BITS: u32> IdLayout for InTurn<BITS> {
     const SEQUENCE_BITS: u32 = BITS;
     const TICK_TOCK: bool = false;
     const SEQUENCE_FIRST: bool = true;
 }
 
-/// Tick, sequence, partition: the order of this format.
+/// The tick, the sequence and the slot: the order of this ID type.
 type Number = (u64, u32, usize);
 
-/// Two sessions ask so often each while the clock goes from 10 to `later`. Gives all they got.
-fn sessions<S: System + 'static>(later: u64, calls: usize) -> BTreeSet<Number> {
+/// Lets two sessions take this many numbers each while the clock advances from 10 to `later`. Returns all that they
+/// got.
+fn sessions<S: IdLayout + 'static>(later: u64, calls: usize) -> BTreeSet<Number> {
     let cells = Arc::new([(); 2].map(|()| Cell::after::<S>(Tick(0))));
     let shared = Node::new::<S>(10);
     let ask = move |number, cells: Arc<[Cell; 2]>, shared: Arc<Node>| {
@@ -30,7 +31,7 @@ fn sessions<S: System + 'static>(later: u64, calls: usize) -> BTreeSet<Number> {
                     let block = issued.block;
                     assert_eq!(block.count, 1);
                     let tick = block.stamp.tick::<S>().0;
-                    given.push((tick, block.sequence, issued.partition));
+                    given.push((tick, block.sequence, issued.slot));
                 }
                 Err(Stall::Wait { until, now }) => {
                     assert!(until > now);
@@ -58,16 +59,16 @@ fn sessions<S: System + 'static>(later: u64, calls: usize) -> BTreeSet<Number> {
         all.extend(given);
         waits.extend(waited);
     }
-    assert_eq!(all.len(), count, "no number comes twice");
+    assert_eq!(all.len(), count, "no number repeats");
     let numbers = rules::<S>().sequence.1 + 1;
-    for &(tick, sequence, partition) in &all {
+    for &(tick, sequence, slot) in &all {
         assert!([10, later].contains(&tick));
-        // Whoever got the number: those before it in its tick have gone out, too.
+        // For every number, those before it in its tick have been issued, too.
         let before = (0..=sequence).flat_map(|s| [(tick, s, 0), (tick, s, 1)]);
-        let mut before = before.filter(|&before| before < (tick, sequence, partition));
+        let mut before = before.filter(|&before| before < (tick, sequence, slot));
         assert!(before.all(|before| all.contains(&before)), "{all:?}");
     }
-    // Nobody waits while a number is left.
+    // No session waits while a number is left.
     for tick in waits {
         assert_eq!(all.iter().filter(|number| number.0 == tick).count(), 2 * numbers as usize);
     }
@@ -82,6 +83,6 @@ fn two_sessions_get_all_numbers_of_a_tick_in_their_order() {
 }
 
 #[test]
-fn two_sessions_go_on_in_their_order_into_the_next_tick() {
+fn two_sessions_continue_in_their_order_into_the_next_tick() {
     model(3, || assert!(sessions::<InTurn<1>>(11, 3).len() >= 4));
 }

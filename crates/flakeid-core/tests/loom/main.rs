@@ -1,13 +1,12 @@
 #![cfg(loom)]
-//! Every interleaving of two or three threads on the shipped cell, session and gate, as loom finds
-//! them:
+//! Every interleaving of two or three threads on the shipped cell, session and gate, as loom finds them:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg loom" cargo test -p flakeid-core --release --test loom
 //! ```
 //!
-//! The clock is an atomic that one of the threads moves, or a constant of each thread where what
-//! matters is that two processors read it differently.
+//! The clock is an atomic that one of the threads moves. In tests of processors that read the clock differently, it
+//! is a constant of each thread.
 
 #[path = "../broken/mod.rs"]
 mod broken;
@@ -18,42 +17,43 @@ mod lease;
 #[path = "../ledger/mod.rs"]
 mod ledger;
 mod sessions;
+mod watermark;
 
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::Gate;
-use flakeid_core::generator::{Block, Rules, Stamp, System};
+use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
 use flakeid_core::sno::SCALE;
 use ledger::{Ledger, Steps};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-/// Systems so small that two threads use up a tick.
+/// ID types so small that two threads exhaust a tick.
 struct Plain<const BITS: u32>;
-impl<const BITS: u32> System for Plain<BITS> {
+impl<const BITS: u32> IdLayout for Plain<BITS> {
     const SEQUENCE_BITS: u32 = BITS;
     const TICK_TOCK: bool = false;
 }
 
 struct TickTock<const BITS: u32>;
-impl<const BITS: u32> System for TickTock<BITS> {
+impl<const BITS: u32> IdLayout for TickTock<BITS> {
     const SEQUENCE_BITS: u32 = BITS;
     const TICK_TOCK: bool = true;
 }
 
-const fn rules<S: System>() -> Rules {
+const fn rules<S: IdLayout>() -> Rules {
     Rules { sequence: (0, (1 << S::SEQUENCE_BITS) - 1), end: Tick(1000) }
 }
 
-/// With as many preemptions as take seconds.
+/// Checks a model with as many preemptions as loom can try in seconds.
 fn model(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(run);
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Node {
     cell: Cell,
     gate: Gate,
@@ -61,13 +61,13 @@ struct Node {
 }
 
 impl Node {
-    /// Nothing issued up to tick 0, and the clock at `now`.
-    fn new<S: System>(now: u64) -> Arc<Self> {
+    /// Creates a cell that has issued up to tick 0, and a clock at `now`.
+    fn new<S: IdLayout>(now: u64) -> Arc<Self> {
         let (cell, gate) = (Cell::after::<S>(Tick(0)), Gate::open());
         Arc::new(Self { cell, gate, clock: AtomicU64::new(now) })
     }
 
-    /// Relaxed: that a word read before makes for a clock read not before it is the cell's doing.
+    /// Relaxed is enough: the cell itself reads the word first, so that the clock is not read before it.
     fn read(&self) -> Tick {
         Tick(self.clock.load(Ordering::Relaxed))
     }
@@ -77,17 +77,17 @@ impl Node {
     }
 }
 
-/// A thread's part: what it got from the cell, and what it was told.
+/// The results of a thread: the IDs that it got from the cell, and its other outcomes.
 struct Thread<S> {
     node: Arc<Node>,
     floor: Stamp,
     blocks: Vec<Block>,
     waits: Vec<Tick>,
     steps_back: usize,
-    system: std::marker::PhantomData<S>,
+    id_type: std::marker::PhantomData<S>,
 }
 
-impl<S: System> Thread<S> {
+impl<S: IdLayout> Thread<S> {
     fn new(node: &Arc<Node>) -> Self {
         Self {
             node: node.clone(),
@@ -95,24 +95,24 @@ impl<S: System> Thread<S> {
             blocks: Vec::new(),
             waits: Vec::new(),
             steps_back: 0,
-            system: Default::default(),
+            id_type: Default::default(),
         }
     }
 
-    /// Asks once, and again where it is told of a step back; by the common clock.
+    /// Takes an ID by the common clock, and tries again after a report of a step back.
     fn ask(&mut self, want: u32) {
         let node = self.node.clone();
         self.ask_at(want, || node.read());
     }
 
     fn ask_at(&mut self, want: u32, mut clock: impl FnMut() -> Tick) {
-        let ask = Ask {
+        let ask = IssueRequest {
             floor: self.floor,
             later: false,
             within: Tick(u64::MAX),
             want,
             generation: 0,
-            ..Ask::any(want)
+            ..IssueRequest::any(want)
         };
         let Node { cell, gate, .. } = &*self.node;
         let clock = &mut || Some(clock());
@@ -129,7 +129,7 @@ impl<S: System> Thread<S> {
         }
     }
 
-    /// Another thread that does this.
+    /// Starts another thread that does this.
     fn spawn(node: &Arc<Node>, run: impl FnOnce(&mut Self) + 'static) -> thread::JoinHandle<Self>
     where
         S: 'static,
@@ -142,9 +142,9 @@ impl<S: System> Thread<S> {
     }
 }
 
-/// Holds what all threads got against the promises, and gives the IDs as (tick, toggle), and the
-/// ticks that threads were told to wait for.
-fn check<S: System>(steps: Steps, threads: Vec<Thread<S>>) -> (Vec<(u64, bool)>, Vec<Tick>) {
+/// Checks the results of all threads. Returns the IDs as (tick, toggle), and the ticks for which threads were told to
+/// wait.
+fn check<S: IdLayout>(steps: Steps, threads: Vec<Thread<S>>) -> (Vec<(u64, bool)>, Vec<Tick>) {
     let mut ledger = Ledger::new(steps, 0);
     let mut waits = Vec::new();
     let word = threads[0].node.cell.word();

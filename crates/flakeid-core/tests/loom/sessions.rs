@@ -1,11 +1,11 @@
-//! Sessions that walk the same two cells.
+//! Models of sessions that use the same two cells.
 
 use super::*;
 use flakeid_core::session::{Issued, Session, Stall};
 
-/// Two sessions that begin at the same partition of two, and ask three times each while the clock
-/// goes from 10 to `later`. Gives how many IDs they got, and whether both partitions are used up.
-fn sessions<S: System + 'static>(later: u64) -> (usize, bool) {
+/// Lets two sessions begin at the same generator ID of two, and take three times each while the clock advances from
+/// 10 to `later`. Returns how many IDs they got, and whether both generator IDs are exhausted.
+fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
     let cells = Arc::new([(); 2].map(|()| Cell::after::<S>(Tick(0))));
     let shared = Node::new::<S>(10);
     let threads = [(); 2].map(|()| {
@@ -26,8 +26,8 @@ fn sessions<S: System + 'static>(later: u64) -> (usize, bool) {
     for (number, thread) in threads.into_iter().enumerate() {
         for given in thread.join().unwrap() {
             match given {
-                Ok(Issued { partition, block }) => {
-                    ledger.enter::<S>(number, partition as u64, block).expect("the checker");
+                Ok(Issued { slot, block }) => {
+                    ledger.enter::<S>(number, slot as u64, block).expect("the checker");
                 }
                 Err(Stall::Wait { until, now }) => assert!(until > now),
                 Err(Stall::SteppedBack { from, now }) => assert!(later < 10 && from > now),
@@ -36,16 +36,16 @@ fn sessions<S: System + 'static>(later: u64) -> (usize, bool) {
         }
     }
     let words = cells.each_ref().map(Cell::word);
-    for (partition, word) in words.into_iter().enumerate() {
-        ledger.below_word::<S>(partition as u64, word).expect("the checker");
+    for (slot, word) in words.into_iter().enumerate() {
+        ledger.below_word::<S>(slot as u64, word).expect("the checker");
     }
     let last = rules::<S>().sequence.1;
     (ledger.ids().count(), words.iter().all(|word| word.sequence::<S>() == last))
 }
 
 #[test]
-fn a_session_waits_only_when_no_partition_has_any_left() {
-    fn run<S: System + 'static>() {
+fn a_session_waits_only_when_no_generator_id_has_any_left() {
+    fn run<S: IdLayout + 'static>() {
         let (ids, used_up) = sessions::<S>(10);
         assert!(ids <= 4 && used_up);
     }
@@ -54,8 +54,8 @@ fn a_session_waits_only_when_no_partition_has_any_left() {
 }
 
 #[test]
-fn sessions_rise_from_partition_to_partition_and_on_into_the_next_tick() {
-    fn run<S: System + 'static>() {
+fn sessions_rise_from_generator_id_to_generator_id_and_on_into_the_next_tick() {
+    fn run<S: IdLayout + 'static>() {
         assert!(sessions::<S>(11).0 >= 2);
     }
     model(3, run::<Plain<1>>);
@@ -64,7 +64,7 @@ fn sessions_rise_from_partition_to_partition_and_on_into_the_next_tick() {
 
 #[test]
 fn sessions_never_repeat_an_id_across_a_clock_step_back() {
-    fn run<S: System + 'static>() {
+    fn run<S: IdLayout + 'static>() {
         assert!(sessions::<S>(5).0 >= 2);
     }
     model(3, run::<Plain<1>>);

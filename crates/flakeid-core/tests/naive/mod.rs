@@ -1,18 +1,18 @@
-//! Numbers as text, written to be seen to be right. Nothing here uses the crate.
+//! Numbers as text, written in the simplest way. Nothing here uses the crate.
 #![allow(dead_code, reason = "each test that shares this uses a part of it")]
 
 fn digits() -> Vec<char> {
     ('0'..='9').chain('A'..='Z').chain('a'..='z').collect()
 }
 
-/// `number` in `base`, most significant digit first, as one does it by hand.
+/// Writes `number` in `base`, most significant digit first, as one does by hand.
 pub fn in_base(number: u128, base: usize) -> String {
     let (rest, digit) = (number / base as u128, digits()[(number % base as u128) as usize]);
     if rest == 0 { digit.to_string() } else { in_base(rest, base) + &digit.to_string() }
 }
 
-/// The bits of the number that `text` spells, from the lowest to the highest that is set, however
-/// many there are; `None` where a byte is no digit of `base`.
+/// Returns the bits of the number that `text` has, from the lowest to the highest that is set, for any length.
+/// Returns `None` if a byte is no digit of `base`.
 pub fn bits(text: &[u8], base: u32) -> Option<Vec<bool>> {
     let digits = &digits()[..base as usize];
     let mut bits = Vec::new();
@@ -31,7 +31,7 @@ pub fn bits(text: &[u8], base: u32) -> Option<Vec<bool>> {
     Some(bits)
 }
 
-/// Base64 with padding.
+/// Writes base64 with padding.
 pub fn base64(bytes: &[u8]) -> String {
     let alphabet: Vec<char> =
         ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();

@@ -1,4 +1,4 @@
-//! flake.
+//! Properties of flake.
 
 use super::{in_range, joined, moments, naive, stripped, texts, wild_field};
 use flakeid_core::clock::Tick;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const FORMATS: [Format; 5] =
     [Format::Decimal, Format::Hex, Format::Binary, Format::Base62, Format::Base64];
 
-/// time, datacenter, worker, counter; the time within `bits`.
+/// Generates time, datacenter, worker and counter; the time within `bits`.
 fn flake_fields(bits: u32) -> impl Strategy<Value = (u64, u64, u64, u64)> {
     let few = (0..3u64, 0..2u64, 0..2u64, 0..2u64);
     prop_oneof![few, (0..1u64 << bits, 0..32u64, 0..32u64, 0..4096u64)]
@@ -76,11 +76,11 @@ proptest! {
         } else {
             let first = epoch.micros();
             let last = flakeid_core::clock::UnixMicros(first.0 + ((1 << 41) - 1) * 1000);
-            prop_assert_eq!(id, Err(Error::TimeOutOfRange { system: "flake", time, first, last }));
+            prop_assert_eq!(id, Err(Error::TimeOutOfRange { id_type: "flake", time, first, last }));
         }
     }
 
-    /// As the signed numbers that a bigint column holds.
+    /// Flakes sort as the signed numbers that a bigint column holds.
     #[test]
     fn flakes_of_the_positive_half_sort_as_their_fields(
         a in flake_fields(41), b in flake_fields(41)
@@ -90,7 +90,7 @@ proptest! {
         prop_assert_eq!(x.cmp(&y), a.cmp(&b));
     }
 
-    /// As for sno, with the last positive flake in place of the last of all.
+    /// Past the ends the bounds stop at the last positive flake and the first.
     #[test]
     fn the_bounds_of_a_time_part_positive_flakes_exactly(
         (id, epoch, time) in (flake_fields(41), epoch()).prop_flat_map(|(fields, epoch)| {

@@ -1,4 +1,4 @@
-//! flake128.
+//! Properties of flake128.
 
 use super::{in_range, joined, moments_of, naive, start, stripped, texts, wild_field};
 use flakeid_core::Error;
@@ -6,10 +6,10 @@ use flakeid_core::clock::{Tick, UnixMicros};
 use flakeid_core::flake128::{END, Id, Parts, SCALE, UNIT};
 use proptest::prelude::*;
 
-/// time, worker, sequence.
+/// Time, worker and sequence.
 type Fields = (u64, u64, u64);
 
-/// Often two that differ in one field, and times at the end of the calendar and beyond it.
+/// Generates fields, often two that differ in one of them, and times at the end of the calendar and beyond it.
 fn fields() -> impl Strategy<Value = Fields> {
     let few = (0..3u64, 0..2u64, 0..2u64);
     let calendar = i64::MAX as u64 / 1000;
@@ -26,7 +26,7 @@ fn of((time, worker, sequence): Fields) -> Id {
     Id::pack(Tick(time), worker, sequence)
 }
 
-/// An ID and moments near its own.
+/// Generates an ID and times near its own.
 fn with_moments() -> impl Strategy<Value = (Id, UnixMicros, UnixMicros)> {
     fields().prop_flat_map(|fields| {
         let time = moments_of(UNIT, fields.0, u64::MAX);
@@ -59,7 +59,7 @@ proptest! {
         let id = Id::encode(time, worker, sequence);
         if time.0 < 0 || time.0 == i64::MAX {
             let (first, last) = (UnixMicros(0), UnixMicros(i64::MAX - 1));
-            let error = Error::TimeOutOfRange { system: "flake128", time, first, last };
+            let error = Error::TimeOutOfRange { id_type: "flake128", time, first, last };
             prop_assert_eq!(id, Err(error));
         } else if fields.iter().all(|&(value, width)| in_range(value, width)) {
             let id = id.unwrap();
@@ -84,7 +84,8 @@ proptest! {
         prop_assert_eq!((text.len(), text).cmp(&(other.len(), other)), a.cmp(&b));
     }
 
-    /// From 1975-01-29 to 2284-10-19, the milliseconds whose numbers all lie from 62^17 to 62^18.
+    /// Texts have 18 digits from 1975-01-29 to 2284-10-19, the milliseconds whose numbers all lie from 62^17 to
+    /// 62^18.
     #[test]
     fn a_flake128_of_these_years_has_eighteen_digits(
         millis in 160_228_216_645..9_934_149_431_942u64, worker in 0..1u64 << 48,
@@ -142,8 +143,8 @@ proptest! {
         }
     }
 
-    /// There is no time that the format ends before, so only before 1970 is there an exception: the
-    /// first ID is inside although its time is not.
+    /// All times to the end are in the ID type, so there is an exception only before 1970: the first ID is inside
+    /// although its time is not.
     #[test]
     fn the_bounds_of_a_time_part_flake128s_exactly((id, time, _) in with_moments()) {
         let (min, max) = (Id::min(time), Id::max(time));
@@ -180,7 +181,7 @@ fn what_lies_beyond_the_calendar_has_the_time_infinity() {
     assert!(Id::encode(UnixMicros(i64::MAX - 1), 0, 0).is_ok());
 }
 
-/// The generator's last tick is one that a clock of 64 bits of nanoseconds has to its end.
+/// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its end.
 #[test]
 fn the_last_tick_of_a_flake128_ends_before_the_clock_does() {
     assert!(SCALE.nanos(END).0.checked_add(UNIT).is_some());

@@ -1,5 +1,5 @@
 #![cfg(not(loom))]
-//! What holds for every ID, time and text, against oracles that read bits as strings of digits.
+//! Properties of every ID, time and text, against oracles that read bits as strings of digits.
 
 mod flake;
 mod flake128;
@@ -14,15 +14,15 @@ mod uniqueid;
 use flakeid_core::clock::UnixMicros;
 use proptest::prelude::*;
 
-/// Fields of the widths given, as the bits of one number from the highest to the lowest.
+/// Returns fields of the given widths as the bits of one number, from the highest to the lowest.
 fn joined(fields: &[(u64, usize)]) -> u128 {
     let bits: String = fields.iter().map(|&(value, width)| format!("{value:0width$b}")).collect();
     assert_eq!(bits.len(), fields.iter().map(|field| field.1).sum());
     u128::from_str_radix(&bits, 2).unwrap()
 }
 
-/// A moment near the beginning of a tick, most often near one that an ID in hand has, at the ends
-/// of the format, or anywhere. `unit` is microseconds to a tick.
+/// Generates a time near the beginning of a tick: mostly near one that an ID of the test has, at the ends of the
+/// layout, or anywhere. `unit` is microseconds to a tick.
 fn moments(
     epoch: i64,
     unit: i64,
@@ -37,14 +37,14 @@ fn moments(
     prop_oneof![4 => near, 1 => prop::sample::select(ends), 1 => any::<i64>()].prop_map(UnixMicros)
 }
 
-/// When a tick of so many nanoseconds begins, cut to the microsecond; infinity beyond what those can
-/// count.
+/// Returns when a tick of this many nanoseconds begins, cut to the microsecond; infinity if that is more than
+/// microseconds can count.
 fn start(tick: u64, nanos: u64) -> UnixMicros {
     let micros = u128::from(tick) * u128::from(nanos) / 1000;
     UnixMicros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
 
-/// As [`moments`], for ticks of any length since 1970, to the end of what microseconds can count.
+/// Generates times for ticks of any length since 1970, to the end of what microseconds can count.
 fn moments_of(nanos: u64, own: u64, last: u64) -> impl Strategy<Value = UnixMicros> + Clone {
     let ends = [0, 1, last - 1, last, i64::MAX as u64 / (nanos / 1000) / 1000 * 1000];
     let tick = prop_oneof![3 => Just(own), 1 => prop::sample::select(ends.to_vec()), 1 => 0..last];
@@ -55,7 +55,7 @@ fn moments_of(nanos: u64, own: u64, last: u64) -> impl Strategy<Value = UnixMicr
     prop_oneof![4 => near, 1 => prop::sample::select(ends), 1 => any::<i64>()].prop_map(UnixMicros)
 }
 
-/// A field in its range or out of it.
+/// Generates a field in its range or outside it.
 fn wild_field(width: u32) -> impl Strategy<Value = i64> {
     let edges = vec![-1, 0, (1 << width) - 1, 1 << width, i64::MIN, i64::MAX];
     prop_oneof![6 => 0..1i64 << width, 1 => prop::sample::select(edges)]
@@ -65,7 +65,7 @@ fn in_range(value: i64, width: u32) -> bool {
     (0..1 << width).contains(&value)
 }
 
-/// Bytes that are often nearly a text of the alphabet.
+/// Generates bytes that are often nearly a text of the alphabet.
 fn texts(alphabet: &'static [u8], length: usize) -> impl Strategy<Value = Vec<u8>> {
     let digits = prop::collection::vec(prop::sample::select(alphabet), length);
     let spoilt = (digits.clone(), 0..length, any::<u8>()).prop_map(|(mut text, at, byte)| {

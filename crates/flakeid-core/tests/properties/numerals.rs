@@ -1,4 +1,4 @@
-//! Numbers as text, in every base.
+//! Properties of numbers as text, in every base.
 
 use super::{naive, texts};
 use flakeid_core::Error;

@@ -1,4 +1,4 @@
-//! sno.
+//! Properties of sno.
 
 use super::{in_range, joined, moments, texts, wild_field};
 use flakeid_core::Error;
@@ -9,15 +9,15 @@ use proptest::prelude::*;
 
 const BASE32: &[u8; 32] = b"23456789abcdefghijklmnopqrstuvwx";
 
-/// 2010-01-01 00:00 UTC.
+/// 2010-01-01 00:00 UTC, in seconds since 1970.
 const SNO_EPOCH_MICROS: i64 = 1_262_304_000_000_000;
 
 fn sno_id(word: u128) -> sno::Id {
     sno::Id(word.to_be_bytes()[6..].try_into().unwrap())
 }
 
-/// time, tick, meta, partition, sequence. Often two values that differ in one field, which is what
-/// an order is tested on.
+/// Generates time, tick, meta, partition and sequence. Often two values differ in one field only, for tests of the
+/// order.
 type SnoFields = (u64, u64, u64, u64, u64);
 
 fn sno_fields() -> impl Strategy<Value = SnoFields> {
@@ -45,6 +45,23 @@ proptest! {
             sno::Parts { time: Tick(time), tick, meta, partition, sequence }
         );
         prop_assert_eq!(id.time(), UnixMicros(SNO_EPOCH_MICROS + time as i64 * 4000));
+    }
+
+    #[test]
+    fn a_sno_with_another_meta_has_all_else_as_it_was(
+        (time, tick, meta, partition, sequence) in sno_fields(), other in wild_field(8),
+    ) {
+        let changed = sno_of((time, tick, meta, partition, sequence)).with_meta(other);
+        match u8::try_from(other) {
+            Ok(other) => prop_assert_eq!(
+                changed,
+                Ok(sno_of((time, tick, other.into(), partition, sequence)))
+            ),
+            Err(_) => prop_assert_eq!(
+                changed,
+                Err(Error::FieldOutOfRange { field: "meta", value: other, max: 255 })
+            ),
+        }
     }
 
     #[test]
@@ -102,9 +119,8 @@ proptest! {
         }
     }
 
-    /// Past the ends the bounds stop at the last and the first ID, so that one is inside although
-    /// its time is not: after the last tick's beginning `min` is all ones, before the first `max`
-    /// is all zeros.
+    /// Past the ends the bounds stop at the last and the first ID, so that one is inside although its time is not.
+    /// After the beginning of the last tick `min` is all ones, and before the first tick `max` is all zeros.
     #[test]
     fn the_bounds_of_a_time_part_snos_exactly(
         (id, time) in sno_fields().prop_flat_map(|fields| {
@@ -121,7 +137,7 @@ proptest! {
         }
     }
 
-    /// A range has no such exception, and is empty where it has no tick.
+    /// A range has no such exception, and is empty if it has no tick.
     #[test]
     fn a_range_of_time_holds_the_snos_of_that_time_and_no_other(
         (id, from, to) in sno_fields().prop_flat_map(|fields| {

@@ -1,4 +1,4 @@
-//! Sort keys: they never contradict the order of the IDs, and they tell apart what one table holds.
+//! Properties of sort keys: they never contradict the order of the IDs, and they distinguish the IDs of one table.
 
 use flakeid_core::clock::{Tick, UnixMicros};
 use flakeid_core::generator::Stamp;
@@ -8,8 +8,8 @@ use flakeid_core::{flake128, sort_key};
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// A number of so many bits, and two that are from it any number of bits away or have nothing to do
-/// with it.
+/// Generates a number of so many bits, and two others that differ from it in any number of bits or are not related to
+/// it.
 fn words(bits: u32) -> impl Strategy<Value = (u128, u128, u128)> {
     let mask = u128::MAX >> (128 - bits);
     let edges = prop::sample::select(vec![0, 1, mask / 2, mask / 2 + 1, mask]);
@@ -28,7 +28,7 @@ fn words(bits: u32) -> impl Strategy<Value = (u128, u128, u128)> {
             Ok(step) => start.wrapping_add(step) & mask,
             Err(word) => word,
         };
-        // The second from the first as often as from the reference: those two are compared.
+        // The second differs from the first as often as from the reference, since those two are compared.
         let near = from(word, a);
         (word, near, from(if a.is_ok() { near } else { word }, b))
     })
@@ -40,7 +40,7 @@ fn in_order<T: Ord + Copy + Debug>(key: impl Fn(T, T) -> u64, reference: T, a: T
     assert!(keys.0 <= keys.1, "{low:?} before {high:?}, but {keys:?} as seen from {reference:?}");
 }
 
-/// How many different keys the IDs have, as seen from each of them that is asked.
+/// Returns how many different keys the IDs have, as seen from some of them.
 fn fewest_keys<T: Copy>(ids: &[T], key: impl Fn(T, T) -> u64, references: &[usize]) -> usize {
     let count = |&reference: &usize| {
         let mut keys: Vec<u64> = ids.iter().map(|&id| key(id, ids[reference])).collect();
@@ -88,14 +88,14 @@ proptest! {
         in_order(flake128::Id::sort_key, id(reference), id(a), id(b));
     }
 
-    /// Numbers that differ anywhere are of every drift, node and order of the two.
+    /// Numbers that differ anywhere have every drift, node and order of the two.
     #[test]
     fn a_guids_key_never_contradicts_the_order((reference, a, b) in words(96)) {
         in_order(guid::Id::sort_key, guid_id(reference), guid_id(a), guid_id(b));
     }
 }
 
-/// 2026-11-21.
+/// The time 2026-11-21.
 const NOW: i64 = 1_795_219_200_000_000;
 const SECOND: i64 = 1_000_000;
 
@@ -121,8 +121,8 @@ fn flake128s_of_one_worker_have_keys_of_their_own_within_a_year() {
 
 #[test]
 fn guids_of_one_node_have_keys_of_their_own_within_a_month() {
-    let scale = guid::SCALE.place(UnixMicros(NOW));
-    let flakeid_core::clock::Place::At(now) = scale else { panic!("{scale:?}") };
+    let scale = guid::SCALE.locate(UnixMicros(NOW));
+    let flakeid_core::clock::TickPosition::At(now) = scale else { panic!("{scale:?}") };
     for drift in 0..8 {
         let drift = Drift::from_code(drift).unwrap();
         let id = |i: u64| {

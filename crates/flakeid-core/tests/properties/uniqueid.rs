@@ -1,4 +1,4 @@
-//! uniqueid.
+//! Properties of uniqueid.
 
 use super::{in_range, joined, moments_of, start, texts, wild_field};
 use flakeid_core::Error;
@@ -8,10 +8,11 @@ use proptest::prelude::*;
 
 const LAST: u64 = (1 << 42) - 1;
 
-/// time, sequence, generator, cluster: the order of the mode TIME_SEQUENTIAL.
+/// Time, sequence, generator ID and cluster ID: the order of the mode TIME_SEQUENTIAL.
 type Fields = (u64, u64, u64, u64);
 
-/// Often two that differ in one field. Generators often on either side of where their bits are cut.
+/// Generates fields, often two that differ in one of them. Generator IDs are often on either side of the place where
+/// their bits are cut.
 fn fields() -> impl Strategy<Value = Fields> {
     let generator = prop_oneof![0..3u64, 254..258u64, 2046..2048u64];
     let few = (0..3u64, 0..2u64, generator, 0..2u64);
@@ -30,7 +31,7 @@ fn sequential(fields: Fields) -> Id {
     of(fields, Mode::TimeSequential)
 }
 
-/// An ID of the mode TIME_SEQUENTIAL and moments near its own.
+/// Generates an ID of the mode TIME_SEQUENTIAL and times near its own.
 fn with_moments() -> impl Strategy<Value = (Id, UnixMicros, UnixMicros)> {
     fields().prop_flat_map(|fields| {
         let time = moments_of(UNIT, fields.0, LAST);
@@ -38,7 +39,7 @@ fn with_moments() -> impl Strategy<Value = (Id, UnixMicros, UnixMicros)> {
     })
 }
 
-/// The smallest ID of that mode and the largest.
+/// Returns the smallest and the largest ID of the mode TIME_SEQUENTIAL.
 fn ends() -> (Id, Id) {
     (sequential((0, 0, 0, 0)), sequential((LAST, 63, 2047, 15)))
 }
@@ -86,7 +87,7 @@ proptest! {
         let id = Id::encode(time, sequence, generator, cluster, mode);
         if !(0..(1 << 42) * 1000).contains(&time.0) {
             let (first, last) = (UnixMicros(0), UnixMicros(LAST as i64 * 1000));
-            let error = Error::TimeOutOfRange { system: "uniqueid", time, first, last };
+            let error = Error::TimeOutOfRange { id_type: "uniqueid", time, first, last };
             prop_assert_eq!(id, Err(error));
         } else if fields.iter().all(|&(value, width)| in_range(value, width)) {
             let [sequence, generator, cluster] = fields.map(|field| field.0 as u64);

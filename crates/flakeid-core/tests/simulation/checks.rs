@@ -1,105 +1,115 @@
-//! What is held against the promises, in little room.
+//! Checks of the promises, in little memory.
+//!
+//! Summary: the checks remember the latest ticks of each generator ID's timelines, with all their numbers, and look
+//! up each new ID there. An ID in a tick that is not remembered and not new is a fault.
 //!
 //! # Why no repeat is missed, though most IDs are forgotten
-//! Within one timeline a generator's ticks only rise: while its cell lives, as is argued in
-//! [`cell`](flakeid_core::cell), and from one life of its node to the next, as is argued in
-//! [`gate`](flakeid_core::gate). So an ID is in one of three places:
+//! Within one timeline a generator ID's ticks only increase. This holds while its cell lives, as
+//! [`cell`](flakeid_core::cell) argues, and from one run of its server to the next, as [`gate`](flakeid_core::gate)
+//! argues. So an ID is in one of three places:
 //! * in a tick above all that its timeline has had: it is new;
-//! * in a tick that is remembered, with every number that was given in it: it is looked up;
-//! * in any other tick: that is a fault, whatever its number. It may be a repeat; if it is none, a
-//!   cell went back, and that it is none was luck.
+//! * in a tick that is remembered, with every number that was issued in it: it is looked up;
+//! * in any other tick: that is a fault for every number. The ID may be a repeat. If it is not, a cell went back, and
+//!   only by luck the number is new.
 //!
-//! An ID that was given before is in a tick that its timeline has had, so it is never in the first
-//! place. A tick may be forgotten when no session can have numbers of it in hand that it took ahead:
-//! when none has its last ID there, or when the life of the node is over.
+//! An ID that was issued before is in a tick that its timeline has had, so it is never in the first place. A tick may
+//! be forgotten when no session can have prefetched numbers of it. That is so when no session has its last ID there,
+//! or when the run of the server has ended.
 
 use std::collections::BTreeMap;
 
-/// So many of the latest ticks of a timeline are remembered in any case.
+/// The number of the latest ticks of a timeline that are always remembered.
 const RECENT: usize = 2;
 
-/// Which promise was broken.
+/// The promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The number was given before in this tick.
+    /// The number was issued before in this tick.
     Repeated,
-    /// The timeline has been there before.
+    /// The timeline has had this tick before.
     WentBack,
-    /// Not above the session's last ID.
+    /// The ID is not above the session's last ID.
     NotAbove,
-    /// Not a number of the node's slice.
+    /// The number is not in the server's slice.
     OutsideSlice,
-    /// Of a time that no clock of this node had read.
+    /// The ID has a time that no clock of this server had read.
     Early,
-    /// Of a time before the reading at which it was given.
+    /// The ID has a time before the reading at which it was issued.
     Late,
-    /// More than a tick ahead of that reading, though the clock has not stepped back.
+    /// The ID is more than a tick ahead of that reading, though the clock has not stepped back.
     Ahead,
-    /// In the other timeline, though the clock has not stepped back.
+    /// The ID is in the other timeline, though the clock has not stepped back.
     Turned,
-    /// The clock was said to have stepped back and had not.
+    /// A step back was reported, and the clock had not stepped back.
     FalseStepBack,
-    /// The same step back was said too often, the gate did not stay open, or a cell is sealed that
-    /// nobody sealed.
+    /// One step back was reported too often, the gate did not stay open, or a cell is sealed that nothing has sealed.
     GoesRound,
-    /// To wait until when there is an ID before that, or until now.
+    /// The wait was until now, or longer than until the next ID.
     WrongWait,
-    /// Waited as told, and there is no ID.
+    /// The session waited as it was told, and there is no ID.
     WaitedInVain,
-    /// Issued by a cell that was sealed.
+    /// A sealed cell issued the ID.
     AfterSeal,
-    /// Of a tick in which another holder of the generator ID has given some.
+    /// The ID is of a tick in which another holder of the generator ID has issued.
     Shared,
-    /// Of a tick that begins at or after the mark of its generator ID.
+    /// The ID is of a tick that begins at or after the high-water mark of its generator ID.
     Uncovered,
-    /// Admitted after the deadline, by a clock that nobody had set.
+    /// The ID was admitted after the deadline, by a clock that nothing had set.
     PastDeadline,
-    /// All has long been well, and there is none.
+    /// Nothing has gone wrong for long, and there is no ID.
     NotServed,
+    /// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
+    Missed,
+    /// The watermark of a later snapshot is less.
+    Fell,
+    /// The ID is of a tick that begins before a watermark that was told.
+    Undercut,
+    /// Nothing is open, and the watermark does not follow the clock.
+    HeldBack,
 }
 
-/// A tick and the numbers that were given in it.
+/// A tick and the numbers that were issued in it.
 struct Open {
     tick: u64,
-    /// From the first to the last, ascending and apart.
+    /// The ranges from the first number to the last, ascending and separate.
     given: Vec<(u32, u32)>,
-    /// How many sessions have their last ID here.
+    /// The number of sessions that have their last ID here.
     held: u32,
 }
 
-/// One timeline of a generator.
+/// One timeline of a generator ID.
 #[derive(Default)]
 struct Line {
-    /// The last tick that was given.
+    /// The last tick that was issued.
     top: u64,
-    /// What is remembered, ascending.
+    /// The remembered ticks, ascending.
     open: Vec<Open>,
 }
 
-/// Where an ID's tick is remembered.
+/// The position of an ID: its tick in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     pub generator: usize,
     pub toggle: bool,
     pub tick: u64,
 }
 
-/// All generators of all systems.
+/// All generator IDs of all ID types.
 #[derive(Default)]
 pub struct Checks {
     numbers: BTreeMap<(usize, u16, u32), usize>,
     lines: Vec<[Line; 2]>,
-    /// Room that was given back.
+    /// Memory to use again.
     spare: Vec<Vec<(u32, u32)>>,
     pub ids: u64,
     pub fault: Option<Fault>,
 }
 
 impl Checks {
-    /// The number of a system's generator that gives the slice of the sequence beginning there.
-    pub fn generator(&mut self, system: usize, id: u16, slice: u32) -> usize {
+    /// Returns the index of an ID type's generator ID with the slice of the sequence that begins there.
+    pub fn generator(&mut self, id_type: usize, id: u16, slice: u32) -> usize {
         let next = self.lines.len();
-        let number = *self.numbers.entry((system, id, slice)).or_insert(next);
+        let number = *self.numbers.entry((id_type, id, slice)).or_insert(next);
         if number == next {
             self.lines.push(Default::default());
         }
@@ -117,12 +127,12 @@ impl Checks {
         }
     }
 
-    /// The last tick of each timeline.
+    /// Returns the last tick of each timeline.
     pub fn tops(&self, generator: usize) -> [u64; 2] {
         self.lines[generator].each_ref().map(|line| line.top)
     }
 
-    /// Sets them to what counts from now on, when nobody has numbers in hand.
+    /// Sets the last ticks to those that count from now on, when no session has prefetched numbers.
     pub fn set_tops(&mut self, generator: usize, tops: [u64; 2]) {
         for (line, top) in self.lines[generator].iter_mut().zip(tops) {
             debug_assert!(line.open.is_empty());
@@ -130,8 +140,8 @@ impl Checks {
         }
     }
 
-    /// Enters the numbers from `first` to `last`. The session's last ID was at `before`.
-    pub fn enter(&mut self, at: Place, (first, last): (u32, u32), before: Option<Place>) {
+    /// Records the numbers from `first` to `last`. The session's last ID was at `before`.
+    pub fn enter(&mut self, at: Position, (first, last): (u32, u32), before: Option<Position>) {
         self.ids += u64::from(last - first) + 1;
         let line = &mut self.lines[at.generator][usize::from(at.toggle)];
         let open = match line.open.iter_mut().rev().find(|open| open.tick <= at.tick) {
@@ -154,9 +164,9 @@ impl Checks {
         self.forget(at);
     }
 
-    /// A session's last ID is there no more.
-    pub fn let_go(&mut self, place: Option<Place>) {
-        if let Some(Place { generator, toggle, tick }) = place {
+    /// Forgets the position of a session's last ID.
+    pub fn let_go(&mut self, place: Option<Position>) {
+        if let Some(Position { generator, toggle, tick }) = place {
             let mut open = self.lines[generator][usize::from(toggle)].open.iter_mut();
             if let Some(open) = open.find(|open| open.tick == tick) {
                 open.held -= 1;
@@ -164,7 +174,7 @@ impl Checks {
         }
     }
 
-    fn forget(&mut self, at: Place) {
+    fn forget(&mut self, at: Position) {
         let open = &mut self.lines[at.generator][usize::from(at.toggle)].open;
         let mut place = 0;
         while open.len() > RECENT && place < open.len() - RECENT {
@@ -178,7 +188,7 @@ impl Checks {
         }
     }
 
-    /// The life of the node is over: nobody has numbers of this generator in hand.
+    /// Ends the run of the server, so that no session has prefetched numbers of this generator ID.
     pub fn close(&mut self, generator: usize) {
         for line in &mut self.lines[generator] {
             for mut open in line.open.drain(..) {
@@ -189,7 +199,7 @@ impl Checks {
     }
 }
 
-/// Adds a range to those that are there; false where it meets one of them.
+/// Adds a range to the ranges; returns false if it meets one of them.
 fn insert(given: &mut Vec<(u32, u32)>, first: u32, last: u32) -> bool {
     let place = given.partition_point(|&(_, end)| end < first);
     if given.get(place).is_some_and(|&(begin, _)| begin <= last) {
@@ -219,7 +229,7 @@ fn no_repeat_is_missed_and_what_rises_is_no_fault() {
         let (mut given, mut last) = (std::collections::BTreeSet::new(), [None; 3]);
         for _ in 0..40 {
             let (tick, toggle) = (1 + random.below(20), random.one_in(2));
-            let (at, first) = (Place { generator, toggle, tick }, random.below(8) as u32);
+            let (at, first) = (Position { generator, toggle, tick }, random.below(8) as u32);
             let numbers = first..=first + random.below(3) as u32;
             let session = random.below(3) as usize;
             let is_new = checks.tops(generator)[usize::from(toggle)] < tick;

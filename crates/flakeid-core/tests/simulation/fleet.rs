@@ -1,11 +1,11 @@
-//! A fleet of nodes and what happens to it.
+//! A fleet of servers and the events that happen to it.
 
 use crate::checks::{Checks, Fault};
 use crate::clock::{Clock, HOUR, SECOND, YEAR};
 use crate::node::{Answer, Node, POOL};
 use crate::random::Random;
 use crate::standby::Standby;
-use crate::world::{Event, Flaw, SYSTEMS, World};
+use crate::world::{Event, Flaw, ID_TYPES, World};
 use std::cell::{Cell, RefCell};
 
 const MILLISECOND: u64 = SECOND / 1000;
@@ -13,7 +13,7 @@ const MILLISECOND: u64 = SECOND / 1000;
 pub struct Fleet {
     world: World,
     nodes: Vec<Node>,
-    /// How many IDs it gives.
+    /// The number of IDs that the fleet issues.
     goal: u64,
 }
 
@@ -28,13 +28,13 @@ impl Fleet {
         };
         let size = world.random.pick(&[1, 1, 2, 3, 8, 8, 8, 40, 40, 200, 1000]);
         let goal = 200_000 + 1000 * size;
-        // flake has a thousand generator IDs for all nodes.
+        // flake has a thousand generator IDs for all servers.
         let pool = (1000 / size).min(POOL as u64);
         let skew = world.random.pick(&[MILLISECOND, SECOND / 10, HOUR]);
         let mut nodes: Vec<Node> = Vec::new();
         for number in 0..size {
             let node = match nodes.last() {
-                // It shares the generator IDs of the one before, whose slices end before its own.
+                // The server shares the generator IDs of the one before, whose slices end before its own.
                 Some(other) if number % 2 == 1 && world.random.one_in(4) => {
                     let slices = other.slices.map(|(_, last)| (last + 1, last + 32));
                     node(&world, skew, other.pool.clone(), slices)
@@ -53,12 +53,12 @@ impl Fleet {
         Self { world, nodes, goal }
     }
 
-    /// How many IDs were given without a fault, and how often it has seen each event.
+    /// Runs the fleet. Returns how many IDs were issued without a fault, and how often each event happened.
     ///
     /// # Errors
     /// The first fault.
     pub fn run(mut self) -> Result<(u64, [u64; Event::ALL.len()]), Fault> {
-        // Should all wait for years, that is no fault.
+        // If all sessions wait for years, that is no fault.
         for _ in 0..10 * self.goal {
             if self.world.has_failed() || self.world.checks.borrow().ids >= self.goal {
                 break;
@@ -73,7 +73,7 @@ impl Fleet {
         checks.fault.map_or(Ok((checks.ids, seen)), Err)
     }
 
-    /// Something happens to one of the nodes.
+    /// Lets an event happen to one of the servers.
     fn happen(&mut self) {
         let Self { world, nodes, .. } = self;
         let random = &world.random;
@@ -105,13 +105,13 @@ impl Fleet {
             70..=79 => back_up(world, node),
             80..=84 => promote(world, node),
             85..=89 => node.lead = lead(random),
-            90..=91 => recover_over_a_leap(world, node),
+            90..=91 => recover_over_a_step_forward(world, node),
             _ => take_many(world, node, session),
         }
         if node.is_down() {
             node.end(world);
         }
-        // Often it is there again at once, within the same tick.
+        // Often the server is there again at once, within the same tick.
         if node.life.is_none() && random.one_in(2) {
             node.start(world, 1 + random.below(6) as usize);
         }
@@ -122,11 +122,11 @@ fn lead(random: &Random) -> u64 {
     random.pick(&[10 * MILLISECOND, 100 * MILLISECOND, SECOND, SECOND, 20 * SECOND])
 }
 
-fn node(world: &World, skew: u64, pool: Vec<u16>, slices: [(u32, u32); SYSTEMS]) -> Node {
+fn node(world: &World, skew: u64, pool: Vec<u16>, slices: [(u32, u32); ID_TYPES]) -> Node {
     let random = &world.random;
     let mut checks = world.checks.borrow_mut();
-    let generators = std::array::from_fn(|system| {
-        let number = |&id: &u16| checks.generator(system, id, slices[system].0);
+    let generators = std::array::from_fn(|id_type| {
+        let number = |&id: &u16| checks.generator(id_type, id, slices[id_type].0);
         pool.iter().map(number).collect()
     });
     Node {
@@ -142,7 +142,7 @@ fn node(world: &World, skew: u64, pool: Vec<u16>, slices: [(u32, u32); SYSTEMS])
     }
 }
 
-/// A session takes IDs, one or several at a time, and mostly waits where it is told to.
+/// Lets a session take IDs, one or several at a time. Mostly it waits as it is told.
 fn take_many(world: &World, node: &Node, session: usize) {
     let random = &world.random;
     let most = if random.one_in(50) { 1 + random.skewed(5000) } else { 1 };
@@ -162,9 +162,9 @@ fn take_many(world: &World, node: &Node, session: usize) {
     }
 }
 
-/// Who comes back when told to is given an ID. With a clock that has stepped back that may take more
-/// than one wait: the time that was free may be below the session's own last ID by a tick, or be over
-/// when the clock comes to the tick from which it stepped back.
+/// Checks that a session that returns when it was told to gets an ID. With a clock that has stepped back that may
+/// take more than one wait. The time that was free may be below the session's own last ID by a tick. It may also be
+/// over when the clock reaches the tick from which it stepped back.
 fn come_back(world: &World, node: &Node, session: usize) {
     for _ in 0..3 {
         let Answer::Wait(reading) = node.ask(world, session, 1, true) else { return };
@@ -173,7 +173,7 @@ fn come_back(world: &World, node: &Node, session: usize) {
     world.expect(false, Fault::WaitedInVain);
 }
 
-/// Whether a session waits until the clock shows this. If that is far, the clock may be set right.
+/// Returns whether a session waits until the clock shows this reading. If that is far, the clock may be corrected.
 fn wait(world: &World, node: &Node, reading: u64) -> bool {
     let (random, time) = (&world.random, world.time.get());
     let left = reading.saturating_sub(node.clock.read(time));
@@ -192,7 +192,7 @@ fn wait(world: &World, node: &Node, reading: u64) -> bool {
     patient
 }
 
-/// A clean stop. Some sessions learn of it late.
+/// Stops a server cleanly. Some sessions learn of it late.
 fn stop(world: &World, node: &mut Node) {
     node.stop(world);
     let sessions = node.life.as_ref().map_or(0, |life| life.sessions.len());
@@ -203,7 +203,7 @@ fn stop(world: &World, node: &mut Node) {
     node.end(world);
 }
 
-/// A standby gets a copy of the disk, and of all IDs that were given.
+/// Creates a standby with a copy of the disk, and of all IDs that were issued.
 fn back_up(world: &World, node: &Node) {
     let Some(copied) = node.disk.get() else { return };
     let checks = world.checks.borrow();
@@ -212,13 +212,13 @@ fn back_up(world: &World, node: &Node) {
     node.standby.replace(Some(standby));
 }
 
-/// The node is lost, and its standby takes its place with a clock of its own. What that had not
-/// replayed never happened.
+/// Loses the server, and promotes its standby with a clock of its own. The part that the standby had not replayed
+/// never happened.
 fn promote(world: &World, node: &mut Node) {
     let Some(standby) = node.standby.take() else { return };
     node.end(world);
     if standby.was_ahead() {
-        world.saw(Event::PromotionAfterLeap);
+        world.saw(Event::PromotionAfterStepForward);
     }
     let (state, tops) = standby.promote(world);
     for (generator, tops) in tops {
@@ -234,16 +234,17 @@ fn promote(world: &World, node: &mut Node) {
     });
 }
 
-/// A node's clock is ahead for a while, IDs are made and committed, and it is set right. Then a backup from before is
-/// recovered to the end of the WAL.
-fn recover_over_a_leap(world: &World, node: &mut Node) {
+/// Lets a server's clock be ahead for a while. IDs are issued and committed, and the clock is corrected. Then a
+/// backup from before is recovered to the end of the WAL.
+fn recover_over_a_step_forward(world: &World, node: &mut Node) {
     back_up(world, node);
     let random = &world.random;
-    let leap = random.below(random.pick(&[SECOND, 60 * SECOND, 2 * HOUR]));
+    let step_forward = random.below(random.pick(&[SECOND, 60 * SECOND, 2 * HOUR]));
     for goes_ahead in [true, false] {
         let time = world.time.get();
         let reading = node.clock.read(time);
-        node.clock.set(time, if goes_ahead { reading + leap } else { reading - leap });
+        node.clock
+            .set(time, if goes_ahead { reading + step_forward } else { reading - step_forward });
         for _ in 0..1 + random.below(4) {
             if node.is_down() {
                 node.end(world);
@@ -259,7 +260,7 @@ fn recover_over_a_leap(world: &World, node: &mut Node) {
     promote(world, node);
 }
 
-/// All goes well with this node from now on: every session gets an ID.
+/// Checks that every session of this server gets an ID, once nothing goes wrong any more.
 fn go_on(world: &World, node: &mut Node) {
     node.end(world);
     node.start(world, 4);
@@ -273,7 +274,7 @@ fn go_on(world: &World, node: &mut Node) {
                 }
                 Answer::Nothing => {}
             }
-            // A crash while it extended the gate.
+            // This is after a crash while the session extended the gate.
             if node.is_down() {
                 node.end(world);
                 node.start(world, 4);

@@ -1,65 +1,89 @@
 #![cfg(not(loom))]
-//! Fleets of up to a thousand nodes, whatever happens to their clocks, their memory and their
-//! machines. What runs is the shipped step, cell, session, gate and horizon; [`node`] stands for the
-//! extension around them, and [`checks`] holds every ID against the promises. The fleets of [`leases`]
-//! have their generator IDs from a registry, and their own test with the same settings.
+//! A simulation of fleets of up to a thousand servers, with any events to their clocks, their memory and their
+//! machines.
+//!
+//! The simulation runs the shipped step, cell, session, gate and horizon. [`node`] simulates the extension around
+//! them, and [`checks`] checks every ID against the promises. The fleets of [`leases`] have their generator IDs from
+//! a registry, and their own test with the same settings.
 //!
 //! ```sh
 //! FLAKEID_SIMULATION_IDS=1000000000 cargo test -p flakeid-core --release --test simulation \
 //!     -- --nocapture
 //! ```
 //!
-//! Each fleet follows from a seed of its own, counted up from `FLAKEID_SIMULATION_SEED`. A failure
-//! names its fleet's: begin with that, and it is there at once.
+//! Each fleet follows from a seed of its own, counted up from `FLAKEID_SIMULATION_SEED`. A failure names the seed of
+//! its fleet. A run that begins with that seed fails at once.
 //!
-//! # What is promised
-//! * No ID comes twice: not of one node, whose clock may be set to anything at any time, whose
-//!   machine may stand still, and which may crash at any moment, or stop and start again; and not of
-//!   two nodes whose generator IDs, or slices of the sequence, differ.
-//! * What a session is given rises, whichever partition it comes from and though its node's generator
-//!   IDs change; a tick-tock's falls only to a clock that is behind the session's last ID.
-//! * An ID's time is not before the reading of the clock at which it was given, not after all that the
-//!   node's clocks have shown, and, while the clock has not stepped back, no more than a tick ahead
-//!   of that reading.
-//! * Who has to wait is told for how long, and that is: for the next tick; after a crash for the lead
-//!   at most; after a step back until the clock is where it was, with a tick-tock where it was in the
-//!   lower of its two timelines, so not at all the first time.
-//! * No step back is found where there is none.
+//! # The promises
+//! * No ID repeats on one server. Its clock may be set to anything at any time. Its machine may stand still, and it
+//!   may crash at any time, or stop and start again. No ID repeats on two servers whose generator IDs, or slices of
+//!   the sequence, differ.
+//! * The IDs of a session increase, with whichever generator IDs, and though its server's generator IDs change. Those
+//!   of sno decrease only to a clock that is behind the session's last ID.
+//! * An ID's time is not before the reading of the clock at which it was issued. It is not after all that the
+//!   server's clocks have shown. While the clock has not stepped back, it is no more than a tick ahead of that
+//!   reading.
+//! * A session that has to wait is told for how long. That is for the next tick. After a crash it is for the lead at
+//!   most. After a step back it is until the clock is where it was. For sno it is until the clock is where it was in
+//!   the lower of its two timelines. So the first step back costs no wait.
+//! * No step back is reported if there was no step.
 //!
-//! # What is promised of a standby
-//! It has a base backup's copy of the horizon, and replays the WAL, which has a message of each move of the horizon
-//! before the IDs that the move lets through, and the time of each transaction. Promoted, it begins at the greatest of
-//! all of these in each lane ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is recovered from a backup.
-//! Then no ID comes twice that its data can know of: that the backup has, or a transaction that was replayed. This holds
-//! for every course of the primary's clock: also where it was ahead for a while, made IDs, and was set right.
+//! # The promises for a standby
+//! A standby has a base backup's copy of the horizon, and replays the WAL. That has a message of each move of the
+//! horizon before the IDs that the move admits, and the time of each transaction. A promoted standby begins at the
+//! greatest of all of these in each lane ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is
+//! recovered from a backup. Then no ID repeats that its data can know: one that the backup has, or a replayed
+//! transaction. This holds for every course of the primary's clock, also if it was ahead for a while, IDs were
+//! issued, and it was corrected.
 //!
-//! Not promised: of IDs that were not replayed. They may come again, but only if the standby's clock is behind the one
-//! that made them, as no ID's time is before the reading at which it was given.
+//! There is no promise for IDs that were not replayed. They may repeat, but only if the standby's clock is behind the
+//! clock that issued them. The reason is that no ID's time is before the reading at which it was issued.
 //!
-//! # What is promised of generator IDs on lease
-//! [`leases`] has fleets whose nodes claim their generator IDs of a registry and lose them again: flake,
-//! sno and uniqueid, as these have such IDs. The registry loses requests and answers or brings them
-//! seconds late, isn't reached by one node or by any, and ends leases that it has just said it renewed. A
-//! process stands still between its look at the gate and its swap, alone or with its node, for up to four
-//! leases. Nodes join and die, and the pool may be too small. Some nodes go from leased generator IDs to numbers of
-//! their own and back, to the same or to others, while statements run that began before; administrators do for that
-//! what docs/fleet.md asks of them. Then:
-//! * no ID comes twice, of whatever nodes held its generator ID one after the other: no two lives of nodes
-//!   give IDs of one tick of it;
-//! * when an ID is given whose generator ID the node has claimed, the mark in the registry is ahead of it, also if the
-//!   statement began with that number as the server's own; and where no node has numbers of its own the mark is ahead of
-//!   all there ever was when somebody claims;
-//! * where nobody has set the clock and nothing has stood still, no ID is let through by a gate after the
-//!   deadline of the claim, but for what two clocks' rates differ by (the numbers that a session took
-//!   ahead were let through before);
-//! * a session's IDs rise, through all changes of the list;
-//! * once nothing goes wrong any more the pool is held as far as it is wanted, and every session of a node
-//!   that holds some gets an ID.
+//! # The promises for leased generator IDs
+//! [`leases`] has fleets whose servers claim their generator IDs in a registry and lose them again. They serve flake,
+//! sno and uniqueid, as these have such IDs. The registry loses requests and answers, or brings them seconds late.
+//! One server or all cannot reach it, and it ends leases that it has just reported as renewed. A process stands still
+//! between its question to the gate and its swap, alone or with its server, for up to four leases. Servers join and
+//! die, and the pool may be too small. Some servers change from leased generator IDs to fixed ones and back, to the
+//! same or to others, while statements run that began before. For that, administrators do what docs/fleet.md demands.
+//! Then:
+//! * No ID repeats, whichever servers held its generator ID one after the other: no two runs of servers issue IDs of
+//!   one tick with it.
+//! * When a server issues an ID whose generator ID it has claimed, the high-water mark in the registry is ahead of
+//!   the ID. This holds also if the statement began with that number as a fixed one. If no server has fixed ones, the
+//!   high-water mark is ahead of all IDs there ever were when a server claims.
+//! * If nothing has set the clock and nothing has stood still, no gate admits an ID after the deadline of the claim.
+//!   The exception is the difference of two clocks' rates. (Prefetched numbers were admitted before.)
+//! * A session's IDs increase, through all changes of the list.
+//! * Once nothing goes wrong any more, the pool is held as far as servers want it. Then every session of a server
+//!   that holds generator IDs gets an ID.
 //!
-//! Not promised: that an ID is above what another holder of the generator ID has given by then. Who stands
-//! still between look and swap and goes on when a successor has begun gives one from below the mark.
+//! There is no promise that an ID is above those that another holder of the generator ID has issued by then. A
+//! session may stand still between the question to the gate and the swap, and continue when a successor has begun. It
+//! then issues an ID from below the high-water mark.
+//!
+//! # The promises of the watermark
+//! [`watermark`] has a server with transactions, and readers that are told watermarks. A transaction of any length
+//! generates IDs of all ID types, alone or with a parallel worker. Then it commits, is rolled back, or is prepared and
+//! ended later, also after a crash. A crash undoes what is open, and the numbers of transactions may be assigned again.
+//! A reader has a new snapshot, or one of several old ones. Between any two of its steps, and within each call that
+//! reads the clock, other sessions and readers run, the clock is set, or the server crashes. The servers begin with
+//! readers at once, or several starts later. Slots, history and list are short, so that readers miss entries. Then:
+//! * No row becomes visible after a snapshot with an ID of a tick that begins before the watermark that was told for
+//!   that snapshot. This holds across all crashes and stops.
+//! * No ID is issued of a tick that begins before any watermark that was told.
+//! * A watermark is not less than one that was told, before the scan began, for the same snapshot or an earlier one.
+//!   There are three exceptions. A session may be lowering its bound. The watermark may come from the history. The
+//!   list may have forgotten a prepared transaction since the snapshot was taken.
+//! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID type, and the
+//!   watermark follows the clock.
+//!
+//! The list of prepared transactions in the simulation differs from a simple one in two points, and both have a test.
+//! It forgets a transaction only when the position of its end is one that new snapshots cover. After a crash it forgets
+//! the transactions whose numbers are assigned again, and writes that to disk before it begins.
 //!
 //! [`Horizon::joined`]: flakeid_core::gate::Horizon::joined
+//!
 //! [`Horizon::raised`]: flakeid_core::gate::Horizon::raised
 
 mod checks;
@@ -70,6 +94,7 @@ mod node;
 mod promises;
 mod random;
 mod standby;
+mod watermark;
 mod world;
 
 use checks::Fault;
@@ -112,7 +137,7 @@ fn fleets_keep_every_promise_whatever_happens() {
     }
 }
 
-/// The first fault of a fleet whose nodes have this flaw.
+/// Returns the first fault of a fleet whose servers have this flaw.
 fn first_fault(flaw: Flaw) -> Option<Fault> {
     let found = |seed: u64| Some((seed, Fleet::new(seed, flaw).run().err()?));
     let (seed, fault) = (1..=100).find_map(found)?;
@@ -126,7 +151,7 @@ fn a_horizon_that_was_not_durable_when_the_gate_opened_is_found() {
 }
 
 #[test]
-fn a_turn_that_was_not_durable_is_found() {
+fn a_change_of_timeline_that_was_not_durable_is_found() {
     assert_eq!(first_fault(Flaw::TurnNotDurable), Some(Fault::WentBack));
 }
 
@@ -200,7 +225,7 @@ fn fleets_that_lease_keep_every_promise_whatever_happens() {
     }
 }
 
-/// The first fault of a fleet that leases and whose nodes have this flaw.
+/// Returns the first fault of a fleet that leases and whose servers have this flaw.
 fn first_fault_on_lease(flaw: leases::Flaw) -> Option<Fault> {
     let found = |seed: u64| Some((seed, leases::Fleet::new(seed, flaw).run().err()?));
     let (seed, fault) = (1..=1000).find_map(found)?;
@@ -209,22 +234,22 @@ fn first_fault_on_lease(flaw: leases::Flaw) -> Option<Fault> {
 }
 
 #[test]
-fn a_mark_that_is_only_a_record_is_found() {
+fn a_high_water_mark_that_is_only_a_record_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::Record), Some(Fault::Shared));
 }
 
 #[test]
-fn a_successor_that_ignores_the_mark_is_found() {
-    assert_eq!(first_fault_on_lease(leases::Flaw::IgnoresMark), Some(Fault::Shared));
+fn a_successor_that_ignores_the_high_water_mark_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::IgnoresHighWaterMark), Some(Fault::Shared));
 }
 
 #[test]
-fn a_claim_with_a_mark_that_has_changed_is_found() {
-    assert_eq!(first_fault_on_lease(leases::Flaw::OldMark), Some(Fault::Uncovered));
+fn a_claim_with_a_changed_high_water_mark_is_found() {
+    assert_eq!(first_fault_on_lease(leases::Flaw::StaleHighWaterMark), Some(Fault::Uncovered));
 }
 
 #[test]
-fn a_mark_written_by_one_who_has_lost_the_claim_is_found() {
+fn a_high_water_mark_written_after_the_loss_of_the_claim_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::Unchecked), Some(Fault::Shared));
 }
 
@@ -266,4 +291,136 @@ fn a_statement_that_does_not_learn_of_another_identity_is_found() {
 #[test]
 fn a_statement_that_takes_its_numbers_while_they_are_leased_is_found() {
     assert_eq!(first_fault_on_lease(leases::Flaw::TakesLeased), Some(Fault::Shared));
+}
+
+#[test]
+fn readers_miss_nothing_before_their_watermark() {
+    let first = setting("FLAKEID_SIMULATION_SEED", 1);
+    let goal = setting("FLAKEID_SIMULATION_IDS", 4_000_000);
+    println!("FLAKEID_SIMULATION_SEED={first} FLAKEID_SIMULATION_IDS={goal}");
+    let (started, mut ids) = (Instant::now(), 0);
+    let mut seen = watermark::Event::ALL.map(|event| (event, 0));
+    for seed in first.. {
+        match watermark::Server::new(seed, watermark::Flaw::None, None).run(STEPS) {
+            Ok((given, events)) => {
+                ids += given;
+                seen.iter_mut().zip(events).for_each(|((_, sum), times)| *sum += times);
+            }
+            Err(fault) => panic!("{fault:?}; FLAKEID_SIMULATION_SEED={seed} brings it back"),
+        }
+        if ids >= goal {
+            println!("{ids} IDs of {} servers in {:.1?}", seed + 1 - first, started.elapsed());
+            println!("{seen:?}");
+            break;
+        }
+    }
+    if goal >= 4_000_000 {
+        assert!(seen.iter().all(|&(_, times)| times > 0), "not all has happened: {seen:?}");
+    }
+}
+
+/// How many things happen on a server with readers of the watermark.
+const STEPS: u64 = 2_000;
+
+/// Returns whether this fault is found in a server whose readers or sessions have this flaw.
+fn is_found_by_readers(flaw: watermark::Flaw, fault: Fault) -> bool {
+    let server = |seed| watermark::Server::new(seed, flaw, Some(fault));
+    let found = (1..=1000).find(|&seed| server(seed).run(STEPS) == Err(fault));
+    println!("{flaw:?} was found with seed {found:?}");
+    found.is_some()
+}
+
+#[test]
+fn a_floor_that_is_lost_in_a_crash_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::FloorLost, Fault::Undercut));
+}
+
+#[test]
+fn an_exact_horizon_that_does_not_cover_the_floor_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ExactWithoutFloor, Fault::Undercut));
+}
+
+#[test]
+fn a_watermark_that_no_durable_horizon_covers_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::NotDurable, Fault::Undercut));
+}
+
+#[test]
+fn a_floor_that_is_raised_after_the_scan_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::FloorLate, Fault::Undercut));
+}
+
+#[test]
+fn a_session_that_keeps_prefetched_ids_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::KeepsPrefetched, Fault::Undercut));
+}
+
+#[test]
+fn a_first_tick_that_counts_in_one_timeline_alone_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::OneTimeline, Fault::Undercut));
+}
+
+#[test]
+fn a_session_that_enters_after_its_first_id_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::EntersLate, Fault::Undercut));
+}
+
+#[test]
+fn a_session_that_leaves_before_its_rows_are_visible_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LeavesEarly, Fault::Missed));
+}
+
+#[test]
+fn a_session_that_keeps_nothing_for_old_snapshots_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::KeepsNoEntry, Fault::Missed));
+}
+
+#[test]
+fn a_bound_that_is_lowered_below_the_floor_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LowersBelowFloor, Fault::Undercut));
+}
+
+#[test]
+fn a_prepared_transaction_that_is_not_in_the_list_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::NotListed, Fault::Missed));
+}
+
+#[test]
+fn a_list_that_is_lost_in_a_crash_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ListNotDurable, Fault::Missed));
+}
+
+#[test]
+fn a_list_that_is_read_before_the_slots_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ListFirst, Fault::Missed));
+}
+
+#[test]
+fn a_list_that_forgets_bounds_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ListForgets, Fault::Missed));
+}
+
+#[test]
+fn a_list_that_forgets_what_new_snapshots_may_not_see_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ForgetsForNew, Fault::Fell));
+}
+
+#[test]
+fn a_first_reader_that_knows_no_earlier_prepared_transaction_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::NoUnknown, Fault::Missed));
+}
+
+#[test]
+fn an_old_snapshot_that_is_taken_for_a_new_one_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::OldAsNew, Fault::Missed));
+}
+
+#[test]
+fn a_position_that_is_read_before_the_scan_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::PositionFirst, Fault::Missed));
+}
+
+#[test]
+fn a_list_with_transactions_that_a_crash_has_undone_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::KeepsUndone, Fault::Fell));
 }

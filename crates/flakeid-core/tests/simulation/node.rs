@@ -1,21 +1,21 @@
-//! A node as the extension makes one around the core, in one process: it keeps a horizon on its disk,
-//! begins its cells there, moves the gate when a session meets it, and tells its sessions to wait.
-//! Everything but the disk is lost when a life ends.
+//! A server (node) as the extension makes it around the core, in one process. It keeps a horizon on its disk, begins
+//! its cells there, moves the gate when a session meets it, and tells its sessions to wait. At the end of a run,
+//! which the code calls a life, everything is lost except the disk.
 //!
-//! A session may get its turn in the middle of another's, where that one reads the clock: after it
-//! has looked at the word, before it swaps.
+//! A session may run in the middle of another's call, where that one reads the clock: after it has loaded the word,
+//! and before it swaps.
 
-use crate::checks::{Fault, Place};
+use crate::checks::{Fault, Position};
 use crate::clock::{Clock, SECOND};
 use crate::random::Random;
 use crate::standby::Standby;
-use crate::world::{Event, Flaw, SYSTEMS, Served, World};
+use crate::world::{Event, Flaw, ID_TYPES, ServerIdType, World};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::flake128::Flake128;
-use flakeid_core::gate::{Gate, Horizon, Start};
-use flakeid_core::generator::{Rules, Stamp, System};
+use flakeid_core::gate::{CellInit, Gate, Horizon};
+use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::guid::Guid;
 use flakeid_core::horizon_message::HorizonMessage;
 use flakeid_core::session::{Session, Stall};
@@ -25,27 +25,27 @@ use std::cell::{Cell as Slot, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// At most so many generator IDs to a node.
+/// The most generator IDs of a server.
 pub const POOL: usize = 8;
 
-/// What is on a node's disk.
+/// The data on a server's disk.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pub horizon: Horizon,
     pub written: UnixNanos,
-    /// How far it was ahead of the clock when it was written.
+    /// How far the horizon was ahead of the clock when it was written.
     pub lead: u64,
 }
 
 impl State {
-    /// Where there is no file: after all that the clock shows.
+    /// Returns the state without a file: after all that the clock shows.
     pub fn fresh(now: UnixNanos) -> Self {
         Self { horizon: Horizon::NONE.raised(now), written: now, lead: 0 }
     }
 
-    /// When the horizon of the system's timeline in use was written: with the last writing, or with
-    /// one before it that reached further, when the clock had not stepped back yet.
-    pub fn since<S: System>(&self) -> UnixNanos {
+    /// Returns when the horizon of the ID type's timeline in use was written. That is the last write, or an earlier
+    /// one that reached further, when the clock had not stepped back yet.
+    pub fn since<S: IdLayout>(&self) -> UnixNanos {
         let until = self.horizon.of::<S>(self.horizon.toggle);
         self.written.max(UnixNanos(until.0.saturating_sub(self.lead)))
     }
@@ -56,95 +56,95 @@ pub struct Node {
     /// Whether one processor's clock may be a tick behind another's.
     pub noisy: bool,
     pub lead: u64,
-    /// What of each system's sequence is this node's.
-    pub slices: [(u32, u32); SYSTEMS],
-    /// The generator IDs it may own, ascending, and their numbers in the checks by system.
+    /// The part of each ID type's sequence that this server may use.
+    pub slices: [(u32, u32); ID_TYPES],
+    /// The generator IDs that it may have, ascending, and their indexes in the checks by ID type.
     pub pool: Vec<u16>,
-    pub generators: [Vec<usize>; SYSTEMS],
+    pub generators: [Vec<usize>; ID_TYPES],
     pub disk: Slot<Option<State>>,
     pub life: Option<Life>,
     pub standby: RefCell<Option<Standby>>,
 }
 
-/// A node's memory, from a start to a crash or a stop.
+/// The memory of a server, from a start to a crash or a stop.
 pub struct Life {
     pub begun: State,
     gate: Gate,
-    /// The generator IDs it owns, as places in the pool, and how often that has changed.
+    /// The generator IDs that it has, as indexes of the pool, and how often they have changed.
     owned: RefCell<Vec<usize>>,
     version: Slot<u32>,
-    /// By system and place in the pool. What a reload takes away stays here.
+    /// The cells by ID type and index of the pool. Those that a reload takes away stay here.
     cells: RefCell<BTreeMap<(usize, usize), Rc<Cell>>>,
     pub sessions: Vec<RefCell<Client>>,
-    /// How often the clock had been set back when it began.
+    /// How often the clock had been set to an earlier time when the run began.
     pub steps_back: u64,
-    /// By system: the greatest tick read, and whether one was read before the horizon's writing.
-    pub greatest: [Slot<u64>; SYSTEMS],
-    pub behind: [Slot<bool>; SYSTEMS],
-    /// It has crashed: nothing that happens from now on has happened.
+    /// By ID type: the greatest tick read, and whether one was read from before the horizon was written.
+    pub greatest: [Slot<u64>; ID_TYPES],
+    pub behind: [Slot<bool>; ID_TYPES],
+    /// Whether the server has crashed. From then on nothing has an effect.
     over: Slot<bool>,
     pub stopped: Slot<bool>,
 }
 
-/// A session with what it keeps between two calls.
+/// A session with the state that it keeps between two calls.
 pub struct Client {
-    system: usize,
+    id_type: usize,
     number: u32,
     session: Session,
-    /// What it knows of the node's generator IDs, by places in the pool, and since when.
+    /// The generator IDs that it knows, as indexes of the pool, and from which change on.
     version: u32,
     pub owned: Vec<usize>,
     cells: Vec<Rc<Cell>>,
     pub last: Option<Last>,
 }
 
-/// A session's last ID.
+/// The last ID of a session.
 #[derive(Clone, Copy)]
 pub struct Last {
-    pub at: Place,
-    /// In the order of the format.
+    pub at: Position,
+    /// The number in the order of the ID type.
     pub id: (Stamp, u64),
 }
 
 impl Last {
-    /// What sorts as the IDs of a system do.
-    pub fn id<S: System>(stamp: Stamp, partition: u16, sequence: u32) -> (Stamp, u64) {
-        let (partition, sequence) = (u64::from(partition), u64::from(sequence));
+    /// Returns a value that sorts as the IDs of an ID type do.
+    pub fn id<S: IdLayout>(stamp: Stamp, slot: u16, sequence: u32) -> (Stamp, u64) {
+        let (slot, sequence) = (u64::from(slot), u64::from(sequence));
         match S::SEQUENCE_FIRST {
-            true => (stamp, sequence << 32 | partition),
-            false => (stamp, partition << 32 | sequence),
+            true => (stamp, sequence << 32 | slot),
+            false => (stamp, slot << 32 | sequence),
         }
     }
 }
 
-/// What a session is told.
+/// The result of a session's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Given,
-    /// To come back when every clock of the node has reached this reading.
+    /// The session must return when every clock of the server has reached this reading.
     Wait(u64),
-    /// The node is no more, or this session is in the middle of a call.
+    /// The run of the server has ended, or this session is in the middle of a call.
     Nothing,
 }
 
 impl Node {
-    /// What some processor's clock reads.
+    /// Returns the reading of some processor's clock.
     fn read(&self, world: &World, unit: u64) -> UnixNanos {
         let late = if self.noisy { world.random.below(unit + 1) } else { 0 };
         UnixNanos(self.clock.read(world.time.get()) - late)
     }
 
-    fn read_tick<S: Served>(&self, world: &World, life: &Life) -> Tick {
+    fn read_tick<S: ServerIdType>(&self, world: &World, life: &Life) -> Tick {
         let now = S::scale().tick(self.read(world, S::UNIT)).expect("a clock past the epoch");
-        let greatest = &life.greatest[S::PLACE];
+        let greatest = &life.greatest[S::INDEX];
         greatest.set(greatest.get().max(now.0));
         if now.0 + 1 < self.since::<S>(world, life).0 {
-            life.behind[S::PLACE].set(true);
+            life.behind[S::INDEX].set(true);
         }
         now
     }
 
-    fn since<S: Served>(&self, world: &World, life: &Life) -> Tick {
+    fn since<S: ServerIdType>(&self, world: &World, life: &Life) -> Tick {
         let since = match world.flaw {
             Flaw::YoungHorizon => life.begun.written,
             _ => life.begun.since::<S>(),
@@ -152,7 +152,7 @@ impl Node {
         S::scale().tick(since).unwrap_or(Tick(0))
     }
 
-    /// Begins a life at what the disk says.
+    /// Begins a run at the state on the disk.
     pub fn start(&mut self, world: &World, sessions: usize) {
         let mut begun = self.disk.get().unwrap_or(State::fresh(self.read(world, SECOND / 1000)));
         match world.flaw {
@@ -178,7 +178,7 @@ impl Node {
         self.reload(world);
         world.saw(Event::Start);
         let now = TickTock::scale().tick(UnixNanos(self.clock.read(world.time.get())));
-        let mut tops = self.generators[TickTock::PLACE]
+        let mut tops = self.generators[TickTock::INDEX]
             .iter()
             .flat_map(|&generator| world.checks.borrow().tops(generator));
         if tops.any(|top| Some(Tick(top)) == now) {
@@ -186,19 +186,19 @@ impl Node {
         }
     }
 
-    /// Whether its life has come to an end, by a crash or a stop.
+    /// Returns whether the run has ended, by a crash or a stop.
     pub fn is_down(&self) -> bool {
         self.life.as_ref().is_none_or(|life| life.over.get() || life.stopped.get())
     }
 
-    /// Ends the life, as a crash does; after [`Self::stop`] nothing is lost by it.
+    /// Ends the run as a crash does. After [`Self::stop`] nothing is lost by it.
     pub fn end(&mut self, world: &World) {
         self.life = None;
         let mut checks = world.checks.borrow_mut();
         self.generators.iter().flatten().for_each(|&generator| checks.close(generator));
     }
 
-    /// Another choice of generator IDs.
+    /// Chooses other generator IDs.
     pub fn reload(&self, world: &World) {
         let Some(life) = &self.life else { return };
         let mask = world.random.next();
@@ -212,32 +212,32 @@ impl Node {
         life.version.set(life.version.get() + 1);
     }
 
-    /// Another session takes this one's place.
+    /// Replaces this session by another.
     pub fn reconnect(&self, world: &World, session: usize) {
         let Some(life) = &self.life else { return };
         let client = life.sessions[session].replace(Client::new(&world.random));
         world.checks.borrow_mut().let_go(client.last.map(|last| last.at));
     }
 
-    /// Seals every cell and writes down what they had last. Sessions that do not know it yet get what
-    /// they have taken ahead and nothing more.
+    /// Seals every cell, and writes the last ticks that they had. Sessions that have not noticed it yet get the rest
+    /// of their prefetched IDs and nothing more.
     pub fn stop(&self, world: &World) {
         let Some(life) = &self.life else { return };
         let toggle = life.gate.toggle();
         let mut exact = Horizon { toggle, ..life.begun.horizon };
-        for (&(system, _), cell) in life.cells.borrow().iter() {
-            exact = match system {
-                Flake::PLACE => sealed::<Flake>(exact, cell),
-                TickTock::PLACE => sealed::<TickTock>(exact, cell),
-                Flake128::PLACE => sealed::<Flake128>(exact, cell),
-                Guid::PLACE => sealed::<Guid>(exact, cell),
+        for (&(id_type, _), cell) in life.cells.borrow().iter() {
+            exact = match id_type {
+                Flake::INDEX => sealed::<Flake>(exact, cell),
+                TickTock::INDEX => sealed::<TickTock>(exact, cell),
+                Flake128::INDEX => sealed::<Flake128>(exact, cell),
+                Guid::INDEX => sealed::<Guid>(exact, cell),
                 _ => sealed::<UniqueId>(exact, cell),
             };
         }
         if world.flaw == Flaw::OneTimeline {
             exact.until[1 + usize::from(!toggle)] = UnixNanos(0);
         }
-        // Who has met the gate may move it yet, from here.
+        // A session that has met the gate may still move it, from here on.
         life.gate.set(match world.flaw {
             Flaw::ClosedAtStop => Horizon { toggle, ..Horizon::NONE },
             _ => exact,
@@ -248,23 +248,23 @@ impl Node {
         world.saw(Event::Stop);
     }
 
-    /// One session asks for up to `want` IDs. `alone` means that nothing happens meanwhile, not even
-    /// a reload.
+    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the call, not even a
+    /// reload.
     pub fn ask(&self, world: &World, session: usize, want: u32, alone: bool) -> Answer {
         let Some(life) = &self.life else { return Answer::Nothing };
         let Ok(mut client) = life.sessions[session].try_borrow_mut() else {
             return Answer::Nothing;
         };
-        match client.system {
-            Flake::PLACE => self.ask_for::<Flake>(world, life, &mut client, want, alone),
-            TickTock::PLACE => self.ask_for::<TickTock>(world, life, &mut client, want, alone),
-            Flake128::PLACE => self.ask_for::<Flake128>(world, life, &mut client, want, alone),
-            Guid::PLACE => self.ask_for::<Guid>(world, life, &mut client, want, alone),
+        match client.id_type {
+            Flake::INDEX => self.ask_for::<Flake>(world, life, &mut client, want, alone),
+            TickTock::INDEX => self.ask_for::<TickTock>(world, life, &mut client, want, alone),
+            Flake128::INDEX => self.ask_for::<Flake128>(world, life, &mut client, want, alone),
+            Guid::INDEX => self.ask_for::<Guid>(world, life, &mut client, want, alone),
             _ => self.ask_for::<UniqueId>(world, life, &mut client, want, alone),
         }
     }
 
-    fn ask_for<S: Served>(
+    fn ask_for<S: ServerIdType>(
         &self,
         world: &World,
         life: &Life,
@@ -279,16 +279,16 @@ impl Node {
         if stale {
             self.look_up::<S>(world, life, client);
         }
-        let rules = Rules { sequence: self.slices[S::PLACE], end: S::scale().last() };
+        let rules = Rules { sequence: self.slices[S::INDEX], end: S::scale().last() };
         let last = client.cells.len() - 1;
         let cells: [&Cell; POOL] = std::array::from_fn(|place| &*client.cells[place.min(last)]);
-        // Each cell may say once that the clock has stepped back, or meet the gate.
+        // Each cell may report once that the clock has stepped back, or meet the gate.
         for _ in 0..=4 * POOL {
             let early = (world.flaw == Flaw::ClockFirst).then(|| self.read_tick::<S>(world, life));
             let mut now = Tick(0);
             let clock = &mut || {
                 if !alone && world.random.one_in(30) {
-                    self.meanwhile(world, life, S::UNIT);
+                    self.interruption(world, life, S::UNIT);
                 }
                 now = early.unwrap_or_else(|| self.read_tick::<S>(world, life));
                 Some(now)
@@ -306,7 +306,7 @@ impl Node {
                 }
                 Err(Stall::Wait { until, now }) => {
                     self.check_wait::<S>(world, life, client, until, now);
-                    // The processor that is asked then may be a tick late.
+                    // The processor of the next call may be a tick late.
                     return Answer::Wait(S::scale().nanos(Tick(until.0 + 2)).0);
                 }
                 Err(Stall::Gated(stamp)) => {
@@ -317,7 +317,7 @@ impl Node {
                 }
                 Err(Stall::SteppedBack { .. }) => {
                     world.saw(Event::StepBack);
-                    let has = !self.is_steady(life) || life.behind[S::PLACE].get();
+                    let has = !self.is_steady(life) || life.behind[S::INDEX].get();
                     world.expect(has, Fault::FalseStepBack);
                 }
                 Err(Stall::Sealed) => {
@@ -333,14 +333,14 @@ impl Node {
         Answer::Nothing
     }
 
-    /// What others do while a session reads the clock.
-    fn meanwhile(&self, world: &World, life: &Life, unit: u64) {
+    /// Lets other sessions run while a session reads the clock.
+    fn interruption(&self, world: &World, life: &Life, unit: u64) {
         let random = &world.random;
         world.pass(random.skewed(3 * unit));
-        // What this flaw needs is rare.
+        // The event that this flaw needs is rare.
         let seldom = if world.flaw == Flaw::ClosedAtStop { 200 } else { 2000 };
         if random.one_in(seldom) {
-            world.saw(Event::StopMeanwhile);
+            world.saw(Event::StopDuringCall);
             return self.stop(world);
         }
         let session = random.below(life.sessions.len() as u64) as usize;
@@ -349,21 +349,21 @@ impl Node {
         }
     }
 
-    /// The session's cells after a reload; those that are new begin where this life did.
-    fn look_up<S: Served>(&self, world: &World, life: &Life, client: &mut Client) {
+    /// Looks up the session's cells after a reload. Those that are new begin where this run did.
+    fn look_up<S: ServerIdType>(&self, world: &World, life: &Life, client: &mut Client) {
         client.owned.clone_from(&life.owned.borrow());
         if S::ONE_CELL {
             client.owned = vec![0];
         }
         let cell = |&place: &usize| {
             let mut cells = life.cells.borrow_mut();
-            let cell = cells.entry((S::PLACE, place)).or_insert_with(|| {
+            let cell = cells.entry((S::INDEX, place)).or_insert_with(|| {
                 let cell = Cell::after::<S>(Tick(0));
                 let Horizon { toggle, .. } = life.begun.horizon;
                 let floors = life.begun.horizon.floors::<S>(S::scale());
-                let since = self.since::<S>(world, life);
+                let last_clock_reading = self.since::<S>(world, life);
                 let now = Some(self.read_tick::<S>(world, life));
-                cell.begin::<S>(Start { floors, toggle, since, now });
+                cell.begin::<S>(CellInit { floors, toggle, last_clock_reading, now });
                 Rc::new(cell)
             });
             cell.clone()
@@ -378,16 +378,16 @@ impl Node {
         };
     }
 
-    /// Moves the gate past a stamp: durable, then open. The node may crash on the way.
-    fn extend<S: Served>(&self, world: &World, life: &Life, stamp: Stamp) {
-        if life.gate.admits::<S>(S::scale(), stamp) && life.gate.goes_by::<S>(stamp) {
+    /// Moves the gate past a stamp: first durable, then open. The server may crash between the two.
+    fn extend<S: ServerIdType>(&self, world: &World, life: &Life, stamp: Stamp) {
+        if life.gate.admits::<S>(S::scale(), stamp) && life.gate.timeline_matches::<S>(stamp) {
             return;
         }
         let written = self.read(world, S::UNIT);
         let (random, lead) = (&world.random, self.lead);
         let mut from = written.max(S::scale().nanos(stamp.tick::<S>())).0;
         if random.one_in(4) {
-            // At the beginning of a tick of all systems, where a fault by one would be.
+            // The time is the beginning of a tick of all ID types, where an error by one would show.
             from -= from % TickTock::UNIT;
         }
         let crash = random.below(200);
@@ -419,8 +419,8 @@ impl Node {
     }
 }
 
-/// A horizon that covers what a cell has issued, which is sealed.
-fn sealed<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
+/// Returns a horizon that covers the ticks of a sealed cell.
+fn sealed<S: ServerIdType>(horizon: Horizon, cell: &Cell) -> Horizon {
     let _ = cell.seal::<S>();
     horizon.covering::<S>(S::scale(), cell.issued::<S>())
 }
@@ -428,7 +428,7 @@ fn sealed<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
 impl Client {
     fn new(random: &Random) -> Self {
         Self {
-            system: random.below(SYSTEMS as u64) as usize,
+            id_type: random.below(ID_TYPES as u64) as usize,
             number: random.next() as u32,
             session: Session::new(0, 1),
             version: 0,

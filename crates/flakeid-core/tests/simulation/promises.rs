@@ -1,20 +1,20 @@
 //! The promises that are checked with every ID and every wait.
 
-use crate::checks::{Fault, Place};
+use crate::checks::{Fault, Position};
 use crate::node::{Client, Last, Life, Node};
-use crate::world::{Event, Served, World};
+use crate::world::{Event, ServerIdType, World};
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::Horizon;
 use flakeid_core::session::Issued;
 
 impl Node {
-    /// The clock has not been set back in this life.
+    /// Returns whether the clock has not been set to an earlier time in this run.
     pub fn is_steady(&self, life: &Life) -> bool {
         self.clock.steps_back() == life.steps_back
     }
 
-    /// What holds for every ID that a session is given; `now` is the reading at which it was.
-    pub fn check_given<S: Served>(
+    /// Checks the promises for an ID that a session got; `now` is the reading at which it was issued.
+    pub fn check_given<S: ServerIdType>(
         &self,
         world: &World,
         life: &Life,
@@ -22,20 +22,20 @@ impl Node {
         issued: Issued,
         now: Tick,
     ) {
-        let Issued { partition, block } = issued;
-        let (place, stamp) = (client.owned[partition], block.stamp);
+        let Issued { slot, block } = issued;
+        let (place, stamp) = (client.owned[slot], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>().0, stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);
         let checks = &mut *world.checks.borrow_mut();
 
-        let slice = self.slices[S::PLACE];
+        let slice = self.slices[S::INDEX];
         checks.expect(slice.0 <= first && last <= slice.1, Fault::OutsideSlice);
-        checks.expect(tick <= life.greatest[S::PLACE].get(), Fault::Early);
+        checks.expect(tick <= life.greatest[S::INDEX].get(), Fault::Early);
         checks.expect(tick >= now.0, Fault::Late);
         if self.is_steady(life) {
             checks.expect(tick <= now.0 + 1, Fault::Ahead);
             let stays = !S::TICK_TOCK || toggle == life.begun.horizon.toggle;
-            checks.expect(stays || life.behind[S::PLACE].get(), Fault::Turned);
+            checks.expect(stays || life.behind[S::INDEX].get(), Fault::Turned);
         }
         if life.stopped.get() {
             let exact = self.disk.get().map_or(Horizon::NONE, |state| state.horizon);
@@ -45,14 +45,14 @@ impl Node {
         }
         if let Some(before) = client.last {
             let rises = Last::id::<S>(stamp, self.pool[place], first) > before.id;
-            // A clock that is behind the session's last ID has stepped back since it was given.
+            // A clock that is behind the session's last ID has stepped back since that was issued.
             let across = S::TICK_TOCK && now.0 + 1 < before.at.tick;
             checks.expect(rises || across, Fault::NotAbove);
             if toggle != before.at.toggle {
                 world.saw(Event::Turn);
             }
         }
-        let at = Place { generator: self.generators[S::PLACE][place], toggle, tick };
+        let at = Position { generator: self.generators[S::INDEX][place], toggle, tick };
         checks.enter(at, (first, last), client.last.map(|last| last.at));
         client.last = Some(Last { at, id: Last::id::<S>(stamp, self.pool[place], last) });
         if let Some(standby) = &mut *self.standby.borrow_mut() {
@@ -60,10 +60,9 @@ impl Node {
         }
     }
 
-    /// A wait is for the next tick, or for the horizon that a crash has left ahead of the clock; and
-    /// after a step back until the clock is past what was given before: in one of a tick-tock's two
-    /// timelines.
-    pub fn check_wait<S: Served>(
+    /// Checks a wait. It is for the next tick, or for the horizon that a crash has left ahead of the clock. After a
+    /// step back it is until the clock is past the last IDs: for sno, those in one of its two timelines.
+    pub fn check_wait<S: ServerIdType>(
         &self,
         world: &World,
         life: &Life,
@@ -75,7 +74,7 @@ impl Node {
         let [first, second] = begun.horizon.floors::<S>(S::scale()).map(|floor| floor.0);
         let mut checks = world.checks.borrow_mut();
         let had = client.owned.iter().map(|&place| {
-            let tops = checks.tops(self.generators[S::PLACE][place]);
+            let tops = checks.tops(self.generators[S::INDEX][place]);
             match S::TICK_TOCK {
                 true => tops[0].max(first).min(tops[1].max(second)),
                 false => tops[0].max(first),

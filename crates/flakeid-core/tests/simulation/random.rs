@@ -1,8 +1,8 @@
-//! Chance from a seed, the same on every machine: splitmix64.
+//! Random numbers from a seed, the same on every machine: splitmix64.
 
 use std::cell::Cell;
 
-/// Shared by all who need it, so that one seed is one run.
+/// A generator of random numbers. All parts of a fleet share it, so that one seed is one run.
 pub struct Random(Cell<u64>);
 
 impl Random {
@@ -18,12 +18,12 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which is not 0.
     pub fn below(&self, end: u64) -> u64 {
         (u128::from(self.next()) * u128::from(end) >> 64) as u64
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub fn one_in(&self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -32,7 +32,7 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// Mostly small, seldom near `end`: each power of two as likely as the next.
+    /// Returns mostly a small number, and seldom one near `end`: each power of two is as likely as the next.
     pub fn skewed(&self, end: u64) -> u64 {
         self.below(end) >> self.below(64 - u64::from(end.leading_zeros()))
     }

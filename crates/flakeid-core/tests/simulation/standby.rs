@@ -1,7 +1,7 @@
-//! What a standby has of its primary, or a server that recovers from its backup: a copy of its disk, and what its
-//! write-ahead log (WAL) tells up to some moment.
+//! A standby of a server, or a server that is recovered from its backup. It has a copy of the disk, and the
+//! write-ahead log (WAL) up to some point.
 
-use crate::checks::Place;
+use crate::checks::Position;
 use crate::node::State;
 use crate::random::Random;
 use crate::world::{Flaw, World};
@@ -10,29 +10,28 @@ use flakeid_core::gate::Horizon;
 use flakeid_core::horizon_message::{HorizonMessage, LENGTH};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The last tick of each generator and timeline.
+/// The last tick of each generator ID and timeline.
 pub type Tops = BTreeMap<usize, [u64; 2]>;
 
 /// A record of the WAL.
 enum Record {
-    /// The horizon has moved, so far ahead of the clock.
+    /// The horizon has moved, this far ahead of the clock.
     Horizon([u8; LENGTH], u64),
     /// A transaction with this ID has been committed, at this time in microseconds, as the primary wrote it.
-    Commit(Place, u64),
+    Commit(Position, u64),
 }
 
 pub struct Standby {
-    /// The horizon as the base backup has it.
+    /// The horizon in the base backup.
     copied: State,
-    /// The greatest horizon that was replayed, by lane, with the rest as the last message has it.
+    /// The greatest horizon that was replayed, by lane, with the other fields of the last message.
     recovered: Option<(HorizonMessage, u64)>,
     /// The greatest reading of the clock among these messages.
     greatest: UnixNanos,
-    /// The time of the last transaction that was replayed, and the greatest that a worker has seen, which looks at
-    /// it now and then.
+    /// The time of the last replayed transaction, and the greatest one that a worker has found, which polls it.
     latest: u64,
     sampled: u64,
-    /// Of what the backup has and what was replayed.
+    /// The last ticks in the backup and in the replayed records.
     tops: Tops,
     log: VecDeque<Record>,
     lag: usize,
@@ -45,13 +44,13 @@ impl Standby {
         Self { copied, recovered: None, greatest, latest, sampled, tops, log, lag: 0 }
     }
 
-    /// The primary's horizon moves: it is durable there, and the gate has not moved yet.
+    /// Adds a move of the primary's horizon: it is durable there, and the gate has not moved yet.
     pub fn is_told(&mut self, message: HorizonMessage, lead: u64) {
         self.log.push_back(Record::Horizon(message.encode(), lead));
     }
 
-    /// A transaction with an ID commits, at this reading of the primary's clock.
-    pub fn hears(&mut self, random: &Random, id: Place, now: u64) {
+    /// Adds the commit of a transaction with an ID, at this reading of the primary's clock.
+    pub fn hears(&mut self, random: &Random, id: Position, now: u64) {
         self.log.push_back(Record::Commit(id, now / 1000));
         if random.one_in(100) {
             self.lag = random.skewed(1000) as usize;
@@ -64,7 +63,7 @@ impl Standby {
         }
     }
 
-    /// Replays all that there is.
+    /// Replays all records.
     pub fn catch_up(&mut self) {
         while !self.log.is_empty() {
             self.replay();
@@ -80,7 +79,7 @@ impl Standby {
                 self.greatest = self.greatest.max(message.read_at);
                 self.recovered = Some((HorizonMessage { horizon, ..message }, lead));
             }
-            Some(Record::Commit(Place { generator, toggle, tick }, micros)) => {
+            Some(Record::Commit(Position { generator, toggle, tick }, micros)) => {
                 let top = &mut self.tops.get_mut(&generator).unwrap()[usize::from(toggle)];
                 *top = tick.max(*top);
                 self.latest = micros;
@@ -89,14 +88,14 @@ impl Standby {
         }
     }
 
-    /// Whether the primary's clock was ahead for a while, more than a little, and was set right before the last of
-    /// what was replayed.
+    /// Returns whether the primary's clock was ahead for a while by more than a little, and was corrected before the
+    /// last replayed record.
     pub fn was_ahead(&self) -> bool {
         self.latest > 0 && self.greatest.0 / 1000 > self.latest + 50_000
     }
 
-    /// What a promoted server begins with, and what each generator is known to have given by then.
-    /// The time of a transaction is cut to the microsecond: it was before the next one.
+    /// Returns the state with which a promoted server begins, and the last tick that each generator ID is known to
+    /// have issued. The time of a transaction is cut to the microsecond, so it was before the next one.
     pub fn promote(self, world: &World) -> (State, Tops) {
         let (mut state, tops) = (self.copied, self.tops);
         if let Some((message, lead)) = self.recovered

@@ -1,45 +1,45 @@
-//! What the nodes of a fleet have in common, and the systems that they serve.
+//! The state that the servers of a fleet share, and the ID types that they serve.
 
 use crate::checks::{Checks, Fault};
 use crate::random::Random;
 use flakeid_core::clock::Scale;
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::flake128::{self, Flake128};
-use flakeid_core::generator::System;
+use flakeid_core::generator::IdLayout;
 use flakeid_core::guid::{self, Guid};
 use flakeid_core::sno::{self, TickTock};
 use flakeid_core::uniqueid::{self, UniqueId};
 use std::cell::{Cell, RefCell};
 
-/// A system as the extension serves it.
-pub trait Served: System {
-    /// Its place among the systems.
-    const PLACE: usize;
-    /// Nanoseconds to a tick.
+/// An ID type as the extension serves it.
+pub trait ServerIdType: IdLayout {
+    /// The index among the ID types.
+    const INDEX: usize;
+    /// The nanoseconds of a tick.
     const UNIT: u64;
-    /// Whether a node has one cell, whatever generator IDs it owns.
+    /// Whether a server has one cell, with any number of generator IDs.
     const ONE_CELL: bool = false;
     fn scale() -> Scale;
 }
 
-impl Served for Flake {
-    const PLACE: usize = 0;
+impl ServerIdType for Flake {
+    const INDEX: usize = 0;
     const UNIT: u64 = flake::UNIT;
     fn scale() -> Scale {
         flake::Epoch::UNIX.signed_scale()
     }
 }
 
-impl Served for TickTock {
-    const PLACE: usize = 1;
+impl ServerIdType for TickTock {
+    const INDEX: usize = 1;
     const UNIT: u64 = sno::UNIT;
     fn scale() -> Scale {
         sno::SCALE
     }
 }
 
-impl Served for Flake128 {
-    const PLACE: usize = 2;
+impl ServerIdType for Flake128 {
+    const INDEX: usize = 2;
     const UNIT: u64 = flake128::UNIT;
     const ONE_CELL: bool = true;
     fn scale() -> Scale {
@@ -47,8 +47,8 @@ impl Served for Flake128 {
     }
 }
 
-impl Served for Guid {
-    const PLACE: usize = 3;
+impl ServerIdType for Guid {
+    const INDEX: usize = 3;
     const UNIT: u64 = guid::UNIT;
     const ONE_CELL: bool = true;
     fn scale() -> Scale {
@@ -56,72 +56,72 @@ impl Served for Guid {
     }
 }
 
-impl Served for UniqueId {
-    const PLACE: usize = 4;
+impl ServerIdType for UniqueId {
+    const INDEX: usize = 4;
     const UNIT: u64 = uniqueid::UNIT;
     fn scale() -> Scale {
         uniqueid::SCALE
     }
 }
 
-pub const SYSTEMS: usize = 5;
+pub const ID_TYPES: usize = 5;
 
-/// What is wrong with a node, to see that it is found.
+/// The flaw of a server, to show that the checks find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     None,
-    /// The gate opens, but what was written may be lost in a crash.
+    /// The gate opens, but the horizon that was written may be lost in a crash.
     LostWrite,
-    /// A turn opens the gate of the other timeline and writes nothing.
+    /// A change of timeline opens the gate of the other timeline and writes nothing.
     TurnNotDurable,
     /// The clock is read before the word.
     ClockFirst,
-    /// A restart knows of no horizon.
+    /// A restart does not know the horizon.
     NoHorizon,
     /// A restart takes one timeline's horizon for the other's.
     WrongTimeline,
-    /// Who stops the node writes nothing of the timeline that it is not in.
+    /// A stop writes nothing of the timeline that is not in use.
     OneTimeline,
-    /// Who stops the node leaves the gate closed, with no word of what was issued.
+    /// A stop leaves the gate closed, and writes nothing of the IDs that were issued.
     ClosedAtStop,
-    /// A standby that is promoted does not look at what it has replayed.
+    /// A promoted standby ignores the records that it has replayed.
     NotRaised,
-    /// It looks at the latest time of a transaction, as versions before 0.6.1 do, and not at the horizons.
+    /// A promoted standby uses the latest time of a transaction, as versions before 0.6.1 do, and not the horizons.
     LatestTime,
-    /// All of a horizon is taken to be as young as its last writing, so that a clock which had
-    /// stepped back by then seems not to have.
+    /// Every part of a horizon is taken to be as young as its last write. So a clock which had stepped back by then
+    /// seems not to have.
     YoungHorizon,
 }
 
-/// What a run must have been through to be worth something.
+/// The events that a run must have had to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A session asked.
+    /// A session asked for IDs.
     Call,
     Wait,
-    /// For more than ten ticks.
+    /// A session waits for more than ten ticks.
     LongWait,
     StepBack,
-    /// An ID in another timeline than the session's last.
+    /// A session gets an ID in another timeline than its last.
     Turn,
-    /// The gate was moved; or the node crashed before the horizon was durable, or after that.
+    /// The gate was moved; or the server crashed before the horizon was durable, or after that.
     Extension,
     CrashWithoutWriting,
     CrashAfterWriting,
     Start,
-    /// In the tick in which an ID was given last.
+    /// The server started in the tick in which it issued its last ID.
     StartInSameTick,
     Stop,
-    /// While a session was in the middle of a call.
-    StopMeanwhile,
-    /// While sessions had numbers in hand.
+    /// The server stopped while a session was in the middle of a call.
+    StopDuringCall,
+    /// Sessions used prefetched numbers after a stop.
     GivenAfterStop,
     Reload,
     Promotion,
-    /// With a clock behind the primary's last ID.
+    /// A standby was promoted with a clock behind the primary's last ID.
     PromotionBehind,
-    /// The primary's clock was ahead for a while, and was set right before the last of what was replayed.
-    PromotionAfterLeap,
+    /// The primary's clock was ahead for a while, and was corrected before the last replayed record.
+    PromotionAfterStepForward,
 }
 
 impl Event {
@@ -137,23 +137,23 @@ impl Event {
         Self::Start,
         Self::StartInSameTick,
         Self::Stop,
-        Self::StopMeanwhile,
+        Self::StopDuringCall,
         Self::GivenAfterStop,
         Self::Reload,
         Self::Promotion,
         Self::PromotionBehind,
-        Self::PromotionAfterLeap,
+        Self::PromotionAfterStepForward,
     ];
 }
 
-/// What all nodes have in common.
+/// The state that all servers share.
 pub struct World {
-    /// The true time, nanoseconds since 1970.
+    /// The true time, in nanoseconds since 1970.
     pub time: Cell<u64>,
     pub random: Random,
     pub checks: RefCell<Checks>,
     pub flaw: Flaw,
-    /// How often each event was.
+    /// How often each event happened.
     pub seen: [Cell<u64>; Event::ALL.len()],
 }
 

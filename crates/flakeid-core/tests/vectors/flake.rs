@@ -1,4 +1,4 @@
-//! flake, of T-PWK/go-flakeid.
+//! Vectors of flake, from T-PWK/go-flakeid.
 
 use super::{naive, number, rows};
 use flakeid_core::Error;
@@ -7,27 +7,27 @@ use flakeid_core::clock::{Tick, UnixMicros};
 use flakeid_core::flake::{self, Epoch, Format};
 use serde::Deserialize;
 
-/// Numbers that may pass 2^53 are strings.
+/// A row of the file. Numbers that may pass 2^53 are strings.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct FlakeRow {
     dec: String,
     signed: String,
     hex: String,
-    /// The clock that the library was shown.
+    /// The reading of the clock that the library got.
     unix_ms: String,
-    /// Milliseconds, 64 bits without sign: the library allows one before 1970.
+    /// The milliseconds, 64 bits without sign. The library allows a time before 1970.
     epoch: String,
     ts_field: u64,
     datacenter: u64,
     worker: u64,
     counter: u64,
-    /// As given; the library keeps the lower five bits.
+    /// The value that the library got, of which it keeps the lower five bits.
     in_datacenter: String,
     in_worker: String,
     base64_le: String,
     base64_be: String,
-    /// The time lies outside the 42 bits; the library keeps the lower ones.
+    /// Whether the time lies outside the 42 bits, of which the library keeps the lower ones.
     #[serde(default)]
     wraps: bool,
     src: String,
@@ -67,7 +67,7 @@ fn every_flake_of_the_reference_is_encoded_alike_and_its_silent_masks_and_wraps_
             assert_ne!(wrapped, time, "{row:?}");
             let first = UnixMicros(number::<i64>(&row.epoch) * 1000);
             let last = UnixMicros(first.0 + ((1 << 42) - 1) * 1000);
-            let error = Error::TimeOutOfRange { system: "flake", time, first, last };
+            let error = Error::TimeOutOfRange { id_type: "flake", time, first, last };
             assert_eq!(encode(time), Err(error), "{row:?}");
         } else if (datacenter, worker) != (row.datacenter as i64, row.worker as i64) {
             kinds.masked += 1;

@@ -1,4 +1,4 @@
-//! flake128, of boundary/flake.
+//! Vectors of flake128, from boundary/flake.
 
 use super::{bytes_of, number, rows};
 use flakeid_core::Error;
@@ -19,15 +19,15 @@ struct Row {
     base10: Option<String>,
     base16: Option<String>,
     base36: Option<String>,
-    /// What the server said, which is what was decoded.
+    /// The text that the server returned, which was decoded.
     from_server_base62: Option<String>,
-    /// What it said to the next call.
+    /// The text that the server returned to the next call.
     from_server_base36_next: Option<String>,
-    /// The sequence as given, of which the library keeps the lower 16 bits.
+    /// The sequence that the library got, of which it keeps the lower 16 bits.
     in_sequence: Option<i64>,
     #[serde(default)]
     wraps: bool,
-    /// What made it.
+    /// The program that made the row.
     src: String,
     label: String,
 }
@@ -37,7 +37,7 @@ impl Row {
         Id(bytes_of(&self.hex).try_into().unwrap())
     }
 
-    /// What `gen_id` was given, where a label says so: time, worker and sequence.
+    /// Returns the arguments of `gen_id`, if a label has them: time, worker and sequence.
     fn given(&self) -> Option<[i128; 3]> {
         let arguments = self.label.strip_prefix("gen_id(")?;
         let (arguments, rest) = arguments.split_once(')').unwrap();
@@ -47,15 +47,15 @@ impl Row {
     }
 }
 
-/// The last microsecond that is a moment.
+/// The last microsecond that is a finite time.
 const LAST: UnixMicros = UnixMicros(i64::MAX - 1);
 
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Kinds {
     plain: usize,
-    /// Its time is none that microseconds can count.
+    /// IDs with a time that microseconds cannot count.
     beyond_the_calendar: usize,
-    /// A sequence of more than 16 bits, and other arguments outside their fields.
+    /// IDs of a sequence with more than 16 bits, and of other arguments outside their fields.
     wrapped: usize,
     truncated: usize,
     of_bits: usize,
@@ -71,12 +71,12 @@ fn every_flake128_of_the_reference_is_encoded_alike_and_what_it_truncates_is_an_
         let (time, worker, sequence) = (number::<u64>(&row.time_ms), row.worker, row.sequence);
         assert_eq!(Id::pack(Tick(time), worker, sequence), id, "{row:?}");
         let out_of_time = |time| {
-            let (system, first) = ("flake128", UnixMicros(0));
-            Err(Error::TimeOutOfRange { system, time, first, last: LAST })
+            let (id_type, first) = ("flake128", UnixMicros(0));
+            Err(Error::TimeOutOfRange { id_type, time, first, last: LAST })
         };
         let too_much = |field, value, max| Err(Error::FieldOutOfRange { field, value, max });
 
-        // The fields the library was given are those that came out, unless the row says more.
+        // The fields that the library got are those of the ID, unless the row says otherwise.
         let micros = i128::from(time) * 1000;
         if micros + 999 <= i128::from(LAST.0) {
             let micros = micros as i64;
@@ -112,7 +112,7 @@ fn every_flake128_of_the_reference_is_encoded_alike_and_what_it_truncates_is_an_
                 let given = given * 1000;
                 let encode = |time| Id::encode(time, given_worker as i64, 7);
                 if given > i128::from(i64::MAX) {
-                    // No moment says that; the nearest is infinity.
+                    // No time is as late as that; the nearest is infinity.
                     assert_eq!(encode(UnixMicros(i64::MAX)), out_of_time(UnixMicros(i64::MAX)));
                 } else if given < 0 {
                     let given = UnixMicros(given as i64);

@@ -1,4 +1,4 @@
-//! guid, of fogfish/guid.
+//! Vectors of guid, from fogfish/guid.
 
 use super::{bytes_of, number, rows};
 use flakeid_core::Error;
@@ -8,20 +8,20 @@ use flakeid_core::guid::{self, Clock, Drift, Id, Parts, SCALE};
 use flakeid_core::guid_local::Local;
 use serde::Deserialize;
 
-/// Any row: what a kind has, its test takes out.
+/// A row of the file. Each test takes out the fields that its kind of row has.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Row {
     kind: String,
     #[serde(default)]
     label: String,
-    // What the library was given; no drift is its default.
+    // The arguments of the library. Without a drift it uses its default.
     drift_ns: Option<String>,
     in_t: Option<String>,
     in_unix_ns: Option<String>,
     in_node: Option<i64>,
     in_seq: Option<i64>,
-    // What it made.
+    // The results of the library.
     hex: Option<String>,
     hi: Option<String>,
     lo: Option<String>,
@@ -30,8 +30,8 @@ struct Row {
     json: Option<String>,
     json_node: Option<i64>,
     drift_code: Option<u64>,
-    /// Nanoseconds of the tick, 64 bits without sign; the same as a number with one, and what an
-    /// inverse clock means by it.
+    /// The nanoseconds of the tick, as 64 bits without sign. The next two are the same number with a sign, and the
+    /// time that an inverse clock means by it.
     time: Option<String>,
     epoch_t_ns: Option<String>,
     epoch_i_ns: Option<String>,
@@ -43,7 +43,7 @@ struct Row {
     from_l_node: Option<i64>,
     /// A duration in words.
     drift: Option<String>,
-    // Of two IDs.
+    // The fields of a row with two IDs.
     a: Option<String>,
     b: Option<String>,
     diff: Option<String>,
@@ -52,7 +52,7 @@ struct Row {
     equal: Option<bool>,
     seq_underflow: Option<bool>,
     time_underflow: Option<bool>,
-    // Of the bits in chunks of `n`, and put together again.
+    // The fields of a row whose bits are cut into chunks of `n`, and joined again.
     n: Option<usize>,
     bytes: Option<String>,
     fold_hi: Option<String>,
@@ -98,7 +98,7 @@ pub(super) fn local(hex: &str) -> Local {
     Local(u64::from_be_bytes(bytes_of(hex).try_into().expect("eight bytes")))
 }
 
-/// The drift a row's ID was made with.
+/// Returns the drift with which a row's ID was made.
 fn drift_of(row: &Row) -> Drift {
     match &row.drift_ns {
         Some(nanos) => Drift::covering(number(nanos)),
@@ -106,7 +106,7 @@ fn drift_of(row: &Row) -> Drift {
     }
 }
 
-/// What stands in an ID, read off its bits as a text: drift, time, node, sequence.
+/// Returns the fields of an ID, read from its bits as a text: drift, time, node, sequence.
 fn by_hand(hex: &str) -> (u64, u64, u64, u64) {
     let bits: String = bytes_of(hex).iter().map(|byte| format!("{byte:08b}")).collect();
     let read = |bits: &str| u64::from_str_radix(bits, 2).unwrap();
@@ -119,7 +119,7 @@ fn by_hand(hex: &str) -> (u64, u64, u64, u64) {
     (drift, read(&(time.to_owned() + fine)), read(node), read(sequence))
 }
 
-/// The parts of an ID are those of its row and of its bits, and mean the time that the row says.
+/// Checks that the fields of an ID are those of its row and of its bits, and mean the time of the row.
 fn assert_parts(row: &Row, hex: &str, parts: Parts) {
     let Parts { drift, time, node, sequence } = parts;
     assert_eq!((drift.code(), time.0, node, sequence), by_hand(hex), "{row:?}");
@@ -134,8 +134,8 @@ fn assert_parts(row: &Row, hex: &str, parts: Parts) {
         assert_eq!(number::<i64>(signed) as u64, nanos, "{row:?}");
     }
     if let Some(inverse) = &row.epoch_i_ns {
-        // The library counts nanoseconds down and then cuts, so that what comes back is the last
-        // nanosecond of the tick that was meant. Here a time is where its tick begins.
+        // The library counts nanoseconds down and then cuts, so the result is the last nanosecond of the tick that
+        // was meant. Here a time is that where its tick begins.
         let last = number::<i64>(inverse) as u64;
         assert_eq!(u64::MAX - (time.0 << 17), last, "{row:?}");
         assert_eq!(last % (1 << 17), (1 << 17) - 1, "{row:?}");
@@ -144,9 +144,9 @@ fn assert_parts(row: &Row, hex: &str, parts: Parts) {
     }
 }
 
-/// The microseconds of the tick which holds `nanos`, the first and the last: from the one in which it
-/// begins to before the one in which the next does. A tick of 131.072 us seldom begins with a
-/// microsecond. After the last there is no next.
+/// Returns the first and the last microsecond of the tick which holds `nanos`: from the one in which it begins to
+/// before the one in which the next tick begins. A tick of 131.072 us seldom begins with a microsecond. After the
+/// last tick there is no next one.
 fn micros_of_tick(nanos: u64) -> (UnixMicros, UnixMicros) {
     let begins = |tick: u64| ((u128::from(tick) << 17) / 1000) as i64;
     let tick = nanos >> 17;
@@ -157,7 +157,7 @@ fn micros_of_tick(nanos: u64) -> (UnixMicros, UnixMicros) {
     (UnixMicros(begins(tick)), UnixMicros(end))
 }
 
-/// Encodes a row's fields at every kind of moment within the tick that holds `nanos`.
+/// Encodes a row's fields at every kind of time within the tick that holds `nanos`.
 fn assert_encoded<T: Copy + PartialEq + std::fmt::Debug>(
     row: &Row,
     nanos: u64,
@@ -195,7 +195,7 @@ fn every_global_guid_agrees_in_bytes_parts_and_texts_and_is_encoded_alike() {
         assert_eq!(id.local(), local(have(&row.to_l)), "{row:?}");
         assert_eq!(id.local().global(row.node.unwrap() as i64), Ok(id), "{row:?}");
 
-        // The texts of its own tests have no fields that were given.
+        // The texts of the library's own tests have no fields that were given.
         let (Some(node), Some(sequence)) = (row.in_node, row.in_seq) else {
             read_only += 1;
             assert_eq!((&*row.kind, &*row.label), ("g", "string from guid_test.go"));
@@ -214,8 +214,8 @@ fn every_global_guid_agrees_in_bytes_parts_and_texts_and_is_encoded_alike() {
             (true, _) => ("node", node, u32::MAX.into()),
             (_, true) => ("sequence", sequence, 0x3fff),
         };
-        // The library cuts the node; of the sequence it lets the rest into the time's bits, where
-        // these two find a one already.
+        // The library cuts the node. It lets the rest of the sequence into the time's bits, where these two rows have
+        // a one already.
         masked += 1;
         assert_eq!(Some(node as u64 & 0xffff_ffff), row.node);
         assert_eq!(Some(sequence as u64 & 0x3fff), row.seq);
@@ -245,7 +245,7 @@ fn every_local_guid_agrees_in_bytes_parts_and_texts_and_is_encoded_alike() {
         let with_node = id.global(row.from_l_node.unwrap()).unwrap();
         assert_eq!(with_node, global(have(&row.from_l)), "{row:?}");
         assert_eq!(with_node.local(), id, "{row:?}");
-        // In JSON the library writes it as it is with the node that is at hand, and a star.
+        // In JSON the library writes the ID with its current node, and with a star.
         let with_node = id.global(row.json_node.unwrap()).unwrap();
         let text = String::from_utf8(with_node.text().to_vec()).unwrap();
         assert_eq!(have(&row.json), format!("\"*{text}\""), "{row:?}");
@@ -260,7 +260,7 @@ fn every_local_guid_agrees_in_bytes_parts_and_texts_and_is_encoded_alike() {
     assert_eq!(encoded, [53, 18]);
 }
 
-/// The clock that a row is by, and the nanoseconds since 1970 that it was shown.
+/// Returns the clock of a row, and the nanoseconds since 1970 that the clock showed.
 fn moment(row: &Row) -> (Clock, u64) {
     let counted: u64 = number(have(&row.in_t));
     match &row.in_unix_ns {
@@ -314,7 +314,7 @@ fn a_guid_of_a_time_alone_is_the_first_of_its_tick_and_before_1970_there_is_none
         before_1970 += 1;
         let time = UnixMicros(nanos / 1000);
         let (first, last) = (UnixMicros(0), SCALE.start(Tick((1 << 47) - 1)));
-        let error = Error::TimeOutOfRange { system: "guid_local", time, first, last };
+        let error = Error::TimeOutOfRange { id_type: "guid_local", time, first, last };
         assert_eq!(encode(time), Err(error), "{row:?}");
         let zero = Local::encode(first, 0, drift, Clock::Unix);
         assert_eq!(Ok(Local::min(time, drift)), zero, "{row:?}");
@@ -333,9 +333,9 @@ fn a_drift_is_the_least_that_covers_the_clocks() {
     }
 }
 
-/// The library takes the sequences from each other and the times: a sequence that is short borrows
-/// more than there is. Here time and sequence are one number, and where that is short the time goes
-/// round, as it does in the library.
+/// The library subtracts the sequences and the times from each other, and a negative difference of the sequences
+/// borrows more than there is. Here time and sequence are one number. If it is negative, the time wraps around, as it
+/// does in the library.
 #[test]
 fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
     let (mut right, mut wrong, mut mixed, mut gone_round) = (0, 0, 0, 0);
@@ -361,7 +361,7 @@ fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
                 let id = local(a).diff(local(b));
                 (format!("{:016x}", id.0), id.parts())
             }
-            // Two types, which nobody can take from each other here. Without the node they are one.
+            // These are IDs of two types, which cannot be subtracted here. Without the node they are one type.
             (24, 16) => {
                 mixed += 1;
                 let id = global(a).local().diff(local(b));
@@ -377,7 +377,7 @@ fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
         let Parts { drift, time, node, sequence } = parts;
         assert_eq!((drift.code(), time.0, node, sequence), expected, "{row:?}");
         gone_round += usize::from(x < y);
-        // The sequence is the one thing that a borrow does not spoil.
+        // The sequence is the one field that a borrow does not spoil.
         assert_eq!(Some(sequence), row.seq, "{row:?}");
         if row.seq_underflow.unwrap() {
             wrong += 1;
@@ -391,8 +391,8 @@ fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
     assert_eq!((right, wrong, mixed, gone_round), (25, 2, 1, 2));
 }
 
-/// The library's `Split` cuts an ID's bits into chunks of `n` from the top on, without what is left
-/// over, and `Fold` puts them together again.
+/// The library's `Split` cuts an ID's bits into chunks of `n` from the top on, without the rest, and `Fold` joins
+/// them again.
 #[test]
 fn the_chunks_of_a_guid_are_its_digits_and_its_bytes() {
     const DIGITS: &[u8; 64] = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
@@ -438,7 +438,7 @@ fn the_chunks_of_a_guid_are_its_digits_and_its_bytes() {
                 count[2] += 1;
                 assert_eq!(local(hex).0.to_be_bytes()[..], chunks, "{row:?}");
             }
-            // No text and no bytes of an ID: the bits are what there is to compare.
+            // There is no text and no bytes of an ID, so the bits are compared.
             _ => {
                 count[3] += 1;
                 let parts = match bits.len() {

@@ -1,5 +1,5 @@
-//! What fogfish/guid does with bad input: it reads a character outside its alphabet as a zero and
-//! cuts a digit that is too large.
+//! Vectors of bad input, from fogfish/guid. It reads a character outside its alphabet as a zero and cuts a digit that
+//! is too large.
 
 use super::guid::{global, local};
 use super::{bytes_of, number, rows};
@@ -11,22 +11,22 @@ use serde::Deserialize;
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// What was called.
+    /// The function of the library.
     api: String,
     label: String,
-    /// The bytes, and the same as a string where it is one that shows.
+    /// The bytes, and the string of these bytes if they are printable.
     input_hex: Option<String>,
     input: Option<String>,
-    /// Whether the library took it.
+    /// Whether the library accepted the input.
     ok: bool,
     err: Option<String>,
     panic: Option<String>,
-    /// What it made of it. Without a high half it is a local ID, whatever was asked for.
+    /// The ID that the library made. Without a high half it is a local ID, for every function.
     hex: Option<String>,
     hi: Option<String>,
     lo: Option<String>,
     text: Option<String>,
-    // Of an ID made by hand.
+    // The fields of an ID made by hand.
     base62: Option<String>,
     json: Option<String>,
     json_node: Option<i64>,
@@ -50,7 +50,8 @@ impl Row {
     }
 }
 
-/// What a text of digits below `limit` is worth, or the place where it is none, by the alphabet.
+/// Returns the number of a text with digits below `limit`, or the position of the first byte that is no digit, by the
+/// alphabet.
 fn by_hand(text: &[u8], limit: usize) -> Result<u128, Error> {
     const DIGITS: &[u8; 64] = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
     if text.len() != 16 {
@@ -65,15 +66,15 @@ fn by_hand(text: &[u8], limit: usize) -> Result<u128, Error> {
 
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Kinds {
-    /// Texts of a global ID: good, and refused.
+    /// The texts of a global ID: accepted, and refused.
     global: [usize; 2],
     local: [usize; 2],
-    /// Local, global, and refused.
+    /// The texts in base62: local, global, and refused.
     base62: [usize; 3],
     bytes: usize,
-    /// Good, refused, and no string.
+    /// The texts in JSON: accepted, refused, and no string.
     json: [usize; 3],
-    /// Local, global, and of more bits than there are.
+    /// The IDs made by hand: local, global, and of more bits than there are.
     by_hand: [usize; 3],
 }
 
@@ -106,7 +107,7 @@ fn what_the_reference_guid_takes_wrongly_or_refuses_is_refused_and_all_else_agre
                         assert_eq!(id.text()[..], text, "{row:?}");
                         assert_eq!(row.text.as_ref().unwrap().as_bytes(), text, "{row:?}");
                     }
-                    // Of a digit above 15 the library keeps the lower bits.
+                    // The library keeps the lower bits of a digit above 15.
                     Err(Error::TextCharacter { position }) => {
                         let taken = shown(row);
                         assert!(row.ok && taken != text, "{row:?}");
@@ -147,7 +148,7 @@ fn what_the_reference_guid_takes_wrongly_or_refuses_is_refused_and_all_else_agre
     assert_eq!(rows.len(), 61);
 }
 
-/// Why a text is refused, by what its row says of it.
+/// Returns the error of a refused text, according to its row.
 fn refusal(row: &Row) -> Error {
     match &*row.label {
         "empty" => Error::TextLength { expected: 16, found: 0 },
@@ -159,8 +160,8 @@ fn refusal(row: &Row) -> Error {
     }
 }
 
-/// The library tells the types apart by the number of bytes, and takes no number that has another
-/// number of them than eight or twelve. Here a type is asked for, and a small number is one, too.
+/// The library distinguishes the types by the number of bytes, and takes no number that does not have eight or
+/// twelve. Here the caller names a type, and a small number is valid, too.
 fn assert_base62(row: &Row) -> usize {
     let text = row.bytes();
     let (as_global, as_local) = (Id::from_base62(&text), Local::from_base62(&text));
@@ -198,7 +199,7 @@ fn assert_base62(row: &Row) -> usize {
         "dash" | "space" | "non ascii" => {
             assert!(!row.ok);
             assert_eq!(as_global, Err(Error::TextCharacter { position: 15 }), "{row:?}");
-            // A local ID is full before.
+            // A local ID is full before that.
             assert_eq!(as_local, overflow, "{row:?}");
             2
         }
@@ -210,8 +211,8 @@ fn shown(row: &Row) -> &[u8] {
     row.text.as_ref().expect("a text").as_bytes()
 }
 
-/// JSON is left to those who know it. The library writes a local ID as a global one with a star
-/// before it, and takes two stars for one and a digit.
+/// JSON is read by a JSON library. fogfish/guid writes a local ID as a global one with a star before it, and takes
+/// two stars for one and a digit.
 fn assert_json(row: &Row) -> usize {
     let input = row.input.as_ref().unwrap();
     let Ok(Some(content)) = serde_json::from_str::<Option<String>>(input) else {
@@ -242,8 +243,8 @@ fn assert_json(row: &Row) -> usize {
     }
 }
 
-/// IDs that no generator of the library's makes: of drift 0, or of more than 96 bits. It takes one
-/// without a high half for a local ID.
+/// IDs that no generator of the library makes: of drift 0, or of more than 96 bits. The library takes an ID without a
+/// high half for a local ID.
 fn assert_made_by_hand(row: &Row) -> usize {
     assert!(row.input_hex.is_none() && row.err.as_deref() == Some("<nil>"), "{row:?}");
     let [high, low] = [&row.hi, &row.lo].map(|half| number::<u64>(half.as_ref().unwrap()));
@@ -260,7 +261,7 @@ fn assert_made_by_hand(row: &Row) -> usize {
             let id = local(hex);
             assert_eq!((id.0, &id.text()[..], id.base62().as_str()), (low, shown(row), &**base62));
             assert_parts(id.parts());
-            // With a node it may have no high half either, and is then written as a local ID.
+            // With a node it may have no high half either, and the library then writes it as a local ID.
             let global = id.global(row.json_node.unwrap()).unwrap();
             let written = *row.json.as_ref().unwrap() == json(global, "*");
             assert_eq!(written, global.word() >> 64 != 0, "{row:?}");
@@ -276,7 +277,7 @@ fn assert_made_by_hand(row: &Row) -> usize {
             assert_eq!(row.json_roundtrip, Some(true), "{row:?}");
             1
         }
-        // Twelve bytes cannot say it. What the library shows of it is without the upper bits.
+        // Twelve bytes have no room for it. The library shows it without the upper bits.
         _ => {
             let id = global(hex);
             let cut = u128::from(high as u32) << 64 | u128::from(low);

@@ -1,6 +1,6 @@
 #![cfg(not(loom))]
-//! Every row that came out of the reference libraries holds here, or is refused where they were at
-//! fault. Hex is the bytes from the highest to the lowest.
+//! Vectors of the reference libraries: every row holds here, or is refused if the library was wrong. Hex is the bytes
+//! from the highest to the lowest.
 
 mod flake;
 mod flake128;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::str::FromStr;
 
-/// The rows of a file. A row with a field that is unknown, or without one it needs, is a panic.
+/// Reads the rows of a file. A row with an unknown field, or without a necessary one, is a panic.
 fn rows<Row: DeserializeOwned>(file: &str) -> Vec<Row> {
     file.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }

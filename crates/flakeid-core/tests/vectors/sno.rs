@@ -1,8 +1,8 @@
-//! sno, of muyo/sno.
+//! Vectors of sno, from muyo/sno.
 
 use super::{bytes_of, number, rows};
 use flakeid_core::Error;
-use flakeid_core::cell::{Ask, Cell, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
 use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, Rules, Stamp};
@@ -14,7 +14,7 @@ use serde::Deserialize;
 struct SnoRow {
     hex: String,
     text: String,
-    /// When the ID's 4 ms began.
+    /// The time at which the ID's 4 ms began.
     unix_ms: i64,
     tick: u64,
     meta: u64,
@@ -22,9 +22,9 @@ struct SnoRow {
     sequence: u64,
     /// The text as a JSON string; `null` for the ID that is all zeros.
     json: String,
-    /// What made it.
+    /// The program that made the row.
     src: String,
-    /// The time it was made of, where one was given.
+    /// The time of which the ID was made, if one was given.
     in_ns: Option<String>,
     #[expect(dead_code, reason = "names the row where an assertion shows it")]
     label: String,
@@ -34,7 +34,7 @@ struct SnoRow {
 struct SnoKinds {
     of_bytes: usize,
     of_a_time: usize,
-    /// By a generator whose clock had been seen to step back this often.
+    /// IDs of a generator that had found its clock stepped back this often.
     after_drifts: [usize; 6],
 }
 
@@ -89,7 +89,7 @@ fn every_sno_of_the_reference_agrees_in_bytes_text_parts_and_time() {
     assert_eq!(kinds, expected);
 }
 
-/// What was called, with an input that is wrong.
+/// The functions of the library that got an invalid input.
 #[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 enum Api {
     FromEncodedString,
@@ -111,17 +111,17 @@ enum Api {
 #[serde(deny_unknown_fields)]
 struct InvalidSnoRow {
     api: Api,
-    /// The bytes. Empty where the input is not bytes.
+    /// The bytes; empty if the input is not bytes.
     input_hex: String,
-    /// The same as a string, empty where it is not one that shows.
+    /// The string of these bytes; empty if they are not printable.
     input: String,
-    /// Whether the library took it.
+    /// Whether the library accepted the input.
     ok: bool,
     err: Option<String>,
     err_type: Option<String>,
     #[serde(default)]
     label: String,
-    /// What the library made of it, here and on other processors.
+    /// The results of the library, here and on other processors.
     hex: Option<String>,
     text: Option<String>,
     hex_amd64_scalar: Option<String>,
@@ -132,7 +132,7 @@ struct InvalidSnoRow {
     platform_dependent: bool,
 }
 
-/// Why a text is refused, by what its row says of it.
+/// Returns the error of a refused text, according to its row.
 fn refusal(label: &str) -> Error {
     let length = |found| Error::TextLength { expected: 16, found };
     match label {
@@ -164,7 +164,7 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
         match row.api {
             Api::FromEncodedString | Api::FromEncodedBytes | Api::ScanString => {
                 assert_eq!(sno::Id::from_text(&input), Err(refusal(&row.label)), "{row:?}");
-                // The library's answers are those of no ID: it checks lengths only.
+                // The library's results are those of no ID, since it checks lengths only.
                 assert_eq!(row.ok, input.len() == 16, "{row:?}");
                 let read = [&row.hex, &row.hex_amd64_scalar, &row.hex_purego];
                 let shown = [&row.text, &row.text_amd64_scalar, &row.text_purego];
@@ -175,14 +175,14 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
                     assert_ne!(id.text()[..], input, "{row:?}");
                     assert_eq!(id.text(), *text.as_ref().unwrap().as_bytes(), "{row:?}");
                 }
-                // The other processors' answers are given where they differ.
+                // The results of other processors are given if they differ.
                 assert_eq!(row.platform_dependent, row.hex_purego.is_some(), "{row:?}");
             }
             Api::FromBinaryBytes | Api::ScanBytes => {
                 assert!(!row.ok && <[u8; sno::LEN]>::try_from(&*input).is_err(), "{row:?}");
                 assert!(sno::Id::from_text(&input).is_err(), "{row:?}");
             }
-            // Null, an integer, a time: types that hold neither a text nor ten bytes.
+            // Null, an integer and a time are types that hold neither a text nor ten bytes.
             Api::ScanOther => {
                 assert!(row.input_hex.is_empty() && row.input.is_empty(), "{row:?}");
                 let kind = row.label.strip_suffix("; receiver was 0102..0a").unwrap();
@@ -191,7 +191,7 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
             }
             Api::UnmarshalJson => assert_json(row),
             Api::NewWithTime => {
-                // Seconds from 1970 to what the row says.
+                // The number is the seconds from 1970 to the time in the row.
                 let seconds = match &*row.input {
                     "2100-01-01T00:00:00Z" => 4_102_444_800,
                     "2300-01-01T00:00:00Z" => 10_413_792_000,
@@ -200,7 +200,7 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
                 let time = UnixMicros(seconds * 1_000_000);
                 let [first, last] =
                     [1_262_304_000_000, 3_461_327_255_548].map(|ms| UnixMicros(ms * 1000));
-                let error = Error::TimeOutOfRange { system: "sno", time, first, last };
+                let error = Error::TimeOutOfRange { id_type: "sno", time, first, last };
                 assert_eq!(sno::Id::encode(time, 0, 7, 1, 5), Err(error), "{row:?}");
             }
             Api::NewGenerator => assert_slice(row),
@@ -214,8 +214,8 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
     assert_eq!(rows.len(), 130);
 }
 
-/// JSON is left to those who know it: a string's content is a text like any other, and what is no
-/// string has none. The library cuts off the first and the last byte unseen.
+/// JSON is read by a JSON library. The content of a string is a text like any other, and other JSON has no text.
+/// muyo/sno cuts off the first and the last byte without a check.
 fn assert_json(row: &InvalidSnoRow) {
     let content: Result<Option<String>, _> = serde_json::from_str(&row.input);
     match content {
@@ -226,14 +226,13 @@ fn assert_json(row: &InvalidSnoRow) {
         Ok(None) => assert!(row.ok && row.input == "null", "{row:?}"),
         Err(_) => assert_eq!(row.ok, row.input == "xbrpk4q72xwf2m63ly", "{row:?}"),
     }
-    // Without its quotes it is a good text, and with anything else around it is none.
+    // Without its quotes it is a valid text, and with anything else around it is not.
     let bare = sno::Id::from_text(row.input.as_bytes());
     assert_eq!(bare.is_ok(), row.input == "brpk4q72xwf2m63l", "{row:?}");
 }
 
-/// The bounds of a slice of the sequence are taken as they are, however few numbers lie between;
-/// nothing lies between bounds in the wrong order. The library turns those around, reads two zeros
-/// as all, and refuses fewer than six numbers.
+/// Checks the bounds of a slice of the sequence. Here they are taken as they are, and a slice with bounds in the
+/// wrong order is empty. The library swaps those, reads two zeros as all numbers, and refuses fewer than six numbers.
 fn assert_slice(row: &InvalidSnoRow) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -248,13 +247,13 @@ fn assert_slice(row: &InvalidSnoRow) {
     let rules = Rules { sequence: (first, last), end: Tick(100) };
     let cell = Cell::after::<TickTock>(Tick(4));
     let issue = || {
-        let ask = Ask {
+        let ask = IssueRequest {
             floor: Stamp::default(),
             later: false,
             within: Tick(u64::MAX),
             want: u32::MAX,
             generation: 0,
-            ..Ask::any(u32::MAX)
+            ..IssueRequest::any(u32::MAX)
         };
         let mut clock = || Some(Tick(5));
         cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)

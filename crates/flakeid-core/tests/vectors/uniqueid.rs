@@ -1,4 +1,4 @@
-//! uniqueid, of LableOrg/java-uniqueid.
+//! Vectors of uniqueid, from LableOrg/java-uniqueid.
 
 use super::{bytes_of, number, rows};
 use flakeid_core::Error;
@@ -27,14 +27,13 @@ struct Row {
     generator: u64,
     cluster: u64,
     mode: RowMode,
-    /// What made it.
+    /// The program that made the row.
     src: String,
     #[expect(dead_code, reason = "names the row where an assertion shows it")]
     label: String,
 }
 
-/// As the format's description has it, bit for bit: `TTTTTTTT` five times, `TTSSSSSS`, `GGGMGGGG`,
-/// `GGGGCCCC`.
+/// Builds the ID bit for bit by the library's description: `TTTTTTTT` five times, `TTSSSSSS`, `GGGMGGGG`, `GGGGCCCC`.
 fn by_hand(row: &Row) -> String {
     let time = format!("{:042b}", row.timestamp_ms);
     let generator = format!("{:011b}", row.generator);
@@ -89,18 +88,18 @@ fn every_uniqueid_of_the_reference_agrees_in_number_text_parts_and_time() {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct InvalidRow {
-    /// What was called.
+    /// The function of the library.
     api: String,
     input: String,
-    /// Whether the library took it.
+    /// Whether the library accepted the input.
     ok: bool,
-    /// What it made of it.
+    /// The result of the library.
     result: Option<String>,
     err: Option<String>,
     err_type: Option<String>,
 }
 
-/// `name=value` for each field.
+/// Returns the value of each `name=value`.
 fn fields(input: &str) -> BTreeMap<&str, i64> {
     input
         .split(' ')
@@ -111,11 +110,11 @@ fn fields(input: &str) -> BTreeMap<&str, i64> {
 
 fn out_of_time(time: UnixMicros) -> Result<Id, Error> {
     let last = UnixMicros(((1 << 42) - 1) * 1000);
-    Err(Error::TimeOutOfRange { system: "uniqueid", time, first: UnixMicros(0), last })
+    Err(Error::TimeOutOfRange { id_type: "uniqueid", time, first: UnixMicros(0), last })
 }
 
-/// What a Java program can ask for and one of Rust cannot: no value, a negative count or mask, and
-/// a generator that was closed.
+/// Calls that a Java program can make and a Rust program cannot: no value, a negative count or mask, and a generator
+/// that was closed.
 const CANNOT_BE_SAID: [(&str, &str, bool); 5] = [
     ("new Blueprint+build", "mode=null", true),
     ("parse", "null", false),
@@ -150,12 +149,12 @@ fn what_the_reference_uniqueid_refuses_is_refused_and_where_it_gives_up_there_is
                 let time = UnixMicros((1 << 42) * 1000);
                 assert_eq!(Id::encode(time, 0, 0, 0, Mode::Spread), out_of_time(time));
                 let end = Rules { sequence: (0, 63), end: SCALE.last() };
-                assert_eq!(use_up(Tick(1 << 42), end), (0, Stall::Ended));
+                assert_eq!(exhaust(Tick(1 << 42), end), (0, Stall::Ended));
             }
             ("generate", "clock frozen, 65th id of the millisecond") => {
                 let rules = Rules { sequence: (0, 63), end: SCALE.last() };
                 let stall = Stall::Wait { until: Tick(6), now: Tick(5) };
-                assert_eq!(use_up(Tick(5), rules), (64, stall));
+                assert_eq!(exhaust(Tick(5), rules), (64, stall));
             }
             ("generate", "clock frozen, 65th id, thread interrupted") => {
                 let error = Error::FieldOutOfRange { field: "sequence", value: 64, max: 63 };
@@ -165,7 +164,7 @@ fn what_the_reference_uniqueid_refuses_is_refused_and_where_it_gives_up_there_is
         }
     }
     assert_eq!((rows.len(), unsaid), (22, CANNOT_BE_SAID.len()));
-    // Without a mode the library takes SPREAD, which is what this ID then says.
+    // Without a mode the library takes SPREAD, which this ID then has.
     let id = Id::from_text(b"8000000000010011").unwrap();
     let parts = Parts { time: Tick(1), sequence: 1, generator: 1, cluster: 1, mode: Mode::Spread };
     assert_eq!((id.parts(), bytes_of("8000000000010011")), (parts, id.0.to_be_bytes().to_vec()));
@@ -191,8 +190,8 @@ fn assert_fields(row: &InvalidRow, fields: &BTreeMap<&str, i64>) {
     assert_eq!(Id::encode(time, sequence, generator, cluster, Mode::Spread), expected, "{row:?}");
 }
 
-/// How many IDs one generator gives while the clock stands, and what it says then.
-fn use_up(now: Tick, rules: Rules) -> (usize, Stall) {
+/// Takes all IDs that one generator ID has while the clock stands. Returns their number and the stall.
+fn exhaust(now: Tick, rules: Rules) -> (usize, Stall) {
     let cell = Cell::after::<UniqueId>(Tick(4));
     let (mut session, mut given) = (Session::new(0, 1), 0);
     loop {

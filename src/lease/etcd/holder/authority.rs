@@ -1,78 +1,86 @@
-//! Which registry this server may lease from, where etcd has lost its data, is a copy, or is another one.
+//! The registry that this server may lease from, if etcd has lost its data, is a copy, or is another one.
 //!
-//! That no two servers hold a generator ID rests on what etcd remembers. So a server must notice an etcd that does not
-//! remember, and must then not lease before all leases are over that may have been forgotten.
+//! No two servers hold one generator ID as long as etcd remembers what it was told. So a server must notice an etcd
+//! that has forgotten. It must then lease nothing until all leases are over that etcd may have forgotten.
 //!
-//! # How it is noticed
-//! * *Nothing is there.* A registry has an address and an epoch ([`registry`](crate::lease::etcd::registry)). Who
-//!   finds neither founds it. Nobody can tell a registry that was never there from one that etcd has lost, so a
-//!   founded one begins with a grace period. Who knows that it is the first may write the address beforehand. A registry
-//!   of 0.6.0 has an epoch alone, and goes on without; but not for a server that has leased by its address.
-//! * *It is a copy.* The address names the etcd that the registry is in by its cluster ID. A registry whose address is
-//!   that of another etcd is a copy, and nobody leases from it. Claims and renewals count only if the etcd answers
-//!   that was listed, as a copy meets all conditions of a transaction.
+//! # How a server notices
+//! * *There is no registry.* A registry has an address and an epoch ([`registry`](crate::lease::etcd::registry)). A
+//!   server that finds neither founds it. It can't tell a new registry from one that etcd has lost, so a founded one
+//!   begins with a grace period. An administrator who knows that it is the first may write the address beforehand. A
+//!   registry of 0.6.0 has an epoch alone, and continues without a grace period. This does not apply to a server that
+//!   has leased by its address.
+//! * *It is a copy.* The address names the etcd of the registry by its cluster ID. A registry with the address of
+//!   another etcd is a copy, and no server leases from it. A copy meets all conditions of a transaction. So claims
+//!   and renewals count only if the etcd answers that was listed.
 //! * *It is another registry.* A registry gets a random ID when it is founded, or from the first server that uses it
-//!   where it has none. The server keeps address and ID of the one that it leased from last on disk
-//!   ([`memory`]), as the servers beside it may go on leasing from that one though this server is
-//!   restarted or its settings have changed. It leases from no other, unless that one's key `address` says that it
-//!   replaces the last: `<address>,<replaced>`. That is an administrator's word, who has seen to it that no server uses
-//!   the replaced one any more. Their last leases may not be over yet, so a grace period begins.
-//! * *It is older than it was.* etcd's revision is less than this server has seen or written; or a renewal fails, and a
-//!   mark is not there, or is of an earlier revision than this server has written it in. Marks stay where a lease ends,
-//!   is revoked, or a claim is deleted. Or its ID is one that the last registry followed: see below. A grace period
-//!   begins.
+//!   without an ID. A server keeps the address and the ID of the registry of its last lease on disk ([`memory`]). Other
+//!   servers may still lease from that one, though this server is restarted or its settings have changed. So it leases
+//!   from another one only if that one's key `address` says that it replaces the last: `<address>,<replaced>`. This is
+//!   the word of an administrator, who has made sure that no server uses the replaced one any more. The last leases
+//!   there may not be over yet, so a grace period begins. A word in a registry that servers have left is old, and does
+//!   not count: see [`left`](super::left), which also argues that a word may be lost.
+//! * *It is older than it was.* etcd's revision is less than this server has seen or written. Or a renewal fails, and a
+//!   high-water mark does not exist, or is of an earlier revision than this server has written it in. A high-water mark
+//!   stays when a lease ends or is revoked, or a claim is deleted. Or its ID is one that the last registry followed:
+//!   see below. A grace period begins.
+//!
+//! Before a server acts on any of these, except a copy, it asks all endpoints of its settings: see
+//! [`survey`](super::survey).
 //!
 //! # Lost, or another etcd
-//! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its data,
-//! and another one that was set up alike, look the same: the address is that of the last registry, and its ID is not
-//! there, or is another one. In the first case nobody can renew a lease of the last registry any more, and a grace
-//! period is all that is needed. In the second case others go on leasing from it, and no wait is long enough. What is in
-//! etcd cannot tell the two apart; where it is can:
+//! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its
+//! data and another one that was set up alike look the same. Both have the address of the last registry, and its ID
+//! does not exist or is another one. In the first case no server can renew a lease of the last registry any more, and a
+//! grace period is enough. In the second case others still lease from it, and no wait is long enough. The content of
+//! etcd does not tell the two cases apart. These do:
 //!
-//! * *The endpoint.* The server keeps on disk at which endpoints the last registry has answered, of those that are
-//!   set. If one of these does not show it any more, it is lost. An endpoint that has never shown it proves nothing, also
-//!   where it stands in one list with one that has: the server asks one that has, and if that does not answer, it leases
-//!   nothing and changes nothing. All that it writes because of a loss goes to the endpoint that showed the loss.
+//! * *The endpoint.* The server keeps on disk at which endpoints of its settings the last registry has answered. If one
+//!   of these does not show it any more, and no other endpoint does, it is lost. An endpoint that has never shown it
+//!   proves nothing. All that a server writes because of a loss goes to the endpoint that showed the loss.
 //! * *Another server's word.* A server that remembers the lost registry and founds it again names the lost one beside
-//!   the new ID: `<ID>,<followed>`. A server that remembers the followed one goes on with the new one at any endpoint,
-//!   also after the grace period: this began after the loss, so all lost leases are over by then.
-//!   With the lost one it names all that this one followed, newest first, as a server may come that remembers one of
+//!   the new ID: `<ID>,<followed>`. A server that remembers the followed one continues with the new one at any
+//!   endpoint, also after the grace period. This began after the loss, so all lost leases are over by then. With the
+//!   lost one the founder names all that this one followed, newest first. A server may come that remembers one of
 //!   these: a standby, or one that was stopped during several losses.
-//! * *What the last registry followed.* The server keeps these IDs on disk, too, by its registry's word. If the etcd shows
-//!   one of them, it has older data again, such as a volume that was not mounted for some time. It must show that at an
-//!   endpoint where the last registry has answered, or say itself that it follows the last one. The server begins a grace
-//!   period and goes on there. It keeps the ID that etcd was set back from: if etcd shows that one again, this is a
-//!   set-back, too. So that is looked at before `Follows`: the ID that says that it follows is older than the memory.
-//! * *The grace period.* A server without a memory that founds the registry again cannot name the lost one. A
-//!   server with a memory that finds it by the endpoint, and in its grace period, adds the name, for itself and
-//!   for all others. After the grace period no server does so: another etcd that others have used for long looks the
-//!   same, where the endpoint is a name or a local address that leads elsewhere than it did. There an administrator
-//!   says it.
+//! * *The ones that the last registry followed.* The server keeps these IDs on disk, too, by its registry's word. If
+//!   etcd shows one of them, it has older data again, such as a volume that was not mounted for some time. It must show
+//!   that at an endpoint where the last registry has answered, or say itself that it follows the last one. The server
+//!   begins a grace period and continues there. It keeps the later ID: if etcd shows that one again, its data have
+//!   changed once more. So `SetBack` is decided before `Follows`: the ID that says that it follows is older than the
+//!   memory.
+//! * *The grace period.* A server without a memory that founds the registry again cannot name the lost one. A server
+//!   with a memory that finds it by the endpoint, and in its grace period, adds the name, for itself and for all
+//!   others. After the grace period no server does so. If the endpoint is a name or a local address that leads
+//!   elsewhere than it did, another etcd that others have used for long looks the same. In that case an administrator
+//!   decides.
 //!
 //! Two etcds that are used alike have the same revisions, too. So each transaction has a random number in its
 //! conditions: see [`registry`](crate::lease::etcd::registry).
 //!
 //! # What a grace period is
-//! A key that is bound to a lease of its own, so etcd ends it, and nobody revokes it. While it is there no server claims a
-//! generator ID, except one that itself held it until just now, in the first half of its lease. Nobody leases that one
-//! by what is there now, unless a claim of it is there; and if etcd had ended its lease early, and another server had
-//! leased it since, that one renews, and finds what is forgotten, before the first one's old ceiling.
-//! So servers that are alive go on with the generator IDs that they have.
-//! It lasts as long as this server's leases, and begins after the last renewal that was forgotten. So all servers that
-//! lease from one registry must have one `flakeid.etcd_lease_ttl`: of a longer one that was forgotten nobody knows.
+//! It is a key that is bound to a lease of its own, so etcd ends it, and no server revokes it. While it exists, a
+//! server may claim only a generator ID that it held itself until just now, in the first half of its lease. No other
+//! server leases that one by the present content of etcd, unless a claim of it exists. But etcd may have ended the
+//! lease early, and another server may have leased it since. That server renews, and finds what etcd has forgotten,
+//! before the old ceiling of the first one. So servers that are alive continue with the generator IDs that they have.
+//!
+//! A grace period lasts as long as this server's leases, and begins after the last renewal that etcd has forgotten. No
+//! server knows of a longer lease that was forgotten. So all servers that lease from one registry must have one
+//! `flakeid.etcd_lease_ttl`.
 //!
 //! # What is not noticed
-//! * A registry that was set back by a few revisions, in an etcd with the same cluster ID, by a server that has no memory
-//!   of it and comes before all others that have. This also holds for one that was set back to an earlier ID. A snapshot
-//!   that is restored with a new token has another cluster ID.
-//! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of the data directory, and a
-//!   snapshot that is restored with the old token, are such copies. A server that is led there while others lease from the
-//!   original leases there.
-//! * That an endpoint leads to another etcd than it did, with the same cluster ID and a registry that is empty or in a
-//!   grace period: a server takes it for a loss of data.
-//! * Another etcd, by a server without a memory, or with one of an earlier build, which has an address alone.
-//! * What a mark said that is lost, where its server does not write it again, as it is gone, cut off, or stopped before it
-//!   noticed: who claims the ID then begins after its own clock, which must not be behind the other's.
+//! * A registry that was restored to a few revisions ago, in an etcd with the same cluster ID, by a server that has no
+//!   memory of it and comes before all others that have. This also applies to one that was restored to an earlier ID. A
+//!   snapshot that is restored with a new token has another cluster ID.
+//! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of the data directory,
+//!   and a snapshot that is restored with the old token, are such copies. A server that is led there while others lease
+//!   from the original leases there.
+//! * All endpoints of the settings lead to another etcd than they did, with the same cluster ID and a registry that is
+//!   empty or in a grace period. A server takes this for a loss of data.
+//! * Another etcd, by a server without a memory, or with a memory of an earlier build, which has an address alone.
+//! * A high-water mark that is lost, if its server does not write it again, since it is gone, cut off, or stopped
+//!   before it noticed. The next server that claims the generator ID begins after its own clock, which must not be
+//!   behind the other one's.
 //! * Anything, by servers of 0.6.0.
 
 use super::base::{Halt, Holder, TRIES};
@@ -81,19 +89,19 @@ use super::standing::{self, Standing, This};
 use crate::clock::now;
 use crate::error::excerpt;
 use crate::id_types::ServerIdType;
-use crate::lease::etcd::client::Trouble;
+use crate::lease::etcd::client::CallError;
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::new_lease;
-use crate::lease::etcd::registry::{Grace, Identity, Listing, followed_by, written};
-use crate::shmem::{Authority, Kept};
+use crate::lease::etcd::registry::{Grace, Identity, Listing, written};
+use crate::shmem::{Authority, LeaseState};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 
 /// The longest part of a key's value that a message repeats, in bytes: an address and one that it replaces.
-const EXCERPT: usize = 256;
+pub(super) const EXCERPT: usize = 256;
 
 impl Holder {
-    /// A listing of a registry that this server may lease from, with all that must be there.
+    /// Lists a registry that this server may lease from. All keys that it needs exist then.
     pub(super) fn list(&mut self) -> Result<Listing, Halt> {
         let registry = &self.registry;
         while let Some(&lease) = self.leftover.last() {
@@ -116,8 +124,8 @@ impl Holder {
             self.forgot(&listing, "Its address is not there.")?;
         }
         let mut missing = Vec::new();
-        // Where the address was there, or the epoch, but not if it is lost since: else there would be a registry
-        // without a grace period.
+        // Each is written only if the key beside it still exists. Otherwise a registry that was lost since could come
+        // back without a grace period.
         let (address_key, epoch_key) = (&listing.address, &listing.epoch);
         for (there, name, first, beside) in [
             (address_key, "address", &*address, ("epoch", epoch_key.revision)),
@@ -138,7 +146,7 @@ impl Holder {
         self.list_once()
     }
 
-    /// Founds the registry at the endpoint where nothing was. It follows the one of the last lease, as `list_once` has
+    /// Founds the registry at the endpoint that shows none. It follows the one of the last lease, since `list_once` has
     /// found that this one is lost.
     fn found(&mut self, listing: &Listing, address: &str, epoch: &str) -> Result<(), Halt> {
         let last = memory::read()?.filter(|last| last.address == address);
@@ -157,7 +165,7 @@ impl Holder {
         Ok(())
     }
 
-    /// A listing, where this server may lease from the registry that it is of. The registry has an ID, if it is not new.
+    /// Lists a registry that this server may lease from. It has an ID unless it is new.
     pub(super) fn list_once(&mut self) -> Result<Listing, Halt> {
         for _ in 0..TRIES {
             if let Some(listing) = self.list_unless_changed()? {
@@ -167,65 +175,40 @@ impl Holder {
         Err(unkept())
     }
 
-    /// The same; `None` where something had to be changed first, here or in etcd.
+    /// Lists the registry. Returns `None` if something had to be changed first, here or in etcd.
     fn list_unless_changed(&mut self) -> Result<Option<Listing>, Halt> {
         let mut listing = self.list_at(None)?;
         let last = memory::read()?;
         let mut standing = Standing::Same;
-        if let Some(last) = &last {
-            standing = self.standing(&listing, last)?;
-            // Another endpoint may know better.
-            for endpoint in &last.endpoints {
-                if standing != Standing::Other || *endpoint == listing.endpoint {
-                    break;
-                }
-                if !self.etcd.has(endpoint) {
-                    continue;
-                }
-                match self.list_at(Some(endpoint)) {
-                    Ok(known) => listing = known,
-                    Err(Trouble::Interrupted) => return Err(Halt::Interrupted),
-                    Err(Trouble::Etcd(_)) => continue,
-                }
-                standing = self.standing(&listing, last)?;
-            }
-        } else {
-            self.replaced(&listing)?;
+        self.see(&self.shared.lease_snapshot());
+        match &last {
+            None => listing = self.first_of_all(listing)?,
+            Some(last) if self.is_as_it_was(&listing, last)? => {}
+            Some(last) => match self.believe(listing, last)? {
+                None => return Ok(None),
+                Some(believed) => (listing, standing) = believed,
+            },
         }
-        let address = self.registry.address(listing.etcd);
         let identity = self.identity(&listing)?;
         let mut follows = Vec::new();
         if let Some(last) = &last {
             match standing {
                 Standing::Same => {}
                 Standing::Other => {
-                    let this = memory::name(&address, identity.map(|identity| identity.id));
-                    let last = last.name();
+                    let (last, this) = (last.name(), self.name(&listing)?);
                     return Err(Halt::Because(format!(
                         "the last lease was of the registry {last}, and this one is {this}"
                     )));
                 }
                 Standing::Replaces => {
-                    // Once, though it can't be remembered: else one full disk would keep all servers in grace
-                    // periods.
-                    let replacing = Some((address.clone(), last.name()));
-                    if self.replacing != replacing {
-                        self.forgot(&listing, "It replaces the one of the last lease.")?;
-                        self.replacing = replacing;
-                    }
+                    self.forgot_once(&listing, last, "It replaces the one of the last lease.")?;
                     if identity.is_some() {
                         return self.move_to(&listing);
                     }
                 }
                 Standing::Follows => return self.move_to(&listing),
                 Standing::SetBack => {
-                    // Once, for the same reason.
-                    let this = memory::name(&address, identity.map(|identity| identity.id));
-                    let replacing = Some((this, last.name()));
-                    if self.replacing != replacing {
-                        self.forgot(&listing, "Its ID is an earlier one.")?;
-                        self.replacing = replacing;
-                    }
+                    self.forgot_once(&listing, last, "Its ID is an earlier one.")?;
                     return self.move_to(&listing);
                 }
                 Standing::Successor => {
@@ -247,27 +230,38 @@ impl Holder {
             }
             return self.identify(&listing, &new_identity(follows)?);
         }
-        self.see(&self.shared.look_at_lease());
-        let (authority, (seen, revision)) = (self.authority(&listing), self.seen);
-        // What is held keeps its revisions until it is renewed.
-        let is_older = seen == authority && listing.revision < revision;
-        let is_noticed = is_older && listing.grace.value.is_none();
+        // The generator IDs that are held keep their revisions until the renewal.
+        let is_noticed = self.is_older(&listing) && listing.grace.value.is_none();
         if is_noticed {
             self.forgot(&listing, "Its revision is less than it was.")?;
         }
-        self.seen = (authority, listing.revision);
+        self.seen = (self.authority(&listing), listing.revision);
         if is_noticed {
             return Ok(None);
         }
-        if last.is_some() {
-            // Best effort: before a claim it must be done.
+        if let Some(last) = &last {
+            // Best effort: before a claim this must succeed.
             let _ = self.remember(&listing);
+            if self.write_left(&listing, last)? {
+                return Ok(None);
+            }
         }
         Ok(Some(listing))
     }
 
-    /// What is listed at this endpoint, or at the first that answers.
-    fn list_at(&mut self, endpoint: Option<&str>) -> Result<Listing, Trouble> {
+    /// Begins a grace period for the registry that replaces the last one. Does so once, even if that can't be
+    /// remembered: otherwise one full disk would keep all servers in grace periods.
+    fn forgot_once(&mut self, listing: &Listing, last: &Memory, why: &str) -> Result<(), Halt> {
+        let replacing = Some((self.name(listing)?, last.name()));
+        if self.replacing != replacing {
+            self.forgot(listing, why)?;
+            self.replacing = replacing;
+        }
+        Ok(())
+    }
+
+    /// Lists the registry at this endpoint, or at the first that answers.
+    pub(super) fn list_at(&mut self, endpoint: Option<&str>) -> Result<Listing, CallError> {
         let registry = &self.registry;
         let list = async |client: &mut _| registry.list(client).await;
         let mut listing = match endpoint {
@@ -280,21 +274,28 @@ impl Holder {
         Ok(listing)
     }
 
-    fn identity(&self, listing: &Listing) -> Result<Option<Identity>, Halt> {
+    /// Returns the name of the registry that was listed.
+    pub(super) fn name(&self, listing: &Listing) -> Result<String, Halt> {
+        let identity = self.identity(listing)?;
+        let address = self.registry.address(listing.etcd);
+        Ok(memory::name(&address, identity.map(|identity| identity.id)))
+    }
+
+    pub(super) fn identity(&self, listing: &Listing) -> Result<Option<Identity>, Halt> {
         self.registry.identity(listing).map_err(Halt::Because)
     }
 
-    /// The registry that was listed.
+    /// Returns the etcd and the ID of the registry that was listed.
     pub(super) fn authority(&self, listing: &Listing) -> Authority {
         let identity = self.registry.identity(listing).ok().flatten();
         Authority { etcd: listing.etcd, registry: identity.map_or(0, |identity| identity.id) }
     }
 
-    /// Which registries the one that was listed replaces, by an administrator's word.
+    /// Returns the registries that the one that was listed replaces, by an administrator's word.
     ///
     /// # Errors
     /// It is a copy.
-    fn replaced<'a>(&self, listing: &'a Listing) -> Result<&'a str, Halt> {
+    pub(super) fn replaced<'a>(&self, listing: &'a Listing) -> Result<&'a str, Halt> {
         let address = self.registry.address(listing.etcd);
         let Some(stated) = listing.address.value.as_deref() else { return Ok("") };
         standing::replaced(stated, &address).ok_or_else(|| {
@@ -306,23 +307,17 @@ impl Holder {
         })
     }
 
-    fn standing(&self, listing: &Listing, last: &Memory) -> Result<Standing, Halt> {
+    pub(super) fn standing(&self, listing: &Listing, last: &Memory) -> Result<Standing, Halt> {
         let identity = self.identity(listing)?;
         let this = This {
             address: &self.registry.address(listing.etcd),
             identity: identity.as_ref(),
             replaced: self.replaced(listing)?,
+            word: listing.address.revision,
             endpoint: &listing.endpoint,
             is_in_grace: listing.grace.value.is_some(),
         };
         Ok(Standing::of(&this, last))
-    }
-
-    /// Leases from the registry that was listed, in place of the one of the last lease, from now on.
-    fn move_to(&mut self, listing: &Listing) -> Result<Option<Listing>, Halt> {
-        self.remember(listing)?;
-        (self.seen, self.replacing) = ((Authority::default(), 0), None);
-        Ok(None)
     }
 
     /// Gives the registry that was listed this ID.
@@ -333,14 +328,14 @@ impl Holder {
         Ok(None)
     }
 
-    /// What is held was written in revisions that etcd must not be behind.
-    pub(super) fn see(&mut self, kept: &Kept) {
-        let written = kept.held().iter().map(|held| held.revision).max().unwrap_or(0);
+    /// Notes the revisions in which the generator IDs that are held were written. etcd must not be behind them.
+    pub(super) fn see(&mut self, state: &LeaseState) {
+        let written = state.held().iter().map(|held| held.revision).max().unwrap_or(0);
         let (seen, revision) = self.seen;
         if written > 0 {
-            let is_same = seen == kept.authority;
+            let is_same = seen == state.authority;
             let revision = if is_same { revision.max(written) } else { written };
-            self.seen = (kept.authority, revision);
+            self.seen = (state.authority, revision);
         }
     }
 
@@ -358,14 +353,15 @@ impl Holder {
         Ok(())
     }
 
-    /// Begins a grace period as this says, with a lease for it, by this endpoint alone. False where there was one.
+    /// Requests a lease for a grace period at this endpoint, and begins the grace period by `begin`. Returns false if
+    /// there was one.
     fn begin_grace(
         &mut self,
         endpoint: &str,
         begin: impl FnOnce(&mut Self, Grace<'_>) -> Result<bool, Halt>,
     ) -> Result<bool, Halt> {
         let lease = new_lease().ok_or_else(unrandom)?;
-        let ttl = self.ttl.max(self.shared.look_at_lease().ttl);
+        let ttl = self.ttl.max(self.shared.lease_snapshot().ttl);
         let registry = &self.registry;
         let grant = async |client: &mut _| registry.grant(client, lease, ttl).await;
         let granted = self.etcd.call_at(endpoint, grant)?;
@@ -374,42 +370,8 @@ impl Holder {
             return Err(Halt::Because(format!("etcd granted a lease of {} s", granted.as_secs())));
         }
         let until = UnixNanos(now().0.saturating_add(granted.as_nanos() as u64));
-        // It is never revoked: where an answer was not seen there may be a grace period that hangs on this lease.
+        // This lease is never revoked: if an answer was lost, a grace period may be bound to it.
         begin(self, Grace { lease, until: &written(until) })
-    }
-
-    /// Remembers the registry that was listed, and that it has answered here, so that it is durable.
-    pub(super) fn remember(&self, listing: &Listing) -> Result<(), Halt> {
-        let address = self.registry.address(listing.etcd);
-        let identity = self.identity(listing)?;
-        let id = identity.as_ref().map(|identity| identity.id);
-        let last = memory::read()?;
-        let same = last.as_ref().filter(|last| last.address == address && last.id == id);
-        let followed = identity.map_or(Vec::new(), |this| followed(&this, &address, last.as_ref()));
-        let mut endpoints = same.map_or(Vec::new(), |last| last.endpoints.clone());
-        endpoints.retain(|endpoint| self.etcd.has(endpoint));
-        if !endpoints.contains(&listing.endpoint) {
-            endpoints.insert(0, listing.endpoint.clone());
-        }
-        let memory = Memory { address, id, followed, endpoints };
-        if last.as_ref() == Some(&memory) { Ok(()) } else { memory::write(&memory) }
-    }
-}
-
-/// What the registry at this address followed, by its own word and by what is remembered, newest first.
-fn followed(this: &Identity, address: &str, last: Option<&Memory>) -> Vec<u64> {
-    let named = this.followed.iter().copied();
-    let Some(last) = last.filter(|last| last.address == address) else {
-        return followed_by(this.id, named);
-    };
-    let is_back = last.followed.contains(&this.id);
-    if is_back {
-        // What it was set back from was there before it came back.
-        followed_by(this.id, last.chain().chain(named))
-    } else if last.id.is_some_and(|id| id == this.id || this.followed.contains(&id)) {
-        followed_by(this.id, named.chain(last.chain()))
-    } else {
-        followed_by(this.id, named)
     }
 }
 
@@ -425,7 +387,7 @@ fn unkept() -> Halt {
     Halt::Because("etcd lost a key that was just written".into())
 }
 
-/// What flake counts from, as the registry has it.
+/// Returns flake's epoch as the registry has it.
 fn epoch() -> String {
     crate::error::timestamp(Flake::scale().start(Tick(0))).to_string()
 }

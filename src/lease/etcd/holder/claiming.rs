@@ -1,69 +1,84 @@
-//! How the worker comes to generator IDs: it lists what is taken, chooses among the rest, and claims them.
+//! How the worker claims generator IDs: it lists those that are taken, chooses among the rest, and claims them.
+//!
+//! # A listing that etcd has forgotten
+//! The worker claims a generator ID only if all that the claim depends on is still as it was listed. But etcd can be
+//! restored to an older state between the listing and the claim. In that state everything can be as it was listed, and
+//! etcd can have forgotten that another server has claimed the same generator ID since. So a claim also
+//! depends on something that this server wrote into etcd before the listing, and that no older state has:
+//! * *A new lease* depends on itself. The worker requests it, lists again, and only then claims. An etcd that was
+//!   restored to a state from before the grant has no such lease, and refuses to bind a key to it.
+//! * *A lease that this server holds already* depends on one of its claims. The worker renews the lease, lists again,
+//!   and claims only if that claim is as the renewal wrote it.
+//!
+//! One state could still mislead: it has the grant or the renewal but not the other server's claim, which came after
+//! the listing. Someone would have to save and restore that state within one lease: IDs that are claimed later are not
+//! used.
 
-use super::base::{AGAIN, Halt, Holder, LATEST, SOON, TRIES};
-use crate::clock::{boot, now};
+use super::base::{CONTENTION_BACKOFF, Halt, Holder, ORPHAN_WINDOW, RETRY_DELAY, TRIES};
+use crate::clock::{now, since_boot};
 use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
 use crate::lease::etcd::client::Patience;
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::{anywhere, began, may_go_on, may_wait, new_lease};
-use crate::lease::etcd::registry::{Holding, Listing, MOST, Mark, Registry};
+use crate::lease::etcd::registry::{HighWaterMark, Holding, Listing, MAX_CLAIMS_PER_TXN, Registry};
 use crate::lease::transitions;
-use crate::shmem::{Kept, Marked, State};
+use crate::shmem::{LeaseState, LeaseStatus, LeasedId};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::{Claim, Sent, Term, choose};
+use flakeid_core::lease::{Claim, LeaseDuration, RequestTime, choose};
 use std::time::Duration;
 
 impl Holder {
-    /// Leases what is missing. Where the pool is empty it says so, and waits for a claim to end.
-    pub(super) fn claim(&mut self, kept: &Kept, missing: usize) -> Result<(), Halt> {
-        let holds = kept.state == State::Held;
+    /// Leases the generator IDs that are missing. If the pool is empty, logs that and waits for a claim to end.
+    pub(super) fn claim(&mut self, state: &LeaseState, missing: usize) -> Result<(), Halt> {
+        let holds = state.status == LeaseStatus::Held;
         if !holds {
             let namespace = settings::namespace();
             if self.registry.namespace != namespace {
-                self.marks.clear();
+                self.high_water_marks.clear();
             }
             self.registry = Registry { namespace, ..Registry::default() };
             self.ttl = settings::lease_ttl();
-            // One that was lost may live on in etcd for a while.
-            if kept.lease != self.revoked {
-                self.revoked = kept.lease;
-                self.leftover.push(kept.lease);
+            // A lease that was lost may exist in etcd for a while.
+            if state.lease != self.revoked {
+                self.revoked = state.lease;
+                self.leftover.push(state.lease);
             }
         }
-        let mut lease = None;
-        for _ in 0..TRIES {
+        let mut state = *state;
+        let (mut lease, mut is_fresh) = (None, false);
+        for _ in 0..=TRIES {
             let mut listing = self.list()?;
             let cluster = self.registry.cluster_of(&listing).map_err(Halt::Because)?;
-            if holds && cluster != kept.cluster {
+            if holds && cluster != state.cluster {
                 self.give_back(None, None);
                 return Ok(());
             }
-            // What somebody took away looks free here, and must not be claimed beside what is held.
-            let is_ours = |held: &Marked| {
-                listing.claims.iter().any(|&(lease, (id, _))| lease == kept.lease && id == held.id)
+            // A claim of ours that was deleted looks free here, and must not be claimed beside the one that we hold.
+            let is_ours = |held: &LeasedId| {
+                listing.claims.iter().any(|&(lease, (id, _))| lease == state.lease && id == held.id)
             };
-            let lost: Vec<u16> = kept
+            let lost: Vec<u16> = state
                 .held()
                 .iter()
                 .filter(|held| holds && !is_ours(held))
                 .map(|held| held.id)
                 .collect();
             if !lost.is_empty() {
-                let forgotten = self.has_forgotten(kept.authority, kept.held())?;
+                let forgotten = self.has_forgotten(state.authority, state.held())?.0;
                 let why = match forgotten {
                     true => "etcd has forgotten the lease.",
                     false => "Claims were deleted in etcd.",
                 };
-                self.lose(kept, Some(&lost), why, forgotten);
+                self.lose(&state, Some(&lost), why, forgotten);
                 self.more_at = Duration::ZERO;
                 return Ok(());
             }
             let chosen = match listing.grace.value {
-                None => self.choose(&mut listing, missing.min(MOST)),
-                Some(_) => match self.reclaimable(&mut listing, missing.min(MOST)) {
-                    // What is held goes on without more.
+                None => self.choose(&mut listing, missing.min(MAX_CLAIMS_PER_TXN)),
+                Some(_) => match self.reclaimable(&mut listing, missing.min(MAX_CLAIMS_PER_TXN)) {
+                    // This server continues with those that it holds.
                     Err(Halt::Because(_)) if holds => Ok(None),
                     reclaimable => reclaimable.map(Some),
                 },
@@ -78,31 +93,41 @@ impl Holder {
             };
             let Some(chosen) = chosen else {
                 self.give_back_unused(lease);
-                self.more_at = boot() + self.ttl / 3;
+                self.more_at = since_boot() + self.ttl / 3;
                 return if holds { Ok(()) } else { self.wait(&listing) };
             };
             self.remember(&listing)?;
-            // What is added to a lease goes by it.
-            let (id, ttl, sent, claim) = match (holds, lease) {
-                (true, _) => {
-                    let sent = Sent { now: kept.renewed, boot: kept.sent };
-                    (kept.lease, kept.ttl, sent, kept.claim)
+            if !is_fresh {
+                is_fresh = true;
+                match holds {
+                    true => self.renew(&state)?,
+                    false => lease = Some(self.grant()?),
                 }
-                (false, Some(granted)) => granted,
-                (false, None) => *lease.insert(self.grant()?),
+                state = self.shared.lease_snapshot();
+                if holds && state.status != LeaseStatus::Held {
+                    return Ok(());
+                }
+                continue;
+            }
+            // Claims that are added to a lease have its times.
+            let added = || {
+                let sent = RequestTime { now: state.renewed, boot: state.sent };
+                (state.lease, state.ttl, sent, state.claim)
             };
-            let document = self.document(if holds { kept.since } else { sent.now }, id);
+            let (id, ttl, sent, claim) = lease.unwrap_or_else(added);
+            let beside = state.held().first().filter(|_| holds);
+            let document = self.document(if holds { state.leased_at } else { sent.now }, id);
             let registry = &self.registry;
             let authority = self.authority(&listing);
             let etcd = authority.etcd;
             let holding = Holding { etcd, cluster, lease: id, held: &chosen, document: &document };
             let claimed = self.etcd.call(async |client| {
-                registry.claim(client, &holding, &listing, claim.ceiling).await
+                registry.claim(client, &holding, &listing, claim.ceiling, beside).await
             });
             match claimed {
                 Ok(Some(revisions)) => {
                     let chosen: Vec<_> =
-                        chosen.into_iter().map(|marked| marked.as_of(&revisions)).collect();
+                        chosen.into_iter().map(|leased| leased.as_of(&revisions)).collect();
                     let granted = transitions::Granted {
                         lease: id,
                         namespace: &self.registry.namespace,
@@ -114,8 +139,8 @@ impl Holder {
                         sent: sent.boot,
                         sent_at: sent.now,
                     };
-                    if transitions::take(self.shared, granted, &chosen) {
-                        transitions::endpoint(self.shared, self.etcd.endpoint());
+                    if transitions::publish_claims(self.shared, granted, &chosen) {
+                        transitions::set_endpoint(self.shared, self.etcd.endpoint());
                         if !holds {
                             began();
                         }
@@ -127,106 +152,122 @@ impl Holder {
                     }
                     return Ok(());
                 }
-                // Others were faster: begin elsewhere than they do.
+                // Other servers were faster: begin at another place than they do.
                 Ok(None) => self.start = anywhere(),
-                Err(trouble) => {
+                Err(error) => {
                     match holds {
-                        true => self.strays_until = boot() + LATEST,
+                        true => self.strays_until = since_boot() + ORPHAN_WINDOW,
                         false => self.leftover.push(id),
                     }
-                    return Err(trouble.into());
+                    return Err(error.into());
                 }
             }
         }
         self.give_back_unused(lease);
-        self.more_at = boot() + SOON;
+        self.more_at = since_boot() + CONTENTION_BACKOFF;
         Ok(())
     }
 
-    /// Says which generator ID is left alone because nobody knows what was made with it.
+    /// Logs which generator ID is not leased, since the time of its last ID is unknown.
     fn tell_unreadable(&mut self) {
         let pool = settings::pool();
-        let unreadable =
-            self.marks.range(pool).find_map(|(id, mark)| Some((id, mark.moment.as_ref().err()?)));
+        let unreadable = self
+            .high_water_marks
+            .range(pool)
+            .find_map(|(id, high_water_mark)| Some((id, high_water_mark.moment.as_ref().err()?)));
         let Some((id, value)) = unreadable else { return };
         let key = format!("{}until/{id}", self.registry.namespace);
         let reason = format!("etcd key \"{key}\" has \"{value}\", which is not a time");
-        transitions::trouble(self.shared, &reason);
+        transitions::record_error(self.shared, &reason);
         if let Some(left_out) = self.told_unreadable.due(&reason) {
             note::left_alone(&reason, *id, left_out);
         }
     }
 
-    /// Chooses generator IDs that nobody has, and reads the marks of those alone.
-    fn choose(&mut self, listing: &mut Listing, want: usize) -> Result<Option<Vec<Marked>>, Halt> {
-        self.marks.retain(|id, mark| {
-            mark.moment.is_err() && listing.marked.get(id) == Some(&mark.revision)
+    /// Chooses generator IDs that are free, and reads the high-water marks of those alone.
+    fn choose(
+        &mut self,
+        listing: &mut Listing,
+        want: usize,
+    ) -> Result<Option<Vec<LeasedId>>, Halt> {
+        self.high_water_marks.retain(|id, high_water_mark| {
+            high_water_mark.moment.is_err()
+                && listing.mark_revisions.get(id) == Some(&high_water_mark.revision)
         });
         loop {
-            let (now, marks) = (now(), &self.marks);
-            let is_readable = |id: u16| marks.get(&id).is_none_or(|mark| mark.moment.is_ok());
-            let mark = |id: u16| match marks.get(&id) {
-                Some(Mark { moment: Ok(mark), .. }) => *mark,
+            let (now, high_water_marks) = (now(), &self.high_water_marks);
+            let is_readable = |id: u16| {
+                high_water_marks
+                    .get(&id)
+                    .is_none_or(|high_water_mark| high_water_mark.moment.is_ok())
+            };
+            let high_water_mark = |id: u16| match high_water_marks.get(&id) {
+                Some(HighWaterMark { moment: Ok(high_water_mark), .. }) => *high_water_mark,
                 _ => UnixNanos(0),
             };
             let is_free = |id: u16| !listing.taken.contains(&id) && is_readable(id);
-            let is_past = |id: u16| mark(id) <= now;
+            let is_past = |id: u16| high_water_mark(id) <= now;
             let best = |number| choose(settings::pool(), self.start, number, is_free, is_past);
             let Some(chosen) = best(want) else { return Ok(None) };
-            let is_unread = |id: &u16| listing.marked.contains_key(id) && !marks.contains_key(id);
+            let is_unread = |id: &u16| {
+                listing.mark_revisions.contains_key(id) && !high_water_marks.contains_key(id)
+            };
             let chosen = chosen.as_slice();
             if !chosen.iter().any(is_unread) {
-                let marked = |&id: &u16| Marked { id, mark: mark(id), revision: 0 };
-                return Ok(Some(chosen.iter().map(marked).collect()));
+                let leased =
+                    |&id: &u16| LeasedId { id, high_water_mark: high_water_mark(id), revision: 0 };
+                return Ok(Some(chosen.iter().map(leased).collect()));
             }
-            // More than are wanted, so that a long run of marks that are ahead is read in few calls.
-            let candidates = best(MOST);
+            // More than are wanted, so that few calls read a long run of high-water marks that are ahead.
+            let candidates = best(MAX_CLAIMS_PER_TXN);
             let candidates = candidates.as_ref().map_or(chosen, |candidates| candidates.as_slice());
             let unread: Vec<u16> = candidates.iter().copied().filter(is_unread).collect();
-            // Many marks that are none take long to read. What is held comes first; what was read is kept.
-            let kept = self.shared.look_at_lease();
-            let renewal = kept.sent + Term(kept.ttl).renewal();
-            if kept.state == State::Held && (boot() >= renewal || self.shared.lease.is_asked()) {
+            // Many broken high-water marks take long to read. The renewal comes first; those that were read stay.
+            let state = self.shared.lease_snapshot();
+            let renewal = state.sent + LeaseDuration(state.ttl).renewal();
+            if state.status == LeaseStatus::Held
+                && (since_boot() >= renewal || self.shared.lease.is_renewal_requested())
+            {
                 return Err(Halt::Interrupted);
             }
             self.read_marks(listing, &unread)?;
         }
     }
 
-    fn grant(&mut self) -> Result<(i64, Duration, Sent, Claim), Halt> {
+    fn grant(&mut self) -> Result<(i64, Duration, RequestTime, Claim), Halt> {
         let lease =
             new_lease().ok_or_else(|| Halt::Because("no random numbers are available".into()))?;
         let (registry, ttl) = (&self.registry, self.ttl);
-        let sent = Sent { now: now(), boot: boot() };
+        let sent = RequestTime { now: now(), boot: since_boot() };
         let granted = self.etcd.call(async |client| registry.grant(client, lease, ttl).await);
         match granted {
             Ok(Duration::ZERO) => {
                 self.leftover.push(lease);
                 Err(Halt::Because("etcd granted a lease of 0 s".into()))
             }
-            Ok(ttl) => Ok((lease, ttl, sent, Claim::asked(sent, Term(ttl)))),
-            Err(trouble) => {
+            Ok(ttl) => Ok((lease, ttl, sent, Claim::from_grant(sent, LeaseDuration(ttl)))),
+            Err(error) => {
                 self.leftover.push(lease);
-                Err(trouble.into())
+                Err(error.into())
             }
         }
     }
 
-    fn give_back_unused(&mut self, granted: Option<(i64, Duration, Sent, Claim)>) {
+    fn give_back_unused(&mut self, granted: Option<(i64, Duration, RequestTime, Claim)>) {
         self.leftover.extend(granted.map(|(lease, ..)| lease));
     }
 
-    /// Until a claim is taken away, or for a while.
+    /// Waits until a claim is taken away, but not longer than a third of a lease.
     fn wait(&mut self, listing: &Listing) -> Result<(), Halt> {
-        transitions::wait(self.shared, true);
+        transitions::set_waiting(self.shared, true);
         if !self.told_waiting {
             self.told_waiting = true;
             note::waits(&settings::pool());
         }
         let (registry, revision) = (&self.registry, listing.revision);
-        let longest = (self.ttl / 3).max(AGAIN);
+        let longest = (self.ttl / 3).max(RETRY_DELAY);
         self.etcd.patience = Patience::While(may_wait);
-        let freed = self.etcd.call_for(longest + AGAIN, async |client| {
+        let freed = self.etcd.call_for(longest + RETRY_DELAY, async |client| {
             registry.freed(client, revision, longest).await
         });
         self.etcd.patience = Patience::While(may_go_on);

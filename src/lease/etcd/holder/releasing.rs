@@ -1,66 +1,77 @@
-//! How the worker parts with generator IDs: those that it lost, that it has no use for, or that it gives back.
+//! How the worker gives up generator IDs: those that it lost, does not use, or gives back.
 
-use super::base::{Halt, Holder, LATEST, TRIES};
-use crate::clock::boot;
-use crate::lease::etcd::client::{Patience, Trouble};
+use super::base::{Halt, Holder, ORPHAN_WINDOW, TRIES};
+use crate::clock::since_boot;
+use crate::lease::etcd::client::{CallError, Patience};
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::{ENDED, may_go_on};
-use crate::lease::etcd::registry::{Holding, Mark, Registry};
+use crate::lease::etcd::registry::{HighWaterMark, Holding, Registry};
 use crate::lease::transitions;
-use crate::shmem::{Authority, Kept, Marked};
+use crate::shmem::{Authority, LeaseState, LeasedId};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Holder {
-    /// What etcd says is not ours any more. Marks that are still as we wrote them become exact.
-    pub(super) fn lose(&mut self, kept: &Kept, ids: Option<&[u16]>, why: &str, forgotten: bool) {
+    /// Gives up these generator IDs, or all, which etcd does not have as ours any more. High-water marks that are still
+    /// as this server wrote them become exact.
+    pub(super) fn lose(
+        &mut self,
+        state: &LeaseState,
+        ids: Option<&[u16]>,
+        why: &str,
+        forgotten: bool,
+    ) {
         let gone = transitions::give_up(self.shared, ids, true);
         if gone.is_empty() {
             return;
         }
-        note::lost(&kept.only(&gone), why);
+        note::lost(&state.only(&gone), why);
         if forgotten {
-            return self.keep_forgotten(kept, &gone);
+            return self.keep_forgotten(state, &gone);
         }
-        for marked in gone {
-            let (registry, cluster) = (&self.registry, kept.cluster);
-            let done =
-                self.etcd.call(async |client| registry.settle(client, cluster, marked).await);
+        for leased in gone {
+            let (registry, cluster) = (&self.registry, state.cluster);
+            let done = self
+                .etcd
+                .call(async |client| registry.finalize_mark(client, cluster, leased).await);
             if done.is_err() {
                 break;
             }
         }
     }
 
-    /// Claims of this lease that are not used: a call that made them, or did not take them away, had no
-    /// answer. They would be kept as long as the lease is.
-    pub(super) fn let_go_of_strays(&mut self, kept: &Kept) -> Result<(), Halt> {
+    /// Deletes claims of this lease that are not used. The answer to a call that made them, or should have deleted
+    /// them, was lost. They would exist as long as the lease does.
+    pub(super) fn let_go_of_strays(&mut self, state: &LeaseState) -> Result<(), Halt> {
         let mut listing = self.list()?;
-        let is_held = |id: u16| kept.held().iter().any(|held| held.id == id);
+        let is_held = |id: u16| state.held().iter().any(|held| held.id == id);
         let strays: Vec<_> = listing
             .claims
             .iter()
             .copied()
-            .filter(|&(lease, (id, _))| lease == kept.lease && !is_held(id))
+            .filter(|&(lease, (id, _))| lease == state.lease && !is_held(id))
             .collect();
         for (lease, (id, revision)) in strays {
             self.read_marks(&mut listing, &[id])?;
-            let mark = self.marks.get(&id).filter(|_| listing.marked.contains_key(&id));
-            let Some(&Mark { moment: Ok(mark), .. }) = mark else { continue };
-            let (registry, document) = (&self.registry, self.document(kept.since, lease));
-            let held = &[Marked { id, mark, revision }];
-            let Kept { authority: Authority { etcd, .. }, cluster, .. } = *kept;
+            let high_water_mark =
+                self.high_water_marks.get(&id).filter(|_| listing.mark_revisions.contains_key(&id));
+            let Some(&HighWaterMark { moment: Ok(high_water_mark), .. }) = high_water_mark else {
+                continue;
+            };
+            let (registry, document) = (&self.registry, self.document(state.leased_at, lease));
+            let held = &[LeasedId { id, high_water_mark, revision }];
+            let LeaseState { authority: Authority { etcd, .. }, cluster, .. } = *state;
             let holding = Holding { etcd, cluster, lease, held, document: &document };
             self.etcd.call(async |client| registry.release(client, &holding).await)?;
         }
         Ok(())
     }
 
-    /// Gives up these generator IDs, or all: sealed, with their exact marks, and free for others at once if
-    /// etcd answers, until then where this process ends.
+    /// Gives back these generator IDs, or all: seals their cells and writes their exact high-water marks. If etcd
+    /// answers, they are free for other servers at once. If this process ends, it waits for etcd until the given time.
     pub fn give_back(&mut self, ids: Option<&[u16]>, until: Option<Duration>) {
-        let kept = self.shared.look_at_lease();
-        self.see(&kept);
+        let state = self.shared.lease_snapshot();
+        self.see(&state);
         let gone = transitions::give_up(self.shared, ids, false);
         if gone.is_empty() {
             return;
@@ -69,8 +80,8 @@ impl Holder {
         if let Some(until) = until {
             self.etcd.patience = Patience::Until(until);
         }
-        let all = gone.len() == kept.held().len();
-        let done = self.release(&kept, &gone, all);
+        let all = gone.len() == state.held().len();
+        let done = self.release(&state, &gone, all);
         self.etcd.patience = Patience::While(may_go_on);
         match done {
             Ok(()) => note::released(&gone),
@@ -78,18 +89,23 @@ impl Holder {
             Err(_) => {
                 note::not_released(&gone);
                 match all {
-                    true => self.leftover.push(kept.lease),
-                    false => self.strays_until = boot() + LATEST,
+                    true => self.leftover.push(state.lease),
+                    false => self.strays_until = since_boot() + ORPHAN_WINDOW,
                 }
             }
         }
     }
 
-    fn release(&mut self, kept: &Kept, gone: &[Marked], all: bool) -> Result<(), Trouble> {
-        let namespace = kept.namespace.get().into();
+    fn release(
+        &mut self,
+        state: &LeaseState,
+        gone: &[LeasedId],
+        all: bool,
+    ) -> Result<(), CallError> {
+        let namespace = state.namespace.get().into();
         let registry = Registry { namespace, ..Registry::default() };
-        let document = self.document(kept.since, kept.lease);
-        let Kept { authority: Authority { etcd, .. }, cluster, lease, .. } = *kept;
+        let document = self.document(state.leased_at, state.lease);
+        let LeaseState { authority: Authority { etcd, .. }, cluster, lease, .. } = *state;
         let mut rest = gone.to_vec();
         for _ in 0..TRIES {
             let holding = Holding { etcd, cluster, lease, held: &rest, document: &document };

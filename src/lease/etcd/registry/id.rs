@@ -5,15 +5,15 @@
 use crate::identity::random;
 use std::fmt::{self, Display, Formatter};
 
-/// How many lost registries are named at most, and remembered.
+/// The number of lost registries that are named and remembered at most.
 const MOST_FOLLOWED: usize = 32;
 
-/// What the key `registry-id` says: `<ID>[,<followed>...]`, each in up to 16 hexadecimal digits.
+/// The value of the key `registry-id`: `<ID>[,<followed>...]`, each in up to 16 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub id: u64,
-    /// The registries whose data this etcd has lost, by the word of servers that remembered them, newest first. This one
-    /// goes on in their place: see `holder/authority.rs`.
+    /// The registries whose data this etcd has lost, by the word of servers that remembered them, newest first. This
+    /// one follows them: see `holder/authority.rs`.
     pub followed: Vec<u64>,
 }
 
@@ -23,7 +23,8 @@ fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok().filter(|&number| is_number && number != 0)
 }
 
-/// Which of these a registry with this ID followed: each once, without itself, and the first ones where they are too many.
+/// Returns which of these a registry with this ID followed: each once, without itself, and only the first ones if they
+/// are too many.
 pub fn followed_by(id: u64, named: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut followed = Vec::new();
     for named in named {
@@ -35,7 +36,7 @@ pub fn followed_by(id: u64, named: impl IntoIterator<Item = u64>) -> Vec<u64> {
 }
 
 impl Identity {
-    /// A new registry, which follows these. `None` where no random number is to be had.
+    /// Returns the ID of a new registry, which follows these. `None` if no random number is available.
     pub fn random(followed: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut bytes = [0; 8];
         let id = random(&mut bytes).then(|| u64::from_be_bytes(bytes).max(1))?;
@@ -48,8 +49,8 @@ impl Identity {
         Some(Self { id, followed: numbers.collect::<Option<_>>()? })
     }
 
-    /// The same registry, which follows this one, too, and those that this one followed. It names the first ones where
-    /// they are too many.
+    /// Returns the ID of this registry if it also follows `lost`, and those that `lost` followed. It names only the
+    /// first ones if they are too many.
     pub fn follow(&self, lost: u64, earlier: &[u64]) -> Self {
         let named = self.followed.iter().chain(earlier).copied();
         Self { id: self.id, followed: followed_by(self.id, [lost].into_iter().chain(named)) }

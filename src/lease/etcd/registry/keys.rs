@@ -1,7 +1,7 @@
-//! What the keys of a registry are called, how their values are written and read, and what an answer of etcd has in it.
+//! The names of a registry's keys, the format of their values, and the parts of etcd's answers.
 
 use crate::error::excerpt;
-use etcd_client::{Error, GetResponse, TxnOpResponse, TxnResponse};
+use etcd_client::{Compare, CompareOp, Error, GetResponse, TxnOpResponse, TxnResponse};
 use flakeid_core::clock::UnixNanos;
 use serde::Serialize;
 
@@ -20,21 +20,24 @@ pub struct Document {
     pub version: &'static str,
 }
 
-/// How much of a value a message repeats, in bytes.
+/// The longest part of a value that a message repeats, in bytes.
 const EXCERPT: usize = 64;
 
 /// The name of the key that has the ID of a registry.
 pub(super) const ID: &str = "registry-id";
 
+/// The name of the key with the registries that were left.
+pub(super) const LEFT: &str = "left";
+
 /// One server's view of a namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     pub namespace: String,
-    /// The value of the key with its ID, as it was last listed; empty where it was not there.
+    /// The value of the key with its ID, as it was last listed; empty if it did not exist.
     pub id: String,
 }
 
-/// A moment as it is written: with all nine digits, in UTC.
+/// Returns the text of a time: with all nine digits, in UTC.
 pub fn written(moment: UnixNanos) -> String {
     match jiff::Timestamp::from_nanosecond(moment.0.into()) {
         Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
@@ -55,7 +58,12 @@ pub(super) fn another() -> Error {
     Error::Internal("a different etcd cluster answered than before".into())
 }
 
-/// The answers to a transaction's questions, in their order.
+/// Returns the condition that a key does not exist.
+pub(super) fn is_absent(key: &str) -> Compare {
+    Compare::create_revision(key, CompareOp::Equal, 0)
+}
+
+/// Returns the answers to a transaction's reads, in their order.
 pub(super) fn gets(response: &TxnResponse) -> Vec<GetResponse> {
     let get = |response| match response {
         TxnOpResponse::Get(get) => Some(get),
@@ -77,7 +85,7 @@ impl Registry {
         self.key(&format!("until/{id}"))
     }
 
-    /// How a registry of this namespace is named that is in the etcd with this cluster ID.
+    /// Returns the address of this namespace's registry in the etcd with this cluster ID.
     pub fn address(&self, etcd: u64) -> String {
         format!("{etcd:x}/{}", self.namespace)
     }

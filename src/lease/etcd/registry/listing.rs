@@ -1,30 +1,30 @@
-//! What is read of a registry before a claim: which generator IDs are taken, and their marks.
+//! All that a claim depends on: which generator IDs are taken, and their high-water marks.
 //!
-//! Someone may have put anything there, also what no answer of etcd has room for. So a listing has keys alone, in
-//! pages, and marks are read when they are wanted, in parts that become smaller where they are too large to be
-//! answered: a broken value stops its own generator ID and no other. Listing and marks need not be of one moment,
-//! as a claim is only made where all that it depends on is still as it was read.
+//! Anyone may have written anything there, also more than one answer of etcd can hold. So a listing has keys alone, in
+//! pages. High-water marks are read when they are needed, in parts that become smaller if they are too large for one
+//! answer. So a broken value stops its own generator ID and no other. The listing and the high-water marks need not be
+//! of one revision: a claim is only made if all that it depends on is still as it was read.
 
-use super::keys::{ID, Registry, another, gets, quoted, read};
+use super::keys::{ID, LEFT, Registry, another, gets, quoted, read};
 use crate::shmem::Revision;
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
 use flakeid_core::clock::UnixNanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest value that is looked at, in bytes. An address with those that it replaces is the longest that there is.
+/// The longest part of a value that is read, in bytes. An address with those that it replaces is the longest value.
 pub(super) const VALUE_LIMIT: usize = 1024;
 
 /// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
 const PAGE: i64 = 4096;
 
-/// The beginning of a value, and when it was last changed; 0 for one that is not there.
+/// The beginning of a value, and the revision of its last change; 0 if the key does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct Versioned {
     pub value: Option<String>,
     pub revision: i64,
 }
 
-/// All that a claim depends on, but for the marks themselves.
+/// All that a claim depends on, without the values of the high-water marks.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The cluster ID of the etcd that answered.
@@ -33,33 +33,36 @@ pub struct Listing {
     pub epoch: Versioned,
     pub address: Versioned,
     pub grace: Versioned,
-    /// The registry's ID and those of the registries that it follows, as they are written: an [`Identity`](super::Identity).
+    /// The registry's ID and those of the registries that it follows, as they are written: an
+    /// [`Identity`](super::Identity).
     pub id: Versioned,
+    /// The registries that servers have left for this one, as they are written: see `holder/left.rs`.
+    pub left: Versioned,
     /// The endpoint that answered.
     pub endpoint: String,
-    /// What is claimed: the lease that it is claimed by, and the revision.
+    /// The claims: the lease, the generator ID and the revision of each.
     pub claims: Vec<(i64, Revision)>,
-    /// These and the registered ones; an ID is taken whichever cluster it is claimed for.
+    /// The generator IDs that are claimed or registered, in any cluster.
     pub taken: BTreeSet<u16>,
-    /// The revisions of the marks that there are.
-    pub marked: BTreeMap<u16, i64>,
+    /// The revisions of the high-water marks that exist.
+    pub mark_revisions: BTreeMap<u16, i64>,
     pub revision: i64,
 }
 
-/// A mark as it was read.
+/// A high-water mark as it was read.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct HighWaterMark {
     pub revision: i64,
-    /// The moment; or the reason why the value is not one, so that its ID is left alone.
+    /// The time; or the value if that is not a time. Then no server leases this generator ID.
     pub moment: Result<UnixNanos, String>,
 }
 
-/// What asking for several marks came to.
+/// The result of reading several high-water marks.
 #[derive(Debug)]
-pub enum Marks {
-    /// Each with its ID; `None` for one that is not there.
-    Read(Vec<(u16, Option<Mark>)>),
-    /// They are more than one answer holds. Ask for fewer.
+pub enum HighWaterMarks {
+    /// Each with its generator ID; `None` if the key does not exist.
+    Read(Vec<(u16, Option<HighWaterMark>)>),
+    /// They are more than one answer holds. Read fewer.
     TooLarge,
 }
 
@@ -67,12 +70,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
 }
 
-/// Whether an answer was longer than the client takes. gRPC has no code of its own for that.
+/// Returns whether an answer was longer than the client takes. gRPC has no code of its own for that.
 fn is_too_large(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status) if status.message().contains("message length too large"))
 }
 
-/// The end of the range of all keys that begin with this, which ends in a slash.
+/// Returns the end of the range of all keys that begin with this prefix. The prefix ends in a slash.
 fn end_of(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     if let Some(last) = end.last_mut() {
@@ -81,12 +84,12 @@ fn end_of(prefix: &str) -> Vec<u8> {
     end
 }
 
-/// One page of keys, from a key on.
+/// Returns the options for one page of keys.
 fn page(prefix: &str, limit: i64) -> GetOptions {
     GetOptions::new().with_range(end_of(prefix)).with_keys_only().with_limit(limit)
 }
 
-/// A key that was listed: the generator ID at its end, its lease and its revision.
+/// The parts of a key that was listed: the generator ID at its end, its lease and its revision.
 type Listed = (u16, i64, i64);
 
 fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
@@ -98,7 +101,7 @@ fn incomplete() -> Error {
     Error::Internal("etcd sent an incomplete reply".into())
 }
 
-/// Where the page after this one begins.
+/// Returns the key at which the page after this one begins.
 fn following(get: &GetResponse) -> Option<Vec<u8>> {
     let last = get.kvs().last().filter(|_| get.more())?;
     // The first key after it.
@@ -112,33 +115,41 @@ fn versioned(get: &GetResponse) -> Versioned {
     }
 }
 
-/// The generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
+/// Returns the generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
 fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
     let key = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
     key.rsplit(':').next()?.parse().ok()
 }
 
 /// The keys of single values that a listing has.
-const VALUES: [&str; 5] = ["cluster-id", "epoch", "address", "grace", ID];
+const VALUES: [&str; 6] = ["cluster-id", "epoch", "address", "grace", ID, LEFT];
 
 impl Listing {
-    /// Whether there is no registry yet: nothing that one begins with.
+    /// Returns whether there is no registry yet: neither of the keys with which one begins.
     pub fn is_new(&self) -> bool {
         self.address.value.is_none() && self.epoch.value.is_none()
     }
 
+    /// Returns the claims of this lease.
+    pub fn claims_of(&self, lease: i64) -> Vec<Revision> {
+        let claims = self.claims.iter().filter(|(of, _)| *of == lease);
+        claims.map(|&(_, revision)| revision).collect()
+    }
+
     fn set(&mut self, values: [&GetResponse; VALUES.len()], header: Option<&ResponseHeader>) {
-        let [cluster, epoch, address, grace, id] = values.map(versioned);
+        let [cluster, epoch, address, grace, id, left] = values.map(versioned);
         (self.cluster, self.epoch, self.address, self.grace) = (cluster, epoch, address, grace);
-        self.id = id;
+        (self.id, self.left) = (id, left);
         self.etcd = header.map_or(0, ResponseHeader::cluster_id);
         self.revision = header.map_or(0, ResponseHeader::revision);
     }
 }
 
 impl Registry {
+    /// Lists the registry.
+    ///
     /// # Errors
-    /// As etcd has them; so it is with all that follow.
+    /// The error of etcd or of the connection, as for all calls to etcd.
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
         let prefixes = ["pool/", "registry/", "until/"].map(|name| self.key(name));
         let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
@@ -146,7 +157,7 @@ impl Registry {
         let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
         let mut listing = Listing::default();
         let mut lists = [const { Vec::new() }; 3];
-        // From where on each range is still to be listed.
+        // The key from which on each range is still to be listed.
         let mut next = prefixes.each_ref().map(|prefix| Some(prefix.as_bytes().to_vec()));
         match client.txn(txn).await {
             Ok(response) => {
@@ -178,11 +189,12 @@ impl Registry {
         for ((prefix, list), next) in prefixes.iter().zip(&mut lists).zip(next) {
             self.list_from(client, prefix, next, list).await?;
         }
-        let [claimed, registered, marked] = lists;
+        let [claimed, registered, high_water_marks] = lists;
         listing.taken = claimed.iter().chain(&registered).map(|&(id, ..)| id).collect();
         listing.claims =
             claimed.into_iter().map(|(id, lease, revision)| (lease, (id, revision))).collect();
-        listing.marked = marked.into_iter().map(|(id, _, revision)| (id, revision)).collect();
+        listing.mark_revisions =
+            high_water_marks.into_iter().map(|(id, _, revision)| (id, revision)).collect();
         Ok(listing)
     }
 
@@ -216,25 +228,30 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the marks of these generator IDs, at most [`MOST`](super::MOST), of the registry that was listed.
-    pub async fn marks(&self, client: &mut Client, ids: &[u16]) -> Result<Marks, Error> {
-        let marks = ids.iter().map(|&id| TxnOp::get(self.until(id), None));
-        let ops = marks.chain([TxnOp::get(self.key(ID), None)]);
+    /// Reads the high-water marks of these generator IDs, at most [`MAX_CLAIMS_PER_TXN`](super::MAX_CLAIMS_PER_TXN), of
+    /// the registry that was listed.
+    pub async fn high_water_marks(
+        &self,
+        client: &mut Client,
+        ids: &[u16],
+    ) -> Result<HighWaterMarks, Error> {
+        let high_water_marks = ids.iter().map(|&id| TxnOp::get(self.until(id), None));
+        let ops = high_water_marks.chain([TxnOp::get(self.key(ID), None)]);
         let response = match client.txn(Txn::new().and_then(ops.collect::<Vec<_>>())).await {
             Err(error) if is_too_large(&error) => match ids {
                 &[id] => return self.too_large(client, id).await,
-                _ => return Ok(Marks::TooLarge),
+                _ => return Ok(HighWaterMarks::TooLarge),
             },
             done => done?,
         };
-        let mark = |get: &GetResponse| {
+        let high_water_mark = |get: &GetResponse| {
             get.kvs().first().map(|kv| {
                 let value = text(kv.value());
                 let moment = match read(&value) {
                     Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
                     _ => Err(quoted(kv.value())),
                 };
-                Mark { revision: kv.mod_revision(), moment }
+                HighWaterMark { revision: kv.mod_revision(), moment }
             })
         };
         let mut answers = gets(&response);
@@ -245,14 +262,19 @@ impl Registry {
         if id.and_then(|id| versioned(&id).value).unwrap_or_default() != self.id {
             return Err(another());
         }
-        Ok(Marks::Read(ids.iter().zip(&answers).map(|(&id, get)| (id, mark(get))).collect()))
+        Ok(HighWaterMarks::Read(
+            ids.iter().zip(&answers).map(|(&id, get)| (id, high_water_mark(get))).collect(),
+        ))
     }
 
-    /// What is known of a mark that no answer holds.
-    async fn too_large(&self, client: &mut Client, id: u16) -> Result<Marks, Error> {
+    /// Reads the revision of a high-water mark whose value is longer than an answer.
+    async fn too_large(&self, client: &mut Client, id: u16) -> Result<HighWaterMarks, Error> {
         let options = GetOptions::new().with_keys_only();
         let get = client.get(self.until(id), Some(options)).await?;
-        let mark = |kv: &KeyValue| Mark { revision: kv.mod_revision(), moment: Err("...".into()) };
-        Ok(Marks::Read(vec![(id, get.kvs().first().map(mark))]))
+        let high_water_mark = |kv: &KeyValue| HighWaterMark {
+            revision: kv.mod_revision(),
+            moment: Err("...".into()),
+        };
+        Ok(HighWaterMarks::Read(vec![(id, get.kvs().first().map(high_water_mark))]))
     }
 }

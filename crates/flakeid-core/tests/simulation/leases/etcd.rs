@@ -1,50 +1,50 @@
-//! The registry that all nodes reach: claims bound to leases, and marks that outlive them.
+//! The registry that all servers reach: claims bound to leases, and high-water marks that outlive them.
 
 use super::events::{Event, Events};
 use crate::random::Random;
 use flakeid_core::clock::UnixNanos;
 use std::collections::BTreeMap;
 
-/// A mark, and the revision that wrote it last; 0 for one that was never written.
+/// A high-water mark, and the revision that wrote it last; 0 if nothing has written it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct HighWaterMark {
     pub until: u64,
     pub revision: u64,
 }
 
-/// One generator ID of a transaction: the revision that its mark must have, and what it becomes.
+/// One generator ID of a transaction: the revision that its high-water mark must have, and its new high-water mark.
 pub type Change = (u16, u64, UnixNanos);
 
-/// Whatever revision it is: what no node may ask for.
+/// Any revision, which no server may request.
 pub const ANY: u64 = u64::MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Request {
     List,
     Grant,
-    /// There is no registry yet: it begins, with a grace period.
+    /// Founds the registry, if there is no registry yet, with a grace period.
     Found,
-    /// A grace period begins, unless there is one.
+    /// Begins a grace period, unless there is one.
     Grace,
-    /// Nobody has these, and their marks are as seen: they are the lease's. In a grace period it must be a claim of who
-    /// held them, and else of anybody.
+    /// Claims these IDs for the lease, if no server has them and their high-water marks are those of the listing. In
+    /// a grace period the claim must be that of the last holder, and otherwise that of any server.
     Claim(u64, Vec<Change>, Claimant),
-    /// The marks are these or later ones, where nobody has the IDs.
+    /// Raises the high-water marks to these, if no server has the IDs.
     Settle(Vec<Change>),
     KeepAlive(u64),
-    /// They are still the lease's, and so are the marks.
+    /// Writes the high-water marks, if the IDs and the high-water marks are still those of the lease.
     Renew(u64, Vec<Change>),
-    /// The same; and then they are nobody's.
+    /// Writes the high-water marks under the condition of `Renew`, and ends the claims.
     Release(u64, Vec<Change>),
     Revoke(u64),
-    /// The marks are written whatever is there: what no node may do.
+    /// Writes the high-water marks without a condition, which no server may do.
     Overwrite(Vec<Change>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claimant {
     Anybody,
-    /// Who held them until just now.
+    /// The server that held the IDs until just now.
     Holder,
 }
 
@@ -52,28 +52,28 @@ pub enum Claimant {
 pub enum Reply {
     Listing(Listing),
     Granted(u64),
-    /// At this revision.
+    /// The transaction succeeded at this revision.
     Done(u64),
     Refused,
 }
 
-/// Whose each generator ID is, and the marks.
+/// The lease of each generator ID, and the high-water marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listing {
     pub pool: BTreeMap<u16, u64>,
-    pub marks: BTreeMap<u16, Mark>,
+    pub high_water_marks: BTreeMap<u16, HighWaterMark>,
     pub is_founded: bool,
     /// Whether there is a grace period.
     pub is_grace: bool,
 }
 
 impl Listing {
-    pub fn mark(&self, id: u16) -> Mark {
-        self.marks.get(&id).copied().unwrap_or_default()
+    pub fn high_water_mark(&self, id: u16) -> HighWaterMark {
+        self.high_water_marks.get(&id).copied().unwrap_or_default()
     }
 }
 
-/// When a lease ends, and whether it was told to have been renewed and was not.
+/// The end of a lease, and whether a renewal was reported that did not happen.
 struct Lease {
     end: u64,
     betrayed: bool,
@@ -83,16 +83,16 @@ pub struct Etcd {
     all: Listing,
     leases: BTreeMap<u64, Lease>,
     revision: u64,
-    /// The number of the last lease. Nodes choose them at random, so they do not begin again.
+    /// The number of the last lease. Servers choose them at random, so they do not begin again.
     last_lease: u64,
-    /// A grace period ends then.
+    /// The time at which a grace period ends.
     grace: u64,
     has_grace: bool,
-    /// In true nanoseconds.
+    /// The true time, in nanoseconds.
     ttl: u64,
-    /// Nobody reaches it until then.
+    /// The time until which no server reaches the registry.
     pub down: u64,
-    /// A member that is the leader no more answers for it until then.
+    /// The time until which a member that is no longer the leader answers for the registry.
     pub stale: u64,
 }
 
@@ -104,28 +104,28 @@ impl Etcd {
         Self { all, leases, revision, last_lease, grace, has_grace, ttl, down, stale }
     }
 
-    /// All that was written is lost.
+    /// Loses all that was written.
     pub fn forget(&mut self) {
         self.all = Listing::default();
         self.leases.clear();
         (self.revision, self.grace) = (0, 0);
     }
 
-    pub fn mark(&self, id: u16) -> u64 {
-        self.all.mark(id).until
+    pub fn high_water_mark(&self, id: u16) -> u64 {
+        self.all.high_water_mark(id).until
     }
 
-    /// The lease that a generator ID is claimed for.
+    /// Returns the lease for which a generator ID is claimed.
     pub fn holder(&self, now: u64, id: u16) -> Option<u64> {
         let holder = self.all.pool.get(&id).copied();
         holder.filter(|lease| self.leases.get(lease).is_some_and(|lease| now < lease.end))
     }
 
-    pub fn marks(&self) -> impl Iterator<Item = u64> {
-        self.all.marks.values().map(|mark| mark.until)
+    pub fn high_water_marks(&self) -> impl Iterator<Item = u64> {
+        self.all.high_water_marks.values().map(|high_water_mark| high_water_mark.until)
     }
 
-    /// Another member leads: to it all leases are new.
+    /// Lets another member lead. For it all leases are new.
     pub fn elect(&mut self, now: u64) {
         self.leases.values_mut().for_each(|lease| lease.end = lease.end.max(now + self.ttl));
     }
@@ -171,7 +171,7 @@ impl Etcd {
             }
             Request::Claim(lease, changes, claimant) => {
                 let is_free = |&(id, seen, _): &Change| {
-                    let is_seen = seen == ANY || self.all.mark(id).revision == seen;
+                    let is_seen = seen == ANY || self.all.high_water_mark(id).revision == seen;
                     is_seen && !self.all.pool.contains_key(&id)
                 };
                 let may_claim =
@@ -232,21 +232,21 @@ impl Etcd {
 
     fn holds(&self, lease: u64, changes: &[Change]) -> bool {
         changes.iter().all(|&(id, seen, _)| {
-            let is_seen = seen == ANY || self.all.mark(id).revision == seen;
+            let is_seen = seen == ANY || self.all.high_water_mark(id).revision == seen;
             is_seen && self.all.pool.get(&id) == Some(&lease)
         })
     }
 
     fn raise(&mut self, revision: u64, changes: &[Change]) {
         for &(id, _, UnixNanos(until)) in changes {
-            let until = until.max(self.all.mark(id).until);
-            self.all.marks.insert(id, Mark { until, revision });
+            let until = until.max(self.all.high_water_mark(id).until);
+            self.all.high_water_marks.insert(id, HighWaterMark { until, revision });
         }
     }
 
     fn write(&mut self, revision: u64, changes: &[Change]) {
         for &(id, _, UnixNanos(until)) in changes {
-            self.all.marks.insert(id, Mark { until, revision });
+            self.all.high_water_marks.insert(id, HighWaterMark { until, revision });
         }
     }
 

@@ -1,67 +1,71 @@
-//! What happens in a fleet that leases, and what may be wrong with its nodes.
+//! The events in a fleet that leases, and the flaws of its servers.
 
 use std::cell::Cell;
 
-/// What is wrong, to see that it is found.
+/// The flaw of a server, to show that the checks find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     None,
-    /// The mark is what the cells had last when it was written.
+    /// The high-water mark is the last tick of the cells when it is written.
     Record,
-    /// Who claims an ID begins where it would have begun without a mark.
-    IgnoresMark,
-    /// A claim holds though the mark has changed since it was read.
-    OldMark,
-    /// The mark is written though the claim may be another's by now.
+    /// A server that claims an ID begins where it would have begun without a high-water mark.
+    IgnoresHighWaterMark,
+    /// A claim succeeds though the high-water mark has changed since it was read.
+    StaleHighWaterMark,
+    /// The high-water mark is written though the claim may be another server's by now.
     Unchecked,
-    /// The gate stands where the node's does, wherever the claim's ceiling is.
+    /// The gate stands where the server's does, for any ceiling of the claim.
     Uncapped,
-    /// Who releases an ID looks at its cells and doesn't seal them.
+    /// A server that releases an ID reads its cells and does not seal them.
     NotSealed,
-    /// A release goes by whose the ID is and not by its mark: it may come late, when the node has claimed
-    /// the ID again for the same lease.
+    /// A release depends on the holder of the ID and not on its high-water mark. It may come late, when the server
+    /// has claimed the ID again for the same lease.
     LateRelease,
-    /// So does a renewal, and puts its ceiling in place of a higher one.
+    /// A renewal depends on the holder alone, too, and replaces a higher ceiling by its own.
     LateRenewal,
     /// A registry that is founded has no grace period.
     NoGrace,
-    /// Who held an ID claims it in a grace period also after its own deadline.
+    /// A server that held an ID claims it in a grace period also after its own deadline.
     LateReclaim,
-    /// A session learns of another identity of its server only where it meets a seal, as before 0.6.1.
+    /// A session learns of another identity of its server only when it meets a seal, as before 0.6.1.
     NoGeneration,
-    /// A statement that began with numbers of the server's own takes them again while generator IDs are leased.
+    /// A statement that began with fixed generator IDs uses them again while generator IDs are leased.
     TakesLeased,
 }
 
-/// What a run must have been through to be worth something.
+/// The events that a run must have had to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Claim,
     LostRace,
-    /// All IDs are others'.
+    /// Other servers have all IDs.
     WaitForPool,
-    /// Nobody knows whether a claim was granted; and it was.
+    /// The answer to a claim is lost.
     AmbiguousClaim,
+    /// The answer to a claim is lost, and the claim was granted.
     AmbiguousGranted,
     Renewal,
     LossByDeadline,
     LossByKey,
-    /// A lease ended though its holder had been told that it was renewed.
+    /// A lease ended though its holder had got a report that it was renewed.
     EarlyEnd,
     Election,
     Outage,
-    /// The registry has lost all that it had; and a node has seen that what it held is forgotten.
+    /// The registry has lost all its data.
     DataLoss,
+    /// A server has noticed that its IDs are forgotten.
     Forgotten,
-    /// It held that until just now, and claimed it again in the grace period; another had to wait for its end.
+    /// A server held an ID until just now, and claimed it again in the grace period.
     Reclaim,
+    /// A server had to wait for the end of the grace period.
     WaitForGrace,
     Partition,
     Release,
-    /// An ID goes from one node to another; whose clock is behind the mark.
+    /// A generator ID passes from one server to another.
     HandedOn,
+    /// A generator ID passes to a server whose clock is behind the high-water mark.
     HandedOnAhead,
-    /// A cell goes on that was sealed.
+    /// A sealed cell is revived.
     Revival,
     Crash,
     Stop,
@@ -70,26 +74,29 @@ pub enum Event {
     Extension,
     StepBack,
     Turn,
-    /// One process stood still between its look at the gate and the swap; or the whole node; longer than
-    /// a lease.
+    /// One process stood still between its question to the gate and the swap, for longer than a lease.
     PauseOfProcess,
+    /// The whole server stood still for longer than a lease, between a question to the gate and the swap.
     PauseOfNode,
-    /// An ID went out after the claim under which the gate was looked at had been lost.
+    /// An ID was issued after the loss of the claim under which the session had asked the gate.
     GivenAfterLoss,
-    /// A session was turned away as the lease reached no further.
+    /// A session got an error because the lease reached no further.
     TurnedAway,
-    /// A server leases in the place of numbers of its own; the other way round.
+    /// A server leases generator IDs after it had fixed ones.
     ToLease,
+    /// A server has fixed generator IDs after it leased.
     ToNumbers,
-    /// In the middle of a statement that began with numbers; and its cells had been revived by then; and the clock was
-    /// past the ceiling of the claim that they had been revived for.
+    /// The setting changed in the middle of a statement that began with fixed generator IDs.
     SwitchInStatement,
+    /// The cells of such a statement had been revived.
     RevivedInStatement,
+    /// The clock of such a statement was past the ceiling of the claim for which its cells had been revived.
     PastCeilingInStatement,
-    /// Such a statement was turned away, as the server leases.
+    /// Such a statement got an error, as the server leases.
     StillLeased,
-    /// A number that was a server's own is leased by another; the other way round.
+    /// A server leases a generator ID that was another server's fixed one.
     NumberIsLeased,
+    /// A generator ID that another server leased becomes a fixed one.
     LeasedBecomesNumber,
 }
 
@@ -137,7 +144,7 @@ impl Event {
     ];
 }
 
-/// How often each was.
+/// The count of each event.
 pub struct Events(pub [Cell<u64>; Event::ALL.len()]);
 
 impl Default for Events {

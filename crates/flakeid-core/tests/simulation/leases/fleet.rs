@@ -1,17 +1,17 @@
-//! A fleet of nodes that lease, the registry, and the time in which it all happens.
+//! A fleet of servers that lease, the registry, and the time in which everything happens.
 
 use super::etcd::{Change, Etcd, Reply, Request};
 use super::events::{Event, Events, Flaw};
 use super::node::{Life, NUMBERED, Node};
-use super::session::MOST;
+use super::session::MAX_GENERATOR_IDS;
 use super::switch::Numbers;
 use crate::checks::{Checks, Fault};
 use crate::clock::{SECOND, YEAR};
 use crate::random::Random;
-use crate::world::{SYSTEMS, Served, World};
+use crate::world::{ID_TYPES, ServerIdType, World};
 use flakeid_core::clock::{Scale, Tick};
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::Term;
+use flakeid_core::lease::LeaseDuration;
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
 use std::cell::{Cell, RefCell};
@@ -24,54 +24,55 @@ use std::time::Duration;
 pub const MILLISECOND: u64 = SECOND / 1000;
 pub const MICROSECOND: u64 = 1000;
 
-/// What is due at some time, for a life of a node.
+/// An event that is due at some time, for one run of a server.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Timer,
-    /// A request gets to the registry; the answer takes so long, or never comes.
+    /// A request arrives at the registry. Its answer takes this long, or never arrives.
     Request(u64, Request, Option<u64>),
     Answer(u64, Reply),
 }
 
-/// Its time, its number, so that those of one time stay in order, its node and the node's life.
+/// The time of an event, its number, so that those of one time stay in order, its server and that server's run.
 type Queued = Reverse<(u64, u64, usize, u32, Due)>;
 
-/// Who gave IDs of a tick, by timeline.
+/// The runs that issued IDs of a tick, by timeline.
 type Owners = [BTreeMap<u64, u32>; 2];
 
 pub struct Fleet {
     pub world: World,
     pub etcd: RefCell<Etcd>,
-    pub term: Term,
+    pub term: LeaseDuration,
     pub pool: RangeInclusive<u16>,
-    pub slices: [(u32, u32); SYSTEMS],
+    pub slices: [(u32, u32); ID_TYPES],
     pub flaw: Flaw,
-    /// Whether an ID must be covered by its mark in the registry, though it may be new all the same.
+    /// Whether the high-water mark in the registry must cover each ID, even if the ID is new.
     pub is_strict: bool,
     pub events: Events,
     pub nodes: RefCell<Vec<Rc<Node>>>,
-    /// Those that have not died, by number.
+    /// The servers that have not died, by number.
     pub living: RefCell<Vec<usize>>,
     skew: u64,
-    /// What a node may want.
+    /// The numbers of generator IDs that a server may want.
     wants: [usize; 2],
     queue: RefCell<BinaryHeap<Queued>>,
-    /// When the first in it is due.
+    /// The time at which the first event of the queue is due.
     next: Cell<u64>,
     number: Cell<u64>,
     lives: Cell<u32>,
-    /// By system and ID.
+    /// The runs by ID type and generator ID.
     owners: RefCell<BTreeMap<(usize, u16), Owners>>,
-    /// The node that each ID was claimed by last.
+    /// The server that claimed each generator ID last.
     holders: RefCell<BTreeMap<u16, usize>>,
-    /// How many processes stand still, each in the middle of what another does meanwhile.
+    /// The number of processes that stand still, each in the middle of another one's pause.
     pub depth: Cell<u32>,
-    /// Nothing goes wrong any more.
+    /// Whether nothing goes wrong any more.
     pub well: Cell<bool>,
-    /// The registry loses its data now and then. With them go the marks, so here no clock is far from the right time.
+    /// Whether the registry loses its data now and then. It loses the high-water marks too, so here no clock is far
+    /// from the right time.
     pub is_forgetful: bool,
-    /// Servers go from numbers of their own to leased ones and back. Such numbers have no marks, so here, too, no clock
-    /// is far from the right time, and none is set back.
+    /// Whether servers change from fixed generator IDs to leased ones and back. Fixed ones have no high-water marks.
+    /// So here, too, no clock is far from the right time, and none is set to an earlier one.
     pub is_switching: bool,
     pub numbers: Numbers,
     goal: u64,
@@ -80,9 +81,9 @@ pub struct Fleet {
 impl Fleet {
     pub fn new(seed: u64, flaw: Flaw) -> Self {
         let random = Random::new(seed);
-        let term = Term(Duration::from_secs(random.pick(&[5, 10, 10, 30, 60])));
+        let term = LeaseDuration(Duration::from_secs(random.pick(&[5, 10, 10, 30, 60])));
         let size = random.pick(&[1, 2, 2, 3, 3, 5, 8]);
-        let wants = [random.pick(&[1, 1, 2, 3]), random.pick(&[1, 2, 4, MOST])];
+        let wants = [random.pick(&[1, 1, 2, 3]), random.pick(&[1, 2, 4, MAX_GENERATOR_IDS])];
         let demand = size as u64 * (wants[0] + wants[1]) as u64 / 2;
         let pool = random.pick(&[demand / 2, demand, demand, demand + 2, 2 * demand]).max(1) as u16;
         let first = random.pick(&[0, 1, 500]);
@@ -119,7 +120,7 @@ impl Fleet {
                 && !matches!(
                     flaw,
                     Flaw::Record
-                        | Flaw::IgnoresMark
+                        | Flaw::IgnoresHighWaterMark
                         | Flaw::Unchecked
                         | Flaw::Uncapped
                         | Flaw::TakesLeased
@@ -147,12 +148,12 @@ impl Fleet {
         fleet
     }
 
-    /// How many IDs were given without a fault, and how often each event was.
+    /// Runs the fleet. Returns how many IDs were issued without a fault, and how often each event happened.
     ///
     /// # Errors
     /// The first fault.
     pub fn run(self) -> Result<(u64, [u64; Event::ALL.len()]), Fault> {
-        // Should all wait for long, that is no fault.
+        // If all sessions wait for long, that is no fault.
         for _ in 0..self.goal {
             if self.world.has_failed() || self.world.checks.borrow().ids >= self.goal {
                 break;
@@ -176,7 +177,7 @@ impl Fleet {
         self.lives.get()
     }
 
-    /// A new node joins.
+    /// Lets a new server join.
     pub fn bear(&self) {
         let number = self.nodes.borrow().len();
         let node = Rc::new(Node::new(self, number, self.skew));
@@ -190,33 +191,33 @@ impl Fleet {
         1 + self.world.random.below(6) as usize
     }
 
-    /// A life is over: nobody has numbers of it in hand.
+    /// Ends a run, so that no session has prefetched numbers of it.
     pub fn close(&self, life: &Life) {
         let mut checks = self.world.checks.borrow_mut();
-        for &(system, id) in life.cells.borrow().keys() {
-            let generator = checks.generator(system, id, life.number);
+        for &(id_type, id) in life.cells.borrow().keys() {
+            let generator = checks.generator(id_type, id, life.number);
             checks.close(generator);
         }
     }
 
-    /// Whether nobody else has given IDs of this tick under a generator ID.
-    pub fn is_owner(&self, system: usize, id: u16, at: (bool, u64), life: u32) -> bool {
+    /// Returns whether no other run has issued IDs of this tick with a generator ID.
+    pub fn is_owner(&self, id_type: usize, id: u16, at: (bool, u64), life: u32) -> bool {
         let mut owners = self.owners.borrow_mut();
-        let ticks = &mut owners.entry((system, id)).or_default()[usize::from(at.0)];
+        let ticks = &mut owners.entry((id_type, id)).or_default()[usize::from(at.0)];
         *ticks.entry(at.1).or_insert(life) == life
     }
 
-    /// An ID is claimed with this mark by a node, whose clock may be behind it.
-    pub fn hand_on(&self, id: u16, node: &Node, mark: u64, ahead: bool) {
+    /// Records that a server has claimed an ID with this high-water mark. Its clock may be behind it.
+    pub fn hand_on(&self, id: u16, node: &Node, high_water_mark: u64, ahead: bool) {
         if self.numbers.leased(id, node) {
             self.events.saw(Event::NumberIsLeased);
         }
         if self.is_strict && !self.is_switching {
             let owners = self.owners.borrow();
-            let is_covered = |(system, scale): (usize, Scale)| {
-                let lines = owners.get(&(system, id)).into_iter().flatten();
+            let is_covered = |(id_type, scale): (usize, Scale)| {
+                let lines = owners.get(&(id_type, id)).into_iter().flatten();
                 let mut last = lines.filter_map(|ticks| ticks.keys().next_back());
-                last.all(|&tick| scale.nanos(Tick(tick)).0 < mark)
+                last.all(|&tick| scale.nanos(Tick(tick)).0 < high_water_mark)
             };
             let scales = [Flake::scale(), TickTock::scale(), UniqueId::scale()];
             let covered = NUMBERED.into_iter().zip(scales).all(is_covered);
@@ -228,12 +229,12 @@ impl Fleet {
         }
     }
 
-    /// Whether the clocks are right, but for a little.
+    /// Returns whether the clocks are right, except for a little.
     pub fn keeps_time(&self) -> bool {
         self.is_forgetful || self.is_switching
     }
 
-    /// Whether another node's claim of something is on its way to the registry.
+    /// Returns whether another server's claim of some of these is on its way to the registry.
     pub fn is_claim_under_way(&self, node: &Node, of: impl Fn(&Change) -> bool) -> bool {
         let claims = |due: &Due| match due {
             Due::Request(_, Request::Claim(_, changes, _), _) => changes.iter().any(&of),
@@ -249,21 +250,21 @@ impl Fleet {
         self.next.set(self.next.get().min(time));
     }
 
-    /// A node's worker has something to do then.
+    /// Wakes a server's worker at this time.
     pub fn wake(&self, node: &Node, life: &Life, time: u64) {
         if Node::is_woken_at(life, time) {
             self.put(time, node.number, life.number, Due::Timer);
         }
     }
 
-    /// A request sets out. Whatever may become of it may.
+    /// Sends a request, to which everything may happen on its way.
     pub fn send(&self, node: &Node, life: &Life, number: u64, request: Request) {
         let (random, time) = (&self.world.random, self.world.time.get());
         let short = || 100 * MICROSECOND + random.below(3 * MILLISECOND);
         let long = || random.below(6 * SECOND);
         let chance = match request {
             _ if self.well.get() => 99,
-            // What this flaw needs is rare.
+            // The event that this flaw needs is rare.
             Request::Release(..) if self.flaw == Flaw::LateRelease => random.below(6),
             _ => random.below(100),
         };
@@ -280,7 +281,7 @@ impl Fleet {
         }
     }
 
-    /// Time goes on, and what is due by then happens.
+    /// Advances the time, and handles all that is due by then.
     pub fn until(&self, end: u64) {
         while self.next.get() <= end {
             let Reverse((time, _, node, life, due)) =

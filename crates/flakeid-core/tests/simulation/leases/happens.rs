@@ -1,4 +1,4 @@
-//! What happens to the nodes of a fleet and to the registry, and in the middle of a session's call.
+//! The events that happen to the servers of a fleet and to the registry, also in the middle of a session's call.
 
 use super::events::Event;
 use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
@@ -8,7 +8,7 @@ use crate::node::Answer;
 use std::rc::Rc;
 
 impl Fleet {
-    /// Something happens.
+    /// Lets a random event happen.
     pub fn happen(&self) {
         let random = &self.world.random;
         let ttl = self.term.0.as_nanos() as u64;
@@ -71,7 +71,7 @@ impl Fleet {
             }
             40..=43 => self.pause(node, random.below(3 * ttl)),
             44..=46 => {
-                // Its gate alone keeps it in bounds.
+                // Only its gate limits this session.
                 node.stuck.set(time + random.below(3 * ttl));
             }
             47 if self.living.borrow().len() > 1 && random.one_in(2) => {
@@ -94,7 +94,7 @@ impl Fleet {
         node.disturbed.set(true);
     }
 
-    /// Something happens to a node's clock; often it is set right.
+    /// Lets an event happen to a server's clock, which is often corrected.
     fn disturb(&self, node: &Node) {
         let (random, time) = (&self.world.random, self.world.time.get());
         node.disturbed.set(true);
@@ -115,7 +115,7 @@ impl Fleet {
         }
     }
 
-    /// A session takes IDs, one or several at a time, and often waits where it is told to.
+    /// Lets a session take IDs, one or several at a time. Often it waits as it is told.
     fn take_many(&self, node: &Node, life: &Rc<Life>) {
         let random = &self.world.random;
         let session = random.below(life.sessions.len() as u64) as usize;
@@ -144,7 +144,7 @@ impl Fleet {
                     if patient {
                         self.until(node.clock.time_of(reading, time));
                     } else if left > SECOND && !self.is_switching && random.one_in(4) {
-                        // It is behind all others', or they have been ahead of the time.
+                        // This clock is behind all others, or they have been ahead of the time.
                         node.disturbed.set(true);
                         node.clock.set(time, time);
                         return self.pass(if random.one_in(4) { left.min(HOUR) } else { 0 });
@@ -160,8 +160,8 @@ impl Fleet {
         }
     }
 
-    /// What others of the node do while a session is about to read the clock.
-    pub fn meanwhile(&self, node: &Node, life: &Life, unit: u64) {
+    /// Lets other processes of the server run while a session is about to read the clock.
+    pub fn interruption(&self, node: &Node, life: &Life, unit: u64) {
         let random = &self.world.random;
         if self.depth.get() > 2 {
             return;
@@ -177,8 +177,8 @@ impl Fleet {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// A process stands still between its look at the gate and the swap, or all of its node does, and
-    /// all else goes on.
+    /// Lets a process stand still between its question to the gate and the swap, or its whole server, while
+    /// everything else continues.
     pub fn stand_still(&self, node: &Node) {
         if self.depth.get() > 2 {
             return;
@@ -186,7 +186,7 @@ impl Fleet {
         self.depth.set(self.depth.get() + 1);
         let (random, time) = (&self.world.random, self.world.time.get());
         let ttl = self.term.0.as_nanos() as u64;
-        // Much must come together in the middle of a statement whose server leases by then.
+        // Many things must come together in the middle of a statement whose server leases by then.
         let long = match random.below(if self.is_switching { 20 } else { 40 }) {
             0 => random.below(4 * ttl),
             1..=4 => random.below(SECOND),
@@ -227,8 +227,9 @@ impl Fleet {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// A node leases the very numbers that it had as its own, in the middle of a statement. Then its worker stands
-    /// still, too, for longer than the statement does: nobody renews the claim, and nobody seals the cells at its end.
+    /// Lets a server lease the very generator IDs that it had as fixed ones, in the middle of a statement. Then its
+    /// worker stands still, too, for longer than the statement does. So nothing renews the claim, and nothing seals
+    /// the cells at its end.
     fn lease_instead(&self, node: &Node, end: u64) {
         let Some(life) = node.life().filter(|_| node.has_numbers()) else { return };
         let numbers = node.numbers.borrow().clone();
@@ -240,7 +241,8 @@ impl Fleet {
         node.stuck.set(end + random.below(SECOND));
     }
 
-    /// A node gives up most of what it holds and wants it back, and its clock may be set back meanwhile.
+    /// Lets a server release most of its IDs and want them back. Its clock may be set to an earlier time between the
+    /// two.
     fn change_hands(&self, node: &Node) {
         let random = &self.world.random;
         let want = node.want.get();

@@ -1,4 +1,4 @@
-//! Fleets whose nodes lease their generator IDs from a registry.
+//! Fleets whose servers lease their generator IDs from a registry.
 
 mod etcd;
 mod events;

@@ -1,4 +1,4 @@
-//! A node that leases its generator IDs: its clocks, its disk, and what its processes share in one life.
+//! A server that leases its generator IDs: its clocks, its disk, and the memory that its processes share in one run.
 
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
@@ -7,13 +7,13 @@ use super::switch::Setting;
 use super::worker::Worker;
 use crate::clock::{Clock, SECOND};
 use crate::node::State;
-use crate::world::Served;
+use crate::world::ServerIdType;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, Start};
+use flakeid_core::gate::{CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use flakeid_core::lease::{Claim, Sent};
+use flakeid_core::lease::{Claim, RequestTime};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
 use std::cell::{Cell as Slot, RefCell};
@@ -21,70 +21,72 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The systems that have generator IDs, by their places.
-pub const NUMBERED: [usize; 3] = [Flake::PLACE, TickTock::PLACE, UniqueId::PLACE];
+/// The ID types that have generator IDs, by their indexes.
+pub const NUMBERED: [usize; 3] = [Flake::INDEX, TickTock::INDEX, UniqueId::INDEX];
 
 pub struct Node {
     pub number: usize,
     pub clock: Clock,
     pub noisy: bool,
-    /// What its clock since boot makes of a million nanoseconds, and what it showed at first.
+    /// The length of a million nanoseconds by its clock since boot, and the first reading of that clock.
     rate: u64,
     booted: u64,
     lead: u64,
     pub disk: Slot<Option<State>>,
     pub life: RefCell<Option<Rc<Life>>>,
-    /// How many generator IDs it wants.
+    /// The number of generator IDs that it wants.
     pub want: Slot<usize>,
-    /// Until then all its processes stand still; its worker alone; and it doesn't reach the registry.
+    /// The times until which all its processes stand still, its worker alone stands still, and it does not reach the
+    /// registry.
     pub paused: Slot<u64>,
     pub stuck: Slot<u64>,
     pub cut: Slot<u64>,
-    /// Where its generator IDs come from, the numbers that it had last, and those that it is to have.
+    /// The source of its generator IDs, the fixed ones that it had last, and those that it must get.
     pub setting: RefCell<Rc<Setting>>,
     pub numbers: RefCell<Vec<u16>>,
     pub plan: RefCell<Option<Vec<u16>>>,
-    /// Its clock was set since the gate was capped last, or the node stood still.
+    /// Whether its clock was set since the gate was capped last, or the server stood still.
     pub disturbed: Slot<bool>,
 }
 
-/// A generator ID that is held.
+/// A generator ID that the server holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// What it was claimed with.
-    pub mark: u64,
-    /// What was written last, in this revision.
+    /// The high-water mark with which the server claimed it.
+    pub high_water_mark: u64,
+    /// The high-water mark that was written last, in this revision.
     pub written: u64,
     pub revision: u64,
 }
 
-/// A node's memory.
+/// The memory of a server in one run.
 pub struct Life {
-    /// Its number among all lives of all nodes.
+    /// The number among all runs of all servers.
     pub number: u32,
     pub begun: State,
     pub gate: Gate,
-    /// The same, capped by the claim.
+    /// The gate of the server, capped by the claim.
     pub leased: Gate,
     pub held: RefCell<BTreeMap<u16, Held>>,
     pub claim: Slot<Option<Claim>>,
-    /// Counts changes of the set of IDs, and of the right by which they are used.
+    /// The number of changes of the set of IDs, and of the right to use them.
     pub generation: Slot<u64>,
     /// Whether generator IDs are leased.
     pub leases: Slot<bool>,
-    /// What this life began at, and what cells had issued before they were revived, which they forget.
+    /// The horizon at which this run began, with the IDs that cells had issued before they were revived, which they
+    /// forget.
     issued: Slot<Horizon>,
     pub cells: RefCell<BTreeMap<(usize, u16), Rc<Cell>>>,
     pub sessions: Vec<RefCell<Client>>,
-    /// The setting that each session's statement began with, while it runs.
+    /// The setting with which each session's statement began, while it runs.
     pub statements: Vec<RefCell<Option<Rc<Setting>>>>,
     pub worker: RefCell<Worker>,
-    /// How often the clock had been set back when it began.
+    /// How often the clock had been set to an earlier time when the run began.
     pub steps_back: u64,
-    /// By system: the greatest tick read, and whether one was read before the horizon's writing.
+    /// By ID type: the greatest tick read, and whether one was read from before the horizon was written.
     pub greatest: [Slot<u64>; 5],
     pub behind: [Slot<bool>; 5],
-    /// A crash or a stop: nothing that happens from now on has happened.
+    /// Whether the run ended by a crash or a stop. From then on nothing has an effect.
     pub over: Slot<bool>,
 }
 
@@ -115,40 +117,40 @@ impl Node {
         self.life.borrow().clone()
     }
 
-    /// Since the machine was booted.
+    /// Returns the time since the machine was booted.
     pub fn boot(&self, time: u64) -> Duration {
         let since = u128::from(time - self.booted) * u128::from(self.rate) / 1_000_000;
         Duration::from_nanos(since as u64)
     }
 
-    /// The true time at which that clock has shown `boot`.
+    /// Returns the true time at which that clock has shown `boot`.
     pub fn time_of(&self, boot: Duration) -> u64 {
         self.booted + (boot.as_nanos() * 1_000_000 / u128::from(self.rate)) as u64 + 2
     }
 
-    /// Both clocks.
-    pub fn sent(&self, time: u64) -> Sent {
-        Sent { now: UnixNanos(self.clock.read(time)), boot: self.boot(time) }
+    /// Returns the readings of both clocks.
+    pub fn sent(&self, time: u64) -> RequestTime {
+        RequestTime { now: UnixNanos(self.clock.read(time)), boot: self.boot(time) }
     }
 
-    /// What some processor's clock reads.
+    /// Returns the reading of some processor's clock.
     pub fn read(&self, fleet: &Fleet, unit: u64) -> UnixNanos {
         let random = &fleet.world.random;
         let late = if self.noisy { random.below(unit + 1) } else { 0 };
         UnixNanos(self.clock.read(fleet.world.time.get()) - late)
     }
 
-    pub fn read_tick<S: Served>(&self, fleet: &Fleet, life: &Life) -> Tick {
+    pub fn read_tick<S: ServerIdType>(&self, fleet: &Fleet, life: &Life) -> Tick {
         let now = S::scale().tick(self.read(fleet, S::UNIT)).expect("a clock past the epoch");
-        let greatest = &life.greatest[S::PLACE];
+        let greatest = &life.greatest[S::INDEX];
         greatest.set(greatest.get().max(now.0));
         if now.0 + 1 < since::<S>(life).0 {
-            life.behind[S::PLACE].set(true);
+            life.behind[S::INDEX].set(true);
         }
         now
     }
 
-    /// Begins a life at what the disk says. It holds nothing, whatever it held before.
+    /// Begins a run at the state on the disk. The server holds nothing, even if it held something before.
     pub fn start(&self, fleet: &Fleet, sessions: usize) {
         let begun = self.disk.get().unwrap_or(State::fresh(self.read(fleet, SECOND / 1000)));
         let gate = Gate::at(begun.horizon);
@@ -177,21 +179,21 @@ impl Node {
         fleet.wake(self, &life, fleet.world.time.get());
     }
 
-    /// Ends the life, as a crash does.
+    /// Ends the run as a crash does.
     pub fn end(&self, fleet: &Fleet) {
         let Some(life) = self.life.take() else { return };
         life.over.set(true);
         fleet.close(&life);
     }
 
-    /// A clean stop: all is given up, exactly, and so is the horizon. What goes to the registry may
-    /// never get there.
+    /// Stops the server cleanly: it releases all generator IDs with their exact high-water marks, and makes the
+    /// horizon exact. Its requests to the registry may never arrive.
     pub fn stop(&self, fleet: &Fleet) {
         let Some(life) = self.life() else { return };
         life.seal_all();
         let mut exact = Horizon { toggle: life.gate.toggle(), ..life.issued.get() };
-        for (&(system, _), cell) in life.cells.borrow().iter() {
-            exact = issued(exact, system, cell);
+        for (&(id_type, _), cell) in life.cells.borrow().iter() {
+            exact = issued(exact, id_type, cell);
         }
         let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
         if !ids.is_empty() {
@@ -203,11 +205,12 @@ impl Node {
         self.end(fleet);
     }
 
-    /// Puts the leased gate to where the claim lets it stand. Whoever has changed either calls it.
+    /// Moves the leased gate to where the claim lets it stand. A caller that has changed either of the two calls
+    /// this.
     pub fn cap(&self, fleet: &Fleet, life: &Life) {
         let sent = self.sent(fleet.world.time.get());
         let horizon = life.gate.horizon();
-        let claim = life.claim.get().filter(|claim| !claim.is_over(sent.boot));
+        let claim = life.claim.get().filter(|claim| !claim.is_expired(sent.boot));
         life.leased.set(match claim {
             Some(_) if fleet.flaw == Flaw::Uncapped => horizon,
             Some(claim) => claim.caps(horizon, sent.now, sent.boot),
@@ -216,9 +219,10 @@ impl Node {
         self.disturbed.set(false);
     }
 
-    /// Moves the gates past a stamp: the node's, durable and then open, and the leased one as far as the
-    /// claim goes, where a session goes by that. The node may crash on the way. False where there is no getting past it.
-    pub fn extend<S: Served>(
+    /// Moves the gates past a stamp: the server's gate, durable and then open, and the leased one as far as the claim
+    /// goes, if the session uses that. The server may crash between the two. Returns false if the leased gate cannot
+    /// pass the stamp.
+    pub fn extend<S: ServerIdType>(
         &self,
         fleet: &Fleet,
         life: &Life,
@@ -226,7 +230,8 @@ impl Node {
         leased: bool,
     ) -> bool {
         let own = if leased { &life.leased } else { &life.gate };
-        let passes = |gate: &Gate| gate.admits::<S>(S::scale(), stamp) && gate.goes_by::<S>(stamp);
+        let passes =
+            |gate: &Gate| gate.admits::<S>(S::scale(), stamp) && gate.timeline_matches::<S>(stamp);
         if passes(own) {
             return true;
         }
@@ -254,84 +259,101 @@ impl Node {
         passes(own)
     }
 
-    /// The clock has not been set back in this life.
+    /// Returns whether the clock has not been set to an earlier time in this run.
     pub fn is_steady(&self, life: &Life) -> bool {
         self.clock.steps_back() == life.steps_back
     }
 }
 
-/// The tick in which the horizon was written that this life began at.
-pub fn since<S: Served>(life: &Life) -> Tick {
+/// Returns the tick in which the horizon was written at which this run began.
+pub fn since<S: ServerIdType>(life: &Life) -> Tick {
     S::scale().tick(life.begun.since::<S>()).unwrap_or(Tick(0))
 }
 
 impl Life {
-    /// Where a cell begins or goes on whose generator ID was claimed with this mark.
-    pub fn start<S: Served>(&self, fleet: &Fleet, mark: u64, now: Tick) -> Start {
-        let mark = if fleet.flaw == Flaw::IgnoresMark { 0 } else { mark };
-        let horizon = self.begun.horizon.raised(UnixNanos(mark));
+    /// Returns the beginning of a cell whose generator ID was claimed with this high-water mark.
+    pub fn start<S: ServerIdType>(
+        &self,
+        fleet: &Fleet,
+        high_water_mark: u64,
+        now: Tick,
+    ) -> CellInit {
+        let high_water_mark =
+            if fleet.flaw == Flaw::IgnoresHighWaterMark { 0 } else { high_water_mark };
+        let horizon = self.begun.horizon.raised(UnixNanos(high_water_mark));
         let floors = horizon.floors::<S>(S::scale());
-        Start { floors, toggle: horizon.toggle, since: since::<S>(self), now: Some(now) }
+        CellInit {
+            floors,
+            toggle: horizon.toggle,
+            last_clock_reading: since::<S>(self),
+            now: Some(now),
+        }
     }
 
-    /// What the cells of a generator ID had last, and not less than what it was claimed with: exactly,
-    /// where they are sealed.
-    pub fn last(&self, id: u16, mark: u64, seal: bool) -> UnixNanos {
-        let mut horizon = Horizon::NONE.raised(UnixNanos(mark));
-        for (&(system, _), cell) in self.cells.borrow().iter().filter(|((_, of), _)| *of == id) {
-            horizon = covering(horizon, system, cell, seal);
+    /// Returns the last time of the cells of a generator ID, and not less than its high-water mark at the claim. The
+    /// time is exact if the cells are sealed.
+    pub fn last(&self, id: u16, high_water_mark: u64, seal: bool) -> UnixNanos {
+        let mut horizon = Horizon::NONE.raised(UnixNanos(high_water_mark));
+        for (&(id_type, _), cell) in self.cells.borrow().iter().filter(|((_, of), _)| *of == id) {
+            horizon = covering(horizon, id_type, cell, seal);
         }
         horizon.until.into_iter().max().unwrap()
     }
 
-    /// All cells are sealed.
+    /// Returns whether all cells are sealed.
     pub fn seal_all(&self) {
-        for (&(system, _), cell) in self.cells.borrow().iter() {
-            covering(Horizon::NONE, system, cell, true);
+        for (&(id_type, _), cell) in self.cells.borrow().iter() {
+            covering(Horizon::NONE, id_type, cell, true);
         }
     }
 
-    /// The cells of a generator ID go on above what it was claimed with.
-    pub fn revive(&self, fleet: &Fleet, node: &Node, id: u16, mark: u64) {
-        let _ = self.last(id, mark, true);
-        for (&(system, _), cell) in self.cells.borrow().iter().filter(|((_, of), _)| *of == id) {
+    /// Revives the cells of a generator ID above the high-water mark of its claim.
+    pub fn revive(&self, fleet: &Fleet, node: &Node, id: u16, high_water_mark: u64) {
+        let _ = self.last(id, high_water_mark, true);
+        for (&(id_type, _), cell) in self.cells.borrow().iter().filter(|((_, of), _)| *of == id) {
             fleet.events.saw(Event::Revival);
-            match system {
-                Flake::PLACE => revive::<Flake>(self, fleet, node, mark, cell),
-                TickTock::PLACE => revive::<TickTock>(self, fleet, node, mark, cell),
-                _ => revive::<UniqueId>(self, fleet, node, mark, cell),
+            match id_type {
+                Flake::INDEX => revive::<Flake>(self, fleet, node, high_water_mark, cell),
+                TickTock::INDEX => revive::<TickTock>(self, fleet, node, high_water_mark, cell),
+                _ => revive::<UniqueId>(self, fleet, node, high_water_mark, cell),
             }
         }
     }
 }
 
-pub fn revive<S: Served>(life: &Life, fleet: &Fleet, node: &Node, mark: u64, cell: &Cell) {
-    life.issued.set(issued(life.issued.get(), S::PLACE, cell));
+pub fn revive<S: ServerIdType>(
+    life: &Life,
+    fleet: &Fleet,
+    node: &Node,
+    high_water_mark: u64,
+    cell: &Cell,
+) {
+    life.issued.set(issued(life.issued.get(), S::INDEX, cell));
     let now = node.read_tick::<S>(fleet, life);
-    cell.revive::<S>(life.start::<S>(fleet, mark, now));
+    cell.revive::<S>(life.start::<S>(fleet, high_water_mark, now));
 }
 
-/// A horizon that covers what a cell has issued, which is sealed.
-fn issued(horizon: Horizon, system: usize, cell: &Cell) -> Horizon {
-    fn of<S: Served>(horizon: Horizon, cell: &Cell) -> Horizon {
+/// Returns a horizon that covers the ticks of a sealed cell.
+fn issued(horizon: Horizon, id_type: usize, cell: &Cell) -> Horizon {
+    fn of<S: ServerIdType>(horizon: Horizon, cell: &Cell) -> Horizon {
         horizon.covering::<S>(S::scale(), cell.issued::<S>())
     }
-    match system {
-        Flake::PLACE => of::<Flake>(horizon, cell),
-        TickTock::PLACE => of::<TickTock>(horizon, cell),
+    match id_type {
+        Flake::INDEX => of::<Flake>(horizon, cell),
+        TickTock::INDEX => of::<TickTock>(horizon, cell),
         _ => of::<UniqueId>(horizon, cell),
     }
 }
 
-/// A horizon that covers what a cell had last: exactly, where it is sealed for that.
-fn covering(horizon: Horizon, system: usize, cell: &Cell, seal: bool) -> Horizon {
-    fn of<S: Served>(horizon: Horizon, cell: &Cell, seal: bool) -> Horizon {
+/// Returns a horizon that covers the last ticks of a cell. It is exact if the cell is sealed for that.
+fn covering(horizon: Horizon, id_type: usize, cell: &Cell, seal: bool) -> Horizon {
+    fn of<S: ServerIdType>(horizon: Horizon, cell: &Cell, seal: bool) -> Horizon {
         let last = if seal { cell.seal::<S>() } else { cell.last::<S>() };
         horizon.covering::<S>(S::scale(), last)
     }
-    match system {
-        Flake::PLACE => of::<Flake>(horizon, cell, seal),
-        TickTock::PLACE => of::<TickTock>(horizon, cell, seal),
+    match id_type {
+        Flake::INDEX => of::<Flake>(horizon, cell, seal),
+        TickTock::INDEX => of::<TickTock>(horizon, cell, seal),
         _ => of::<UniqueId>(horizon, cell, seal),
     }
 }

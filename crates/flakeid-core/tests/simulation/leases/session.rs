@@ -1,17 +1,17 @@
-//! A session on a node that leases: it asks the cells of the IDs that are held, and every ID that it is
-//! given is checked.
+//! A session on a server that leases. It takes IDs from the cells of the generator IDs that the server holds, and
+//! every ID is checked.
 //!
-//! It looks at the gate when it has read the clock, and may stand still right after that, for longer than
-//! a lease, alone or with its node, while all else goes on; and swaps then.
+//! The session asks the gate when it has read the clock. It may stand still right after that, for longer than a
+//! lease, alone or with its server, while everything else continues. Then it swaps.
 
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
 use super::node::{Held, Life, NUMBERED, Node, revive};
 use super::switch::Setting;
-use crate::checks::{Fault, Place};
+use crate::checks::{Fault, Position};
 use crate::node::{Answer, Last};
 use crate::random::Random;
-use crate::world::Served;
+use crate::world::ServerIdType;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::flake::Flake;
@@ -23,14 +23,15 @@ use flakeid_core::uniqueid::UniqueId;
 use std::cell::Cell as Slot;
 use std::rc::Rc;
 
-/// At most so many generator IDs to a node.
-pub const MOST: usize = 8;
+/// The most generator IDs of a server.
+pub const MAX_GENERATOR_IDS: usize = 8;
 
 pub struct Client {
-    system: usize,
+    id_type: usize,
     number: u32,
     session: Session,
-    /// The setting that the rest was made by; the IDs that it knows of; what counts them in the checks.
+    /// The setting from which the other fields were made; the IDs that the session knows; their indexes in the
+    /// checks.
     setting: Rc<Setting>,
     ids: Vec<u16>,
     generators: Vec<usize>,
@@ -38,28 +39,28 @@ pub struct Client {
     last: Option<Last>,
 }
 
-/// What a session saw when it last looked at the clock and the gate.
+/// The state that a session found when it last read the clock and asked the gate.
 #[derive(Clone, Copy)]
-struct Look {
+struct GateReading {
     now: Tick,
-    /// The claim held then, by the clock since boot; or it can't be known to.
+    /// Whether the claim held then, by the clock since boot. True also if that cannot be known.
     in_time: bool,
     generation: u64,
 }
 
-/// What a session is asked for.
-struct Asked {
+/// The arguments of a session's call.
+struct CallArguments {
     /// The setting of its statement.
     setting: Rc<Setting>,
     want: u32,
-    /// Nothing happens meanwhile.
+    /// Whether nothing else happens during the call.
     alone: bool,
 }
 
 impl Client {
     pub fn new(random: &Random) -> Self {
         Self {
-            system: random.pick(&NUMBERED),
+            id_type: random.pick(&NUMBERED),
             number: random.next() as u32,
             session: Session::new(0, 1),
             setting: Rc::new(Setting::Leased),
@@ -72,7 +73,7 @@ impl Client {
 }
 
 impl Node {
-    /// Another session takes this one's place.
+    /// Replaces this session by another.
     pub fn reconnect(&self, fleet: &Fleet, life: &Life, session: usize) {
         if let Ok(mut client) = life.sessions[session].try_borrow_mut() {
             fleet.world.checks.borrow_mut().let_go(client.last.map(|last| last.at));
@@ -81,7 +82,7 @@ impl Node {
         }
     }
 
-    /// One session asks for up to `want` IDs. `alone` means that nothing happens meanwhile.
+    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the call.
     pub fn ask(
         &self,
         fleet: &Fleet,
@@ -94,11 +95,11 @@ impl Node {
             return Answer::Nothing;
         };
         let setting = life.statement(self, session);
-        let asked = Asked { setting, want, alone };
-        let answer = match client.system {
-            Flake::PLACE => self.ask_for::<Flake>(fleet, life, &mut client, &asked),
-            TickTock::PLACE => self.ask_for::<TickTock>(fleet, life, &mut client, &asked),
-            _ => self.ask_for::<UniqueId>(fleet, life, &mut client, &asked),
+        let arguments = CallArguments { setting, want, alone };
+        let answer = match client.id_type {
+            Flake::INDEX => self.ask_for::<Flake>(fleet, life, &mut client, &arguments),
+            TickTock::INDEX => self.ask_for::<TickTock>(fleet, life, &mut client, &arguments),
+            _ => self.ask_for::<UniqueId>(fleet, life, &mut client, &arguments),
         };
         drop(client);
         if fleet.is_switching && answer == Answer::Nothing && fleet.world.random.one_in(2) {
@@ -108,31 +109,33 @@ impl Node {
         answer
     }
 
-    fn ask_for<S: Served>(
+    fn ask_for<S: ServerIdType>(
         &self,
         fleet: &Fleet,
         life: &Life,
         client: &mut Client,
-        asked: &Asked,
+        arguments: &CallArguments,
     ) -> Answer {
-        let Asked { setting, want, alone } = asked;
+        let CallArguments { setting, want, alone } = arguments;
         let (want, alone, leased) = (*want, *alone, matches!(**setting, Setting::Leased));
         let mut stale = client.cells.is_empty() || !Rc::ptr_eq(&client.setting, setting);
-        let rules = Rules { sequence: fleet.slices[S::PLACE], end: S::scale().last() };
-        // Each cell may say once that the clock has stepped back, meet the gate, or be sealed.
-        for _ in 0..=6 * MOST {
+        let rules = Rules { sequence: fleet.slices[S::INDEX], end: S::scale().last() };
+        // Each cell may report once that the clock has stepped back, meet the gate, or be sealed.
+        for _ in 0..=6 * MAX_GENERATOR_IDS {
             if life.over.get() || leased && life.held.borrow().is_empty() {
                 return Answer::Nothing;
             }
-            if stale && !self.look_up::<S>(fleet, life, client, asked) {
+            if stale && !self.look_up::<S>(fleet, life, client, arguments) {
                 return Answer::Nothing;
             }
             stale = false;
             let last = client.cells.len() - 1;
-            let cells: [&Cell; MOST] = std::array::from_fn(|place| &*client.cells[place.min(last)]);
-            // The gate as this process has seen it.
+            let cells: [&Cell; MAX_GENERATOR_IDS] =
+                std::array::from_fn(|place| &*client.cells[place.min(last)]);
+            // This is the gate as this process has found it.
             let gate = Gate::closed();
-            let look = Slot::new(Look { now: Tick(0), in_time: true, generation: 0 });
+            let gate_reading =
+                Slot::new(GateReading { now: Tick(0), in_time: true, generation: 0 });
             let hear = || {
                 if fleet.flaw != Flaw::NoGeneration {
                     gate.announce(life.generation.get());
@@ -141,20 +144,20 @@ impl Node {
             hear();
             let clock = &mut || {
                 if !alone && fleet.world.random.one_in(60) {
-                    fleet.meanwhile(self, life, S::UNIT);
+                    fleet.interruption(self, life, S::UNIT);
                 }
-                look.set(self.look::<S>(fleet, life, leased));
+                gate_reading.set(self.read_gate::<S>(fleet, life, leased));
                 gate.set(if leased { life.leased.horizon() } else { life.gate.horizon() });
                 if !alone && fleet.world.random.one_in(200) {
                     fleet.stand_still(self);
                 }
-                // It asks for the generation before each reading of the clock, so this is for the next.
+                // The session asks for the generation before each reading of the clock, so this one is for the next.
                 hear();
-                Some(look.get().now)
+                Some(gate_reading.get().now)
             };
             let cells = &cells[..=last];
-            // What it took ahead was let through when it took it.
-            let ahead = client.session.ahead::<S>(cells, want, &gate, clock);
+            // Prefetched IDs were issued, and admitted by the gate, when they were prefetched.
+            let ahead = client.session.take_prefetched::<S>(cells, want, clock);
             let is_ahead = ahead.is_some();
             let given = match ahead {
                 Some(issued) => Ok(issued),
@@ -165,9 +168,10 @@ impl Node {
             }
             match given {
                 Ok(issued) => {
-                    let Look { in_time, .. } = look.get();
-                    let look = Look { in_time: in_time || is_ahead, ..look.get() };
-                    self.check::<S>(fleet, life, client, issued, look);
+                    let GateReading { in_time, .. } = gate_reading.get();
+                    let gate_reading =
+                        GateReading { in_time: in_time || is_ahead, ..gate_reading.get() };
+                    self.check::<S>(fleet, life, client, issued, gate_reading);
                     return Answer::Given;
                 }
                 Err(Stall::Wait { until, .. }) => {
@@ -182,7 +186,7 @@ impl Node {
                 }
                 Err(Stall::SteppedBack { .. }) => {
                     fleet.events.saw(Event::StepBack);
-                    let has = !self.is_steady(life) || life.behind[S::PLACE].get();
+                    let has = !self.is_steady(life) || life.behind[S::INDEX].get();
                     fleet.world.expect(has, Fault::FalseStepBack);
                 }
                 Err(Stall::Sealed) => {
@@ -209,70 +213,70 @@ impl Node {
         Answer::Nothing
     }
 
-    /// Whether it holds some of these, and its clock is past the ceiling of the claim.
+    /// Returns whether the server holds some of these, and its clock is past the ceiling of the claim.
     fn is_past_ceiling(&self, fleet: &Fleet, life: &Life, ids: &[u16]) -> bool {
         let reading = self.clock.read(fleet.world.time.get());
         ids.iter().any(|id| life.held.borrow().contains_key(id))
             && life.claim.get().is_some_and(|claim| claim.ceiling.0 <= reading)
     }
 
-    fn look<S: Served>(&self, fleet: &Fleet, life: &Life, leased: bool) -> Look {
+    fn read_gate<S: ServerIdType>(&self, fleet: &Fleet, life: &Life, leased: bool) -> GateReading {
         let boot = self.boot(fleet.world.time.get());
-        // Two clocks that differ a little in their rates.
+        // The two clocks differ a little in their rates.
         let ends =
             life.claim.get().filter(|_| leased).map(|claim| claim.deadline + fleet.term.margin());
-        Look {
+        GateReading {
             now: self.read_tick::<S>(fleet, life),
             in_time: self.disturbed.get() || ends.is_none_or(|ends| boot < ends),
             generation: life.generation.get(),
         }
     }
 
-    /// Makes the session's list of cells by the setting of its statement: those of the IDs held now, or of numbers. Gives
-    /// whether there are any to be had.
-    fn look_up<S: Served>(
+    /// Makes the session's list of cells by the setting of its statement: those of the IDs held now, or of fixed
+    /// ones. Returns whether there are any.
+    fn look_up<S: ServerIdType>(
         &self,
         fleet: &Fleet,
         life: &Life,
         client: &mut Client,
-        asked: &Asked,
+        arguments: &CallArguments,
     ) -> bool {
-        let find = |id: u16| life.cells.borrow().get(&(S::PLACE, id)).cloned();
-        let bring = |id: u16, mark: u64| {
+        let find = |id: u16| life.cells.borrow().get(&(S::INDEX, id)).cloned();
+        let bring = |id: u16, high_water_mark: u64| {
             let mut cells = life.cells.borrow_mut();
-            let cell = cells.entry((S::PLACE, id)).or_insert_with(|| {
+            let cell = cells.entry((S::INDEX, id)).or_insert_with(|| {
                 let cell = Cell::after::<S>(Tick(0));
                 let now = self.read_tick::<S>(fleet, life);
-                cell.begin::<S>(life.start::<S>(fleet, mark, now));
+                cell.begin::<S>(life.start::<S>(fleet, high_water_mark, now));
                 Rc::new(cell)
             });
             if cell.is_sealed() {
                 fleet.events.saw(Event::Revival);
-                revive::<S>(life, fleet, self, mark, cell);
+                revive::<S>(life, fleet, self, high_water_mark, cell);
             }
             cell.clone()
         };
-        let (generation, ids, cells) = match &*asked.setting {
+        let (generation, ids, cells) = match &*arguments.setting {
             Setting::Leased if !life.leases.get() => return false,
             Setting::Leased => {
                 let held = life.held.borrow();
-                let cell = |(&id, held): (&u16, &Held)| bring(id, held.mark);
+                let cell = |(&id, held): (&u16, &Held)| bring(id, held.high_water_mark);
                 let ids: Vec<u16> = held.keys().copied().collect();
                 (life.generation.get(), ids, held.iter().map(cell).collect())
             }
             Setting::Numbers(ids) => {
                 let bring = |id: u16| bring(id, 0);
-                let cells = self.cells_of(fleet, life, ids, asked.alone, find, bring);
+                let cells = self.cells_of(fleet, life, ids, arguments.alone, find, bring);
                 let Some((generation, cells)) = cells else { return false };
                 (generation, ids.clone(), cells)
             }
         };
         let first = client.cells.is_empty();
         let mut checks = fleet.world.checks.borrow_mut();
-        let number = |&id: &u16| checks.generator(S::PLACE, id, life.number);
+        let number = |&id: &u16| checks.generator(S::INDEX, id, life.number);
         client.generators = ids.iter().map(number).collect();
         (client.ids, client.cells) = (ids, cells);
-        client.setting = asked.setting.clone();
+        client.setting = arguments.setting.clone();
         let (number, count) = (client.number, client.cells.len());
         let session = match first {
             true => Session::new(number, count),
@@ -282,41 +286,42 @@ impl Node {
         true
     }
 
-    /// What holds for every ID that a session is given.
-    fn check<S: Served>(
+    /// Checks the promises for every ID that a session gets.
+    fn check<S: ServerIdType>(
         &self,
         fleet: &Fleet,
         life: &Life,
         client: &mut Client,
         issued: Issued,
-        look: Look,
+        gate_reading: GateReading,
     ) {
-        let Issued { partition, block } = issued;
-        let (id, stamp) = (client.ids[partition], block.stamp);
+        let Issued { slot, block } = issued;
+        let (id, stamp) = (client.ids[slot], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>(), stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);
         let mut checks = fleet.world.checks.borrow_mut();
 
-        let slice = fleet.slices[S::PLACE];
+        let slice = fleet.slices[S::INDEX];
         checks.expect(slice.0 <= first && last <= slice.1, Fault::OutsideSlice);
-        checks.expect(tick.0 <= life.greatest[S::PLACE].get(), Fault::Early);
-        checks.expect(tick >= look.now, Fault::Late);
-        checks.expect(fleet.is_owner(S::PLACE, id, (toggle, tick.0), life.number), Fault::Shared);
+        checks.expect(tick.0 <= life.greatest[S::INDEX].get(), Fault::Early);
+        checks.expect(tick >= gate_reading.now, Fault::Late);
+        checks.expect(fleet.is_owner(S::INDEX, id, (toggle, tick.0), life.number), Fault::Shared);
         if fleet.flaw == Flaw::None {
-            checks.expect(look.in_time, Fault::PastDeadline);
+            checks.expect(gate_reading.in_time, Fault::PastDeadline);
         }
         let leased = matches!(*client.setting, Setting::Leased);
         if !leased {
             fleet.numbers.made(id, self, S::scale().nanos(tick).0 + S::UNIT);
         }
-        // It is of a claimed number also where its statement began with that as the server's own: then it was taken
-        // ahead before the claim, by a clock that is not set back, so the claim's ceiling is past it.
+        // An ID has a claimed generator ID also if its statement began with that as a fixed one. Then it was
+        // prefetched before the claim, by a clock that is not set to an earlier time, so the claim's ceiling is past
+        // it.
         let is_claimed = leased || life.held.borrow().contains_key(&id);
         if fleet.is_strict && is_claimed {
-            let mark = fleet.etcd.borrow().mark(id);
-            checks.expect(S::scale().nanos(tick).0 < mark, Fault::Uncovered);
+            let high_water_mark = fleet.etcd.borrow().high_water_mark(id);
+            checks.expect(S::scale().nanos(tick).0 < high_water_mark, Fault::Uncovered);
         }
-        if look.generation != life.generation.get()
+        if gate_reading.generation != life.generation.get()
             && leased
             && !life.held.borrow().contains_key(&id)
         {
@@ -324,13 +329,13 @@ impl Node {
         }
         if let Some(before) = client.last {
             let rises = Last::id::<S>(stamp, id, first) > before.id;
-            let across = S::TICK_TOCK && look.now.0 + 1 < before.at.tick;
+            let across = S::TICK_TOCK && gate_reading.now.0 + 1 < before.at.tick;
             checks.expect(rises || across, Fault::NotAbove);
             if toggle != before.at.toggle {
                 fleet.events.saw(Event::Turn);
             }
         }
-        let at = Place { generator: client.generators[partition], toggle, tick: tick.0 };
+        let at = Position { generator: client.generators[slot], toggle, tick: tick.0 };
         checks.enter(at, (first, last), client.last.map(|last| last.at));
         client.last = Some(Last { at, id: Last::id::<S>(Stamp::new::<S>(tick, toggle), id, last) });
     }

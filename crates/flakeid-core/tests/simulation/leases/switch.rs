@@ -1,32 +1,35 @@
-//! A server's setting goes from numbers of its own to leased ones and back, while statements run that began before.
+//! A server's setting changes from fixed generator IDs to leased ones and back, while statements run that began
+//! before.
 //!
-//! A session goes by the setting that its statement began with. Its worker goes by the present one, when it comes to
-//! it: it announces another generation, seals the cells, and claims generator IDs, maybe the very numbers that the
-//! server had, so that the same cells go on. Or it gives up all that is held, and sessions may use numbers again.
+//! A session uses the setting with which its statement began. The server's worker uses the present one, when it
+//! notices it. To lease, it announces another generation, seals the cells, and claims generator IDs. Perhaps these
+//! are the very ones that were fixed, so that the same cells continue. To end leasing, it releases all that is held,
+//! and sessions may use fixed ones again.
 //!
-//! What administrators do is part of the model, as docs/fleet.md says it:
-//! * numbers are a server's own only when nobody else has them or asks for them, when it is alone in having them in its
-//!   pool, and, where others have leased them or had them as their own, when its clock is past their marks and the last
-//!   ID that was made with them;
-//! * the same goes for numbers of statements that still run, before a server goes from leased ones to any numbers:
-//!   these statements will use theirs again;
-//! * numbers that a server had as its own are others' to lease when its worker leases in their place, or when no
-//!   statement has them any more; and when the clock of who leases them is past the last ID that was made with them.
+//! The work of administrators is part of the model, as docs/fleet.md demands it:
+//! * Generator IDs are fixed only if no other server has them or requests them, and the server alone has them in its
+//!   pool. If others have leased them or had them as fixed ones, the server's clock must also be past two times:
+//!   their high-water marks, and the last ID that was issued with them.
+//! * This also applies to the fixed ones of statements that still run, before a server changes from leased ones to
+//!   any fixed ones: these statements will use theirs again.
+//! * Other servers may lease generator IDs that were fixed when the server's worker leases instead, or when no
+//!   statement has them any more. The clock of the server that leases them must also be past the last ID that was
+//!   issued with them.
 
 use super::etcd::Change;
 use super::events::{Event, Flaw};
 use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
 use super::node::{Life, Node};
-use super::session::MOST;
+use super::session::MAX_GENERATOR_IDS;
 use flakeid_core::cell::Cell;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// A clock is past a moment when it is so far past it: every processor's.
+/// The distance of every processor's clock from a time that it is past.
 const PAST: u64 = 20 * MILLISECOND;
 
-/// Where a server's generator IDs come from.
+/// The source of a server's generator IDs.
 #[derive(Debug)]
 pub enum Setting {
     Leased,
@@ -39,14 +42,14 @@ impl Setting {
     }
 }
 
-/// What administrators know of a generator ID.
+/// The facts about a generator ID that administrators know.
 #[derive(Default)]
 struct Number {
-    /// It is in the pool of this node alone.
+    /// The server whose pool alone has the generator ID.
     kept_for: Option<usize>,
-    /// Which nodes have made IDs with it as a number of their own, and up to when.
+    /// The servers that have issued IDs with it as a fixed one, and the end of their last tick.
     made: BTreeMap<usize, u64>,
-    /// Which nodes have leased it.
+    /// The servers that have leased it.
     leased_by: BTreeSet<usize>,
 }
 
@@ -54,14 +57,15 @@ struct Number {
 pub struct Numbers(RefCell<BTreeMap<u16, Number>>);
 
 impl Numbers {
-    /// A node has made an ID with a number of its own.
+    /// Records that a server has issued an ID with a fixed generator ID.
     pub fn made(&self, id: u16, node: &Node, until: u64) {
         let mut numbers = self.0.borrow_mut();
         let last = numbers.entry(id).or_default().made.entry(node.number).or_default();
         *last = until.max(*last);
     }
 
-    /// A node has leased it. Gives whether another has made IDs with it as a number of its own.
+    /// Records that a server has leased a generator ID. Returns whether another one has issued IDs with it as a fixed
+    /// one.
     pub fn leased(&self, id: u16, node: &Node) -> bool {
         let mut numbers = self.0.borrow_mut();
         let number = numbers.entry(id).or_default();
@@ -75,7 +79,7 @@ impl Numbers {
         kept_for.is_some_and(|kept_for| kept_for != node.number)
     }
 
-    /// Takes these out of the pools of all other nodes, unless some are another's.
+    /// Takes these out of the pools of all other servers, unless some are another server's.
     fn keep(&self, ids: &[u16], node: &Node) -> bool {
         let may = !ids.iter().any(|&id| self.is_kept_for_another(id, node));
         let mut numbers = self.0.borrow_mut();
@@ -85,7 +89,7 @@ impl Numbers {
         may
     }
 
-    /// All numbers that were kept for a node are in all pools again.
+    /// Returns all generator IDs that were kept for a server to all pools.
     pub fn let_go(&self, node: &Node) {
         for number in self.0.borrow_mut().values_mut() {
             number.kept_for = number.kept_for.filter(|&kept_for| kept_for != node.number);
@@ -98,7 +102,7 @@ impl Numbers {
         by.any(|&other| other != node.number)
     }
 
-    /// Whether a clock that reads this is past all IDs that others made with it as their own.
+    /// Returns whether a clock with this reading is past all IDs that others issued with it as a fixed one.
     fn is_past(&self, id: u16, node: &Node, reading: u64) -> bool {
         let numbers = self.0.borrow();
         let mut made = numbers.get(&id).into_iter().flat_map(|number| &number.made);
@@ -107,12 +111,12 @@ impl Numbers {
 }
 
 impl Fleet {
-    /// Whether a generator ID is in a node's pool.
+    /// Returns whether a generator ID is in a server's pool.
     pub fn is_in_pool_of(&self, node: &Node, id: u16) -> bool {
         !self.numbers.is_kept_for_another(id, node)
     }
 
-    /// Whether a node may lease what nobody has claimed.
+    /// Returns whether a server may lease a generator ID that no server has claimed.
     pub fn may_lease(&self, node: &Node, id: u16) -> bool {
         let reading = node.clock.read(self.world.time.get());
         !self.is_switching
@@ -128,14 +132,14 @@ impl Fleet {
         others.map(|&number| all[number].clone()).collect()
     }
 
-    /// Whether a number may be a node's own by now. It is in no other's pool.
+    /// Returns whether a generator ID may be a server's fixed one by now. It is in no other server's pool.
     fn is_ready(&self, node: &Node, id: u16) -> bool {
         let time = self.world.time.get();
         let reading = node.clock.read(time);
         let is_it = |&(of, ..): &Change| of == id;
-        let (holder, mark) = {
+        let (holder, high_water_mark) = {
             let etcd = self.etcd.borrow();
-            (etcd.holder(time, id), etcd.mark(id))
+            (etcd.holder(time, id), etcd.high_water_mark(id))
         };
         let own = node.life().and_then(|life| life.worker.borrow().lease());
         let asks = |other: &Rc<Node>| {
@@ -145,10 +149,10 @@ impl Fleet {
             && !self.others(node).iter().any(|other| other.uses(id) || asks(other))
             && !self.is_claim_under_way(node, is_it)
             && self.numbers.is_past(id, node, reading)
-            && (!self.numbers.was_leased_by_others(id, node) || mark + PAST < reading)
+            && (!self.numbers.was_leased_by_others(id, node) || high_water_mark + PAST < reading)
     }
 
-    /// An administrator changes a node's setting, or takes a step towards that.
+    /// Lets an administrator change a server's setting, or take a step towards that.
     pub fn switch(&self, node: &Node) {
         let random = &self.world.random;
         if !self.living.borrow().contains(&node.number) {
@@ -165,7 +169,7 @@ impl Fleet {
                 (first..=first + random.below(3) as u16).collect()
             }
         });
-        // Statements that still run take theirs again.
+        // Statements that still run use theirs again.
         let mut all: BTreeSet<u16> = plan.iter().copied().collect();
         if let Some(life) = node.life() {
             all.extend(life.numbers_in_statements());
@@ -183,18 +187,18 @@ impl Fleet {
         } else if !random.one_in(20) {
             node.plan.replace(Some(plan));
         } else if matches!(**node.setting.borrow(), Setting::Leased) {
-            // He gives it up.
+            // The administrator abandons the plan.
             self.numbers.let_go(node);
         }
     }
 
-    /// A node is to lease, in the place of numbers of its own, which are in all pools again.
+    /// Makes a server lease, instead of its fixed generator IDs, which all pools have again.
     pub fn lease(&self, node: &Node) {
         self.numbers.let_go(node);
         self.set(node, Setting::Leased);
     }
 
-    /// The settings are read again.
+    /// Reads the settings again.
     pub fn set(&self, node: &Node, setting: Setting) {
         node.setting.replace(Rc::new(setting));
         if let Some(life) = node.life() {
@@ -205,12 +209,13 @@ impl Fleet {
 }
 
 impl Node {
-    /// Whether it has numbers of its own, and is to have no others.
+    /// Returns whether it has fixed generator IDs, and must not get others.
     pub fn has_numbers(&self) -> bool {
         matches!(**self.setting.borrow(), Setting::Numbers(_)) && self.plan.borrow().is_none()
     }
 
-    /// Whether it uses a number as its own, or may do so again without another change of its setting.
+    /// Returns whether it uses a generator ID as a fixed one, or may do so again without another change of its
+    /// setting.
     fn uses(&self, id: u16) -> bool {
         let in_statement = |life: Rc<Life>| {
             !life.leases.get() && life.numbers_in_statements().into_iter().any(|of| of == id)
@@ -218,7 +223,7 @@ impl Node {
         self.setting.borrow().has(id) || self.life().is_some_and(in_statement)
     }
 
-    /// The worker does what the setting says. Gives whether it is to lease generator IDs.
+    /// Lets the worker do what the setting demands. Returns whether it must lease generator IDs.
     pub fn follow(&self, fleet: &Fleet, life: &Life) -> bool {
         let setting = self.setting.borrow().clone();
         match (&*setting, life.leases.get()) {
@@ -251,7 +256,7 @@ impl Node {
         }
     }
 
-    /// The cells of numbers of the server's own, and the generation that they are listed for; nothing while
+    /// Returns the cells of fixed generator IDs, and the generation for which they are listed; nothing while
     /// generator IDs are leased. A process may stand still at each step that it takes without the lock.
     pub fn cells_of(
         &self,
@@ -289,29 +294,29 @@ impl Node {
 }
 
 impl Life {
-    /// From now on no session gets an ID by a list of cells that it made before.
+    /// Begins a new generation. From now on no session gets an ID by a list of cells that it made before.
     pub fn next_generation(&self) {
         self.generation.set(self.generation.get() + 1);
         self.gate.announce(self.generation.get());
         self.leased.announce(self.generation.get());
     }
 
-    /// The setting that a session's statement goes by: the present one, where another statement begins.
+    /// Returns the setting of a session's statement: the present one, if another statement begins.
     pub fn statement(&self, node: &Node, session: usize) -> Rc<Setting> {
         let mut statement = self.statements[session].borrow_mut();
         statement.get_or_insert_with(|| node.setting.borrow().clone()).clone()
     }
 
-    /// A session's statement ends, unless it is in the middle of a call.
+    /// Ends a session's statement, unless the session is in the middle of a call.
     pub fn end_statement(&self, session: usize) {
         if self.sessions[session].try_borrow().is_ok() {
             self.statements[session].replace(None);
         }
     }
 
-    /// The numbers that statements which still run began with.
+    /// Returns the fixed generator IDs with which statements began that still run.
     fn numbers_in_statements(&self) -> Vec<u16> {
-        let mut numbers = Vec::with_capacity(MOST);
+        let mut numbers = Vec::with_capacity(MAX_GENERATOR_IDS);
         for statement in &self.statements {
             if let Some(Setting::Numbers(ids)) = statement.borrow().as_deref() {
                 numbers.extend(ids);

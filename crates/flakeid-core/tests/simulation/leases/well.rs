@@ -1,4 +1,4 @@
-//! A fleet in which nothing goes wrong any more: it comes to rights by itself.
+//! A fleet in which nothing goes wrong any more: it recovers by itself.
 
 use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
 use super::node::{Life, Node};
@@ -9,8 +9,8 @@ use crate::node::Answer;
 use std::rc::Rc;
 
 impl Fleet {
-    /// From now on nothing goes wrong, and all clocks are past what there was: the pool is given out as far
-    /// as it is wanted, and every session of who has some gets an ID.
+    /// Ends all faults, with all clocks past everything that happened. The pool must be claimed as far as servers
+    /// want it, and every session of a server that holds generator IDs must get an ID.
     pub fn all_is_well(&self) {
         self.well.set(true);
         let ttl = self.term.0.as_nanos() as u64;
@@ -29,7 +29,7 @@ impl Fleet {
             last = until.into_iter().flatten().fold(last, |last, until| last.max(until.0));
             last = last.max(node.clock.read(self.world.time.get()));
         }
-        last = self.etcd.borrow().marks().fold(last, u64::max);
+        last = self.etcd.borrow().high_water_marks().fold(last, u64::max);
         self.until(last + 2 * SECOND);
         for node in &nodes {
             let time = self.world.time.get();
@@ -55,7 +55,7 @@ impl Fleet {
         self.world.expect(false, Fault::NotServed);
     }
 
-    /// Who has numbers of its own goes on with them, and then all lease.
+    /// Servers with fixed generator IDs continue with them, and then all lease.
     fn lease_all(&self, nodes: &[Rc<Node>]) {
         self.pass(SECOND);
         for node in nodes {

@@ -1,87 +1,90 @@
-//! What a node's worker does: it claims generator IDs, renews the claim, and gives them up. One request at
-//! a time is under way; what comes of it is not known until the answer is here, or never.
+//! The worker of a server: it claims generator IDs, renews the claim, and releases them. One request at a time is
+//! under way. Its result is not known until the answer arrives, or never.
 
 mod losing;
 
-use super::etcd::{ANY, Change, Claimant, Listing, Mark, Reply, Request};
+use super::etcd::{ANY, Change, Claimant, HighWaterMark, Listing, Reply, Request};
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
 use super::node::{Held, Life, Node};
 use crate::clock::SECOND;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::lease::{Claim, Sent, choose};
+use flakeid_core::lease::{Claim, RequestTime, choose};
 use std::time::Duration;
 
 #[derive(Default)]
 pub struct Worker {
-    /// The lease that the held IDs are bound to, or are to be.
+    /// The lease for the held IDs, or for those that the worker will claim.
     lease: Option<u64>,
-    /// What it waits for, the number of its request, and for how long.
+    /// The task for whose answer it waits, the number of its request, and the timeout.
     task: Option<Task>,
     number: u64,
     timeout: u64,
     renewal: Duration,
-    /// Not to claim before this.
+    /// The time before which it does not claim.
     retry: u64,
-    /// Until then something may come of a request that is not waited for any more; 0 for nothing.
+    /// The time until which an abandoned request may still have an effect; 0 if there is no such request.
     unsure: u64,
-    /// Where to begin to look for free ones.
+    /// The place at which its next search for free IDs begins.
     start: u16,
-    /// When it is woken next, if it is.
+    /// The time at which it is woken next, if there is one.
     timer: Option<u64>,
-    /// What was held by what the registry has forgotten, with its exact mark, and the deadline of the claim.
+    /// The IDs that it held and the registry has forgotten, with their exact high-water marks, and the deadline of
+    /// the claim.
     forgotten: Vec<(u16, UnixNanos)>,
     deadline: Duration,
 }
 
-/// Generator IDs that are asked for.
+/// A claim of generator IDs.
 #[derive(Clone)]
-struct Asked {
-    sent: Sent,
+struct ClaimRequest {
+    sent: RequestTime,
     changes: Vec<Change>,
-    /// The marks that were seen, and with which they will begin.
+    /// The high-water marks in the listing, above which the IDs will begin.
     seen: Vec<u64>,
     claimant: Claimant,
 }
 
 #[derive(Clone)]
 enum Task {
-    /// To find free ones; to see whose those are that were asked for; to see which are still held.
+    /// Lists the registry: to find free IDs; to learn the holders of those in a claim; to learn which are still held.
     Find,
-    SeeAsked(Asked),
+    CheckClaim(ClaimRequest),
     SeeHeld,
-    Grant(Asked),
-    Claim(Asked),
-    KeepAlive(Sent),
-    Renew(Sent, Vec<Change>),
+    Grant(ClaimRequest),
+    Claim(ClaimRequest),
+    KeepAlive(RequestTime),
+    Renew(RequestTime, Vec<Change>),
     Release,
-    /// That the registry is founded, or that there is a grace period.
+    /// Founds the registry, or begins a grace period.
     Found,
     Settle,
 }
 
 impl Worker {
-    /// The lease of what is held.
+    /// Returns the lease of the held IDs.
     pub fn lease(&self) -> Option<u64> {
         self.lease
     }
 
-    /// Whether it asks for such a generator ID.
+    /// Returns whether it claims such a generator ID.
     pub fn asks_for(&self, it: impl Fn(&Change) -> bool) -> bool {
         match &self.task {
-            Some(Task::Grant(asked) | Task::Claim(asked) | Task::SeeAsked(asked)) => {
-                asked.changes.iter().any(it)
-            }
+            Some(
+                Task::Grant(claim_request)
+                | Task::Claim(claim_request)
+                | Task::CheckClaim(claim_request),
+            ) => claim_request.changes.iter().any(it),
             _ => false,
         }
     }
 
-    /// It looks for free ones from there on next time.
+    /// Sets where its next search for free IDs begins.
     pub fn look_from(&mut self, id: u16) {
         self.start = id;
     }
 
-    /// Nothing is held, and nothing is waited for any more.
+    /// Ends all tasks. Nothing is held any more.
     pub fn abandon(&mut self) {
         (self.lease, self.task, self.unsure, self.retry) = (None, None, 0, 0);
         self.number += 1;
@@ -89,7 +92,7 @@ impl Worker {
 }
 
 impl Node {
-    /// The worker looks what there is to do.
+    /// Lets the worker find its next task.
     pub fn work(&self, fleet: &Fleet, life: &Life) {
         let time = fleet.world.time.get();
         let boot = self.boot(time);
@@ -97,7 +100,7 @@ impl Node {
             return;
         }
         let mut worker = life.worker.borrow_mut();
-        if life.claim.get().is_some_and(|claim| claim.is_over(boot)) {
+        if life.claim.get().is_some_and(|claim| claim.is_expired(boot)) {
             fleet.events.saw(Event::LossByDeadline);
             self.lose_all(fleet, life, &mut worker);
         }
@@ -140,7 +143,7 @@ impl Node {
         }
     }
 
-    /// The worker is woken then, if not before.
+    /// Wakes the worker at this time, if nothing wakes it before.
     pub fn is_woken_at(life: &Life, time: u64) -> bool {
         let mut worker = life.worker.borrow_mut();
         let earlier = worker.timer.is_none_or(|timer| time < timer);
@@ -150,7 +153,7 @@ impl Node {
         earlier
     }
 
-    /// Whether this is when it was to be woken, and not before or after another time was settled.
+    /// Returns whether this is the time at which it was to be woken, and not before it or after a change of it.
     pub fn wakes(life: &Life, time: u64) -> bool {
         let timer = &mut life.worker.borrow_mut().timer;
         let is_due = *timer == Some(time);
@@ -160,7 +163,7 @@ impl Node {
         is_due
     }
 
-    /// A session wants a renewal.
+    /// Requests a renewal for a session.
     pub fn hurry(&self, fleet: &Fleet, life: &Life) {
         let time = fleet.world.time.get();
         let mut worker = life.worker.borrow_mut();
@@ -183,18 +186,18 @@ impl Node {
         fleet.send(self, life, worker.number, request);
     }
 
-    /// Nobody knows what came of the request.
+    /// Handles the loss of an answer: the result of the request is not known.
     fn time_out(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) {
         let time = fleet.world.time.get();
         let retry = time + fleet.world.random.below(SECOND);
         worker.unsure = time + 20 * SECOND;
         match worker.task.take() {
-            Some(Task::Claim(asked)) => {
+            Some(Task::Claim(claim_request)) => {
                 fleet.events.saw(Event::AmbiguousClaim);
-                self.send(fleet, life, worker, Task::SeeAsked(asked), Request::List);
+                self.send(fleet, life, worker, Task::CheckClaim(claim_request), Request::List);
             }
-            Some(Task::SeeAsked(asked)) => {
-                self.send(fleet, life, worker, Task::SeeAsked(asked), Request::List);
+            Some(Task::CheckClaim(claim_request)) => {
+                self.send(fleet, life, worker, Task::CheckClaim(claim_request), Request::List);
             }
             Some(Task::KeepAlive(_) | Task::Renew(..) | Task::SeeHeld) => {
                 self.send(fleet, life, worker, Task::SeeHeld, Request::List);
@@ -206,12 +209,12 @@ impl Node {
         }
     }
 
-    /// An answer has come.
+    /// Handles an answer.
     pub fn hear(&self, fleet: &Fleet, life: &Life, number: u64, reply: Reply) {
         let time = fleet.world.time.get();
         let mut guard = life.worker.borrow_mut();
         let worker = &mut *guard;
-        if life.claim.get().is_some_and(|claim| claim.is_over(self.boot(time))) {
+        if life.claim.get().is_some_and(|claim| claim.is_expired(self.boot(time))) {
             fleet.events.saw(Event::LossByDeadline);
             self.lose_all(fleet, life, worker);
         }
@@ -223,13 +226,14 @@ impl Node {
             (Some(Task::Find), Reply::Listing(listing)) => {
                 self.found(fleet, life, worker, listing);
             }
-            (Some(Task::Grant(asked)), Reply::Granted(lease)) => {
+            (Some(Task::Grant(claim_request)), Reply::Granted(lease)) => {
                 worker.lease = Some(lease);
-                let request = Request::Claim(lease, asked.changes.clone(), asked.claimant);
-                self.send(fleet, life, worker, Task::Claim(asked), request);
+                let request =
+                    Request::Claim(lease, claim_request.changes.clone(), claim_request.claimant);
+                self.send(fleet, life, worker, Task::Claim(claim_request), request);
             }
-            (Some(Task::Claim(asked)), Reply::Done(revision)) => {
-                self.begin(fleet, life, worker, asked, |_| revision);
+            (Some(Task::Claim(claim_request)), Reply::Done(revision)) => {
+                self.begin(fleet, life, worker, claim_request, |_| revision);
             }
             (Some(Task::Claim(_)), _) => {
                 fleet.events.saw(Event::LostRace);
@@ -237,11 +241,13 @@ impl Node {
                 worker.retry = time + random.below(SECOND / 10);
                 self.drop_lease(fleet, life, worker);
             }
-            (Some(Task::SeeAsked(asked)), Reply::Listing(listing)) => {
+            (Some(Task::CheckClaim(claim_request)), Reply::Listing(listing)) => {
                 let own = |&(id, ..): &Change| listing.pool.get(&id).copied() == worker.lease;
-                if worker.lease.is_some() && asked.changes.iter().all(own) {
+                if worker.lease.is_some() && claim_request.changes.iter().all(own) {
                     fleet.events.saw(Event::AmbiguousGranted);
-                    self.begin(fleet, life, worker, asked, |id| listing.mark(id).revision);
+                    self.begin(fleet, life, worker, claim_request, |id| {
+                        listing.high_water_mark(id).revision
+                    });
                 } else {
                     self.drop_lease(fleet, life, worker);
                 }
@@ -291,13 +297,13 @@ impl Node {
         fleet.wake(self, life, time + 1000);
     }
 
-    /// What a renewal writes.
+    /// Returns the changes that a renewal writes.
     fn changes(&self, fleet: &Fleet, life: &Life, ceiling: UnixNanos) -> Vec<Change> {
         let held = life.held.borrow();
         let change = |(&id, held): (&u16, &Held)| match fleet.flaw {
-            Flaw::Record => (id, held.revision, life.last(id, held.mark, false)),
+            Flaw::Record => (id, held.revision, life.last(id, held.high_water_mark, false)),
             Flaw::Unchecked => (id, held.revision, ceiling),
-            Flaw::LateRenewal => (id, ANY, ceiling.max(UnixNanos(held.mark))),
+            Flaw::LateRenewal => (id, ANY, ceiling.max(UnixNanos(held.high_water_mark))),
             _ => (id, held.revision, ceiling.max(UnixNanos(held.written))),
         };
         held.iter().map(change).collect()
@@ -305,13 +311,13 @@ impl Node {
 
     fn found(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: Listing) {
         let time = fleet.world.time.get();
-        // A claim that came late, when it was not waited for any more.
+        // A stray is a claim that came late, after the worker had abandoned it.
         let is_stray = |(id, lease): (&u16, &u64)| {
             Some(*lease) == worker.lease && !life.held.borrow().contains_key(id)
         };
         let strays = listing.pool.iter().filter(|&entry| is_stray(entry)).map(|(&id, _)| {
-            let mark = listing.mark(id);
-            (id, mark.revision, UnixNanos(mark.until))
+            let high_water_mark = listing.high_water_mark(id);
+            (id, high_water_mark.revision, UnixNanos(high_water_mark.until))
         });
         let strays: Vec<Change> = strays.collect();
         if let Some(lease) = worker.lease.filter(|_| !strays.is_empty()) {
@@ -334,7 +340,7 @@ impl Node {
             return self.reclaim(fleet, life, worker, &listing, want);
         }
         let is_free = |id| !listing.pool.contains_key(&id) && fleet.may_lease(self, id);
-        let is_past = |id| listing.mark(id).until <= sent.now.0;
+        let is_past = |id| listing.high_water_mark(id).until <= sent.now.0;
         let Some(ids) = choose(fleet.pool.clone(), worker.start, want, is_free, is_past) else {
             fleet.events.saw(Event::WaitForPool);
             worker.start = 0;
@@ -343,29 +349,37 @@ impl Node {
             return;
         };
         worker.start = 0;
-        let ceiling = Claim::asked(sent, fleet.term).ceiling.0;
-        let marks = ids.as_slice().iter().map(|&id| (id, listing.mark(id)));
-        let change = |(id, mark): (u16, Mark)| {
-            let becomes = if fleet.flaw == Flaw::Record { mark.until } else { ceiling };
-            let seen = if fleet.flaw == Flaw::OldMark { ANY } else { mark.revision };
-            (id, seen, UnixNanos(becomes.max(mark.until)))
+        let ceiling = Claim::from_grant(sent, fleet.term).ceiling.0;
+        let high_water_marks = ids.as_slice().iter().map(|&id| (id, listing.high_water_mark(id)));
+        let change = |(id, high_water_mark): (u16, HighWaterMark)| {
+            let becomes = if fleet.flaw == Flaw::Record { high_water_mark.until } else { ceiling };
+            let seen =
+                if fleet.flaw == Flaw::StaleHighWaterMark { ANY } else { high_water_mark.revision };
+            (id, seen, UnixNanos(becomes.max(high_water_mark.until)))
         };
-        let seen = marks.clone().map(|(_, mark)| mark.until).collect();
-        let changes = marks.map(change).collect();
-        self.claim(fleet, life, worker, Asked { sent, changes, seen, claimant: Claimant::Anybody });
+        let seen =
+            high_water_marks.clone().map(|(_, high_water_mark)| high_water_mark.until).collect();
+        let changes = high_water_marks.map(change).collect();
+        self.claim(
+            fleet,
+            life,
+            worker,
+            ClaimRequest { sent, changes, seen, claimant: Claimant::Anybody },
+        );
     }
 
-    fn claim(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, asked: Asked) {
+    fn claim(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, claim_request: ClaimRequest) {
         match worker.lease {
-            None => self.send(fleet, life, worker, Task::Grant(asked), Request::Grant),
+            None => self.send(fleet, life, worker, Task::Grant(claim_request), Request::Grant),
             Some(lease) => {
-                let request = Request::Claim(lease, asked.changes.clone(), asked.claimant);
-                self.send(fleet, life, worker, Task::Claim(asked), request);
+                let request =
+                    Request::Claim(lease, claim_request.changes.clone(), claim_request.claimant);
+                self.send(fleet, life, worker, Task::Claim(claim_request), request);
             }
         }
     }
 
-    /// In a grace period: claims what was held until just now.
+    /// Claims the IDs that it held until just now, in a grace period.
     fn reclaim(
         &self,
         fleet: &Fleet,
@@ -386,43 +400,52 @@ impl Node {
             return;
         }
         fleet.events.saw(Event::Reclaim);
-        let ceiling = Claim::asked(sent, fleet.term).ceiling;
-        let mark = |&(id, UnixNanos(exact)): &(u16, UnixNanos)| listing.mark(id).until.max(exact);
-        let seen: Vec<u64> = own.iter().map(mark).collect();
-        let change = |(&(id, _), &mark): (&(u16, UnixNanos), &u64)| {
-            (id, listing.mark(id).revision, ceiling.max(UnixNanos(mark)))
+        let ceiling = Claim::from_grant(sent, fleet.term).ceiling;
+        let high_water_mark = |&(id, UnixNanos(exact)): &(u16, UnixNanos)| {
+            listing.high_water_mark(id).until.max(exact)
+        };
+        let seen: Vec<u64> = own.iter().map(high_water_mark).collect();
+        let change = |(&(id, _), &high_water_mark): (&(u16, UnixNanos), &u64)| {
+            (id, listing.high_water_mark(id).revision, ceiling.max(UnixNanos(high_water_mark)))
         };
         let changes = own.iter().zip(&seen).map(change).collect();
-        self.claim(fleet, life, worker, Asked { sent, changes, seen, claimant: Claimant::Holder });
+        self.claim(
+            fleet,
+            life,
+            worker,
+            ClaimRequest { sent, changes, seen, claimant: Claimant::Holder },
+        );
     }
 
-    /// These are held from now on, beside others of the same lease.
+    /// Begins to hold these IDs, beside others of the same lease.
     fn begin(
         &self,
         fleet: &Fleet,
         life: &Life,
         worker: &mut Worker,
-        asked: Asked,
+        claim_request: ClaimRequest,
         revision: impl Fn(u16) -> u64,
     ) {
         let sent = self.sent(fleet.world.time.get());
-        let mut claim = Claim::asked(asked.sent, fleet.term);
+        let mut claim = Claim::from_grant(claim_request.sent, fleet.term);
         if let Some(held) = life.claim.get() {
             claim.ceiling = claim.ceiling.min(held.ceiling);
             claim.deadline = claim.deadline.min(held.deadline);
         } else {
-            worker.renewal = asked.sent.boot + fleet.term.renewal();
+            worker.renewal = claim_request.sent.boot + fleet.term.renewal();
         }
-        if claim.is_over(sent.boot) {
+        if claim.is_expired(sent.boot) {
             return self.drop_lease(fleet, life, worker);
         }
         fleet.events.saw(Event::Claim);
         life.next_generation();
-        for (&(id, _, UnixNanos(written)), &mark) in asked.changes.iter().zip(&asked.seen) {
-            let held = Held { mark, written, revision: revision(id) };
+        for (&(id, _, UnixNanos(written)), &high_water_mark) in
+            claim_request.changes.iter().zip(&claim_request.seen)
+        {
+            let held = Held { high_water_mark, written, revision: revision(id) };
             life.held.borrow_mut().insert(id, held);
-            fleet.hand_on(id, self, mark, mark > sent.now.0);
-            life.revive(fleet, self, id, mark);
+            fleet.hand_on(id, self, high_water_mark, high_water_mark > sent.now.0);
+            life.revive(fleet, self, id, high_water_mark);
         }
         life.claim.set(Some(claim));
         self.cap(fleet, life);

@@ -1,4 +1,4 @@
-//! What a node's worker does when generator IDs are lost or given up.
+//! The worker of a server when generator IDs are lost or released.
 
 use super::super::etcd::{ANY, Listing, Request};
 use super::super::events::{Event, Flaw};
@@ -15,7 +15,8 @@ impl Node {
         worker: &mut Worker,
         listing: &Listing,
     ) {
-        let is_older = |(&id, held): (&u16, &Held)| listing.mark(id).revision < held.revision;
+        let is_older =
+            |(&id, held): (&u16, &Held)| listing.high_water_mark(id).revision < held.revision;
         if life.held.borrow().iter().any(is_older) {
             return self.see_forgotten(fleet, life, worker, listing);
         }
@@ -23,8 +24,9 @@ impl Node {
         for (&id, held) in life.held.borrow_mut().iter_mut() {
             match listing.pool.get(&id).copied() == worker.lease {
                 true => {
-                    let mark = listing.mark(id);
-                    (held.revision, held.written) = (mark.revision, mark.until);
+                    let high_water_mark = listing.high_water_mark(id);
+                    (held.revision, held.written) =
+                        (high_water_mark.revision, high_water_mark.until);
                 }
                 false => gone.push(id),
             }
@@ -39,10 +41,11 @@ impl Node {
         }
     }
 
-    /// The registry has forgotten what this node wrote: it loses all, and tries to get it back.
+    /// Handles a registry that has forgotten this server's data: the server loses all IDs, and tries to get them
+    /// back.
     fn see_forgotten(&self, fleet: &Fleet, life: &Life, worker: &mut Worker, listing: &Listing) {
         fleet.events.saw(Event::Forgotten);
-        let exact = |(&id, held): (&u16, &Held)| (id, life.last(id, held.mark, true));
+        let exact = |(&id, held): (&u16, &Held)| (id, life.last(id, held.high_water_mark, true));
         worker.forgotten = life.held.borrow().iter().map(exact).collect();
         worker.deadline = life.claim.get().map_or(Duration::ZERO, |claim| claim.deadline);
         self.lose_all(fleet, life, worker);
@@ -50,7 +53,7 @@ impl Node {
         self.send(fleet, life, worker, Task::Found, request);
     }
 
-    /// Seals these and forgets them. The mark stays where it is.
+    /// Seals these and forgets them. The high-water mark stays where it is.
     fn lose(&self, fleet: &Fleet, life: &Life, ids: &[u16]) {
         life.next_generation();
         for &id in ids {
@@ -71,7 +74,7 @@ impl Node {
         worker.number += 1;
     }
 
-    /// A lease that nothing is bound to is not gone on with: it counts from another request.
+    /// Revokes a lease to which nothing is bound: a further claim must count from another request.
     pub(super) fn drop_lease(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) {
         if life.held.borrow().is_empty()
             && let Some(lease) = worker.lease.take()
@@ -80,13 +83,13 @@ impl Node {
         }
     }
 
-    /// Gives these up, with their exact marks.
+    /// Releases these, with their exact high-water marks.
     pub fn release(&self, fleet: &Fleet, life: &Life, ids: &[u16]) {
         let mut changes = Vec::new();
         life.next_generation();
         for &id in ids {
             let Some(held) = life.held.borrow_mut().remove(&id) else { continue };
-            let exact = life.last(id, held.mark, fleet.flaw != Flaw::NotSealed);
+            let exact = life.last(id, held.high_water_mark, fleet.flaw != Flaw::NotSealed);
             let seen = if fleet.flaw == Flaw::LateRelease { ANY } else { held.revision };
             changes.push((id, seen, exact));
         }

@@ -48,25 +48,25 @@ sub is_readable
 # large values ---------------------------------------------------------------------------------------------------
 
 # Six are twice of what the client takes at once.
-put("until/$_", large("mark $_")) for 0 .. 5;
+put("until/$_", large("data $_")) for 0 .. 5;
 my $node = $etcd->server('values', generator_ids => 'etcd:4', etcd_pool => '0-15', max_clock_wait => '100ms', etcd_lease_ttl => '20s');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 is(join(' ', wait_for_lease($node, 4)), '6 7 8 9', 'values that are larger together than one answer stop their own generator IDs and no others');
 wait_for_flow($node);
-like(lease_of($node)->{last_error}, qr{etcd key "flakeid/until/0" has "mark 0\\n\\x1b\[2J\\x00\\xffx+\.\.\.", which is not a time}, '... the view has the beginning of one, escaped');
-$node->wait_for_log(qr{LOG:  flakeid does not lease generator ID 0: etcd key "flakeid/until/0" has "mark 0\\n\\x1b\[2J\\x00\\xffx+\.\.\.", which is not a time});
+like(lease_of($node)->{last_error}, qr{etcd key "flakeid/until/0" has "data 0\\n\\x1b\[2J\\x00\\xffx+\.\.\.", which is not a time}, '... the view has the beginning of one, escaped');
+$node->wait_for_log(qr{LOG:  flakeid does not lease generator ID 0: etcd key "flakeid/until/0" has "data 0\\n\\x1b\[2J\\x00\\xffx+\.\.\.", which is not a time});
 is_readable('the log', slurp_file($node->logfile));
 is_readable('the view', lease_of($node)->{last_error});
 put('until/2', '2026-11-21T12:34:56.123456789Z');
 $node->restart;
-is(join(' ', wait_for_lease($node, 4)), '2 6 7 8', 'put right, a mark is read again');
+is(join(' ', wait_for_lease($node, 4)), '2 6 7 8', 'put right, a high-water mark is read again');
 $node->stop;
 
 # Each key is a moment, and then there is more.
 put('until/3', '2026-11-21T12:34:56.123456789Z' . ' ' x 1000);
 $node->start;
-is(join(' ', wait_for_lease($node, 4)), '2 6 7 8', 'a mark that is longer than a moment leaves its generator ID alone');
+is(join(' ', wait_for_lease($node, 4)), '2 6 7 8', 'a high-water mark that is longer than a moment leaves its generator ID alone');
 $node->stop;
 
 # long keys ------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ $node->stop;
 
 # more than a page -------------------------------------------------------------------------------------------------
 
-# Those of an answer are some thousand keys. Of these none can be had but the last.
+# Those of an answer are some thousand keys. Only the last of these is available.
 $etcd->forget;
 {
 	my $number = 0;

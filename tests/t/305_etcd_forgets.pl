@@ -1,8 +1,8 @@
 # An etcd that has forgotten what servers leased: its data are gone, or older than they were, or it is a copy or another
 # etcd. Servers that are alive go on with the generator IDs that they have, nobody else leases these before the leases
-# that were forgotten are over, and no ID comes twice. Each server here learns of it when the test lets its worker go on.
+# that were forgotten are over, and no ID repeats. Each server here learns of it when the test lets its worker go on.
 #
-# This file takes long.
+# This file takes minutes.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -14,6 +14,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Server;
+use StateFile;
 use Test::More;
 
 # No lease and no grace period ends by itself, but where a test waits for that. A server that wants more generator IDs
@@ -46,7 +47,7 @@ sub begin
 sub crowd
 {
 	my @nodes = @_;
-	$ledger->crowd($_, systems => \@LEASED, ways => ['single']) for @nodes;
+	$ledger->crowd($_, id_types => \@LEASED, ways => ['single']) for @nodes;
 	$ledger->wait_until_given(0.3);
 	return;
 }
@@ -59,7 +60,7 @@ sub other_errors
 	return join '', grep { !/ERROR:  55000: / } map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed;
 }
 
-sub generator_ids { my ($node) = @_; return join ' ', @{ lease_of($node)->{generator_ids} || [] } }
+sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
 
 # Waits until a server holds these, of another lease than before.
 sub wait_for_another_lease
@@ -72,17 +73,22 @@ sub wait_for_another_lease
 # nothing is there ---------------------------------------------------------------------------------------------------
 
 my $first = Etcd->new('first', unfounded => 1);
-my $a     = begin($first, 'first', etcd_lease_ttl => '10s');
+my $a     = begin($first, 'first');
 wait_for_error($a, $forgotten);
-is(join(' ', $first->keys), 'address cluster-id epoch grace registry-id', 'who finds no registry founds it, with a grace period');
+is(join(' ', $first->keys), 'address cluster-id epoch grace registry-id', 'a server that finds no registry founds it, with a grace period');
 is($first->get('address'), $first->cluster_id . '/flakeid/', '... and says where it is');
 my $id = $first->get('registry-id');
 like($id, qr/\A[0-9a-f]{16}\z/, '... and which it is');
 like(slurp_file($a->logfile), qr{LOG:  flakeid founded the registry of generator IDs \w+/flakeid/#$id in etcd}, '... and the log tells');
+is(generator_ids($a), '', '... and nothing is leased');
+# As if it were over.
+$first->ctl('del', 'flakeid/grace');
 wait_for_lease($a, 2);
-is($first->get('grace'), undef, '... and nothing is leased until it is over');
-is_deeply(memory_of($a), { flakeid_etcd => 3, address => $first->cluster_id . '/flakeid/', registry_id => $id, followed => [], endpoints => [ $first->endpoints ] },
-	'a server remembers where it leased');
+is($first->get('grace'), undef, '... until it is over');
+my $memory = memory_of($a);
+ok(delete $memory->{address_revision} > 0, 'a server remembers when the address was written');
+is_deeply($memory, { flakeid_etcd => 4, address => $first->cluster_id . '/flakeid/', registry_id => $id, followed => [], endpoints => [ $first->endpoints ], left => [] },
+	'... and where it leased');
 $a->stop;
 $first->stop;
 
@@ -108,7 +114,7 @@ is(generator_ids($c), '', '... and a server that has none leases none of those t
 look($a);
 wait_for_another_lease($a, $lease_of_a, 0, 1);
 is(other_errors($a, $b), '', '... and sessions saw nothing but the loss');
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $c->stop;
 
 # the data are older --------------------------------------------------------------------------------------------------
@@ -135,13 +141,13 @@ look($a);
 $a->wait_for_log(qr/WARNING:  flakeid found that etcd has forgotten leases of generator IDs\n/, $end_of_log);
 $c->start;
 wait_for_error($c, $forgotten);
-is(generator_ids($c), '', 'when etcd is set back, nobody leases what it has forgotten');
-is(lease_of($a)->{lease_id}, $lease_of_a, '... who has a lease that it has not forgotten keeps it');
+is(generator_ids($c), '', 'when etcd is restored to an older state, no server leases what it has forgotten');
+is(lease_of($a)->{lease_id}, $lease_of_a, '... a server keeps a lease that etcd has not forgotten');
 look($b);
 wait_for_another_lease($b, $lease_of_b, 2, 3);
-is(generator_ids($c), '', '... as does who has one that it has forgotten');
+is(generator_ids($c), '', '... as does a server with a lease that etcd has forgotten');
 is(other_errors($a, $b), '', '... and sessions saw nothing but the loss');
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $c->stop;
 
 # From here on tests wait for leases to end.
@@ -159,7 +165,7 @@ for my $node ($a, $b)
 
 # a snapshot that is restored with a new token ------------------------------------------------------------------------
 
-# With the lease, the claims and the marks, all as they are.
+# With the lease, the claims and the high-water marks, all as they are.
 my $restored = Etcd->new('restored', idle => 1);
 $restored->restore($etcd);
 $restored->start;
@@ -218,13 +224,13 @@ is(generator_ids($a), '', 'a server that cannot remember where it leases has no 
 rmdir $new_file or die "could not remove a directory: $!";
 wait_for_lease($a, 2);
 like(slurp_file($a->logfile) . slurp_file($b->logfile), qr/DETAIL:  It replaces the one of the last lease\. /, 'when an administrator says that it replaces the first, there is a grace period');
-my %held = map { $_ => 1 } map { @{ lease_of($_)->{generator_ids} } } $a, $b;
+my %held = map { $_ => 1 } map { wait_for_lease($_, 2) } $a, $b;
 is(scalar(keys %held), 4, '... and then they lease from it');
 for my $node ($a, $b)
 {
 	is(($ledger->ask($node, $_, 1000))[0], '', "... and make $_->{name} IDs") for @LEASED;
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 
 # another namespace ---------------------------------------------------------------------------------------------------
 
@@ -259,6 +265,10 @@ $case->('a copy of a registry', qr{etcd's key "flakeid/address" is "\Q$old\E", w
 	sub { $other->ctl('put', 'flakeid/address', $old) });
 $case->('a damaged memory', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, "\n" x 256) });
 $case->('a memory with another byte', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, $content =~ s/"registry_id": "./"registry_id": "?/r) });
+$case->('a memory of a later version', qr{file "flakeid/etcd" has version 5, which this flakeid cannot read}, sub {
+	unlink $file;
+	append_to_file($file, checksummed($content =~ s/"flakeid_etcd": 4/"flakeid_etcd": 5/r =~ s/crc32 \w{8}\n\z//r));
+});
 $case->('a memory that is too long', qr{could not read file "flakeid/etcd": it is larger than 4096 bytes}, sub { append_to_file($file, 'x') });
 $case->('a directory in its place', qr{could not read file "flakeid/etcd": Is a directory}, sub { unlink $file; mkdir $file });
 $case->('a link in its place', qr{could not read file "flakeid/etcd": it is a symbolic link}, sub { unlink $file; symlink '/dev/null', $file });

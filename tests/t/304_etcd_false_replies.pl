@@ -1,6 +1,6 @@
 # Replies of etcd's protocol that etcd does not give, at once and again and again: the worker says what is wrong with
 # them, goes on asking once a second, leases nothing, and the server stops. A worker that takes such a reply for one that
-# leads further would ask without an end, and would not hear that it shall stop.
+# leads further would ask without an end, and would not hear that it must stop.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -27,7 +27,7 @@ my $is_listing = sub { my ($question) = @_; return $question =~ /cluster-id/ };
 my $is_page    = sub { my ($question) = @_; return $question =~ /\A\x0a.flakeid\//s };
 
 my %false = (
-	'marks that are left out' => {
+	'high-water marks that are left out' => {
 		answer => sub { my ($question) = @_; return $is_listing->($question) ? listing(until => [ map { "until/$_" } 0 .. 3 ]) : '' },
 		error  => qr/etcd sent an incomplete reply/,
 	},

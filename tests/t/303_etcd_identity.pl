@@ -1,6 +1,8 @@
 # The server's identity changes while sessions hold what they made for the one before: a statement that began under
 # numbers of the server's own, a session that is idle while its generator IDs are claimed for another cluster. None
 # of them makes an ID of the identity that has ended. And no generator ID is in the list of held ones twice.
+#
+# This file takes minutes.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -107,27 +109,27 @@ is_refused('when the server has leased them in between', wake($early, $holder, 1
 wait_for_flow($early);
 pass('... but the next statement of that session makes IDs on lease');
 
-my $two = begin('two', generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s');
+my $two = begin('two', generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '600s');
 $two->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
 push @stopped, lease_of($one)->{worker_pid};
 kill 'STOP', @stopped;
 is(join(' ', wait_for_lease($two, 2)), '0 1', 'when its worker is stopped for longer than the lease another server takes them');
 wait_for_flow($two);
 is_refused('when another server has leased them since', wake($late, $holder, 2));
-for my $system (@LEASED)
+for my $id_type (@LEASED)
 {
-	my ($error) = $ledger->ask($two, $system, 1000);
-	is($error, '', "the other server makes $system->{name} IDs");
+	my ($error) = $ledger->ask($two, $id_type, 1000);
+	is($error, '', "the other server makes $id_type->{name} IDs");
 }
 kill 'CONT', @stopped;
 @stopped = ();
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $_->quit for $early, $late, $holder;
 $_->stop for $one, $two;
 
 # from numbers to a lease, and to other numbers ------------------------------------------------------------------------
 
-$one = begin('back', generator_ids => '20-21', etcd_pool => '20-21', etcd_lease_ttl => '10s');
+$one = begin('back', generator_ids => '20-21', etcd_pool => '20-21', etcd_lease_ttl => '600s');
 $one->safe_psql('postgres', $asks);
 $holder = session($one);
 $holder->query_safe('SELECT pg_advisory_lock(1), pg_advisory_lock(2)');
@@ -140,15 +142,15 @@ reload_with($one, generator_ids => '26-27');
 wait_for_flow($one);
 is($one->safe_psql('postgres', 'SELECT DISTINCT (sno_decode(id)).partition IN (26, 27) FROM sno_next_batch(100) id'),
 	't', 'a server leaves its lease for other numbers');
-$two = begin('next', generator_ids => 'etcd:2', etcd_pool => '20-21', etcd_lease_ttl => '10s');
+$two = begin('next', generator_ids => 'etcd:2', etcd_pool => '20-21', etcd_lease_ttl => '600s');
 is(join(' ', wait_for_lease($two, 2)), '20 21', '... and another server leases its first ones');
 is_refused('under the first ones when it goes on', wake($early, $holder, 1));
 is_refused('where its first call comes after the change', wake($late, $holder, 2));
 for my $session ($early, $late)
 {
-	is($session->query_safe('SELECT (sno_decode(sno_next())).partition IN (26, 27)'), 't', 'the next statement of that session goes by the last numbers');
+	is($session->query_safe('SELECT (sno_decode(sno_next())).partition IN (26, 27)'), 't', 'the next statement of that session uses the last numbers');
 }
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 
 # It is the settings that count, and not how often they have changed.
 $holder->query_safe('SELECT pg_advisory_lock(3)');
@@ -160,7 +162,7 @@ reload_with($one, generator_ids => '26-27');
 wait_for_flow($one);
 my ($before, $given, $refused) = wake($same, $holder, 3);
 is(scalar(@$given), 3 * @LEASED, 'a statement goes on when the server has come back to its numbers') or diag(join "\n", @$refused);
-is($ledger->twice, '', 'no ID came twice');
+is($ledger->twice, '', 'no ID repeats');
 $_->quit for $early, $late, $same, $holder;
 $_->stop for $one, $two;
 

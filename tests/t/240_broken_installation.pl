@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my @systems = map { $_->{name} } @SYSTEMS;
+my @id_types = map { $_->{name} } @ID_TYPES;
 slurp_file('flakeid.control') =~ /^default_version = '([\d.]+)'$/m or die 'no version in flakeid.control';
 my $version = $1;
 # The oldest one from which an update leads to this.
@@ -33,7 +33,7 @@ sub server
 sub held
 {
 	my ($node) = @_;
-	my @counts = map { $node->safe_psql('postgres', "SELECT count(*), count(*) - count(DISTINCT id) FROM ${_}s") } @systems;
+	my @counts = map { $node->safe_psql('postgres', "SELECT count(*), count(*) - count(DISTINCT id) FROM ${_}s") } @id_types;
 	return join ' ', @counts;
 }
 
@@ -41,14 +41,14 @@ sub held
 sub of_each
 {
 	my ($count) = @_;
-	return join ' ', ("$count|0") x @systems;
+	return join ' ', ("$count|0") x @id_types;
 }
 
 # Inserts so many rows into each table; the errors, if any.
 sub insert
 {
 	my ($node, $count) = @_;
-	return join '', map { error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, $count)") } @systems;
+	return join '', map { error_of($node, "INSERT INTO ${_}s SELECT FROM generate_series(1, $count)") } @id_types;
 }
 
 my $preload = "shared_preload_libraries = 'flakeid'";
@@ -78,8 +78,8 @@ $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM plain'), '10', '... serves other tables');
 is($standby->safe_psql('postgres', 'SELECT count(*), max(id) > 0 FROM flakes'), '100|t', '... flakes, which are numbers');
 is(
-	$standby->safe_psql('postgres', join ';', map { "SELECT count(nr IS NULL OR true) FROM ${_}s" } @systems),
-	join("\n", (100) x @systems), '... and counts rows with the types');
+	$standby->safe_psql('postgres', join ';', map { "SELECT count(nr IS NULL OR true) FROM ${_}s" } @id_types),
+	join("\n", (100) x @id_types), '... and counts rows with the types');
 for my $ask ('SELECT id FROM snos', 'SELECT flake_timestamp(id) FROM flakes')
 {
 	like(
@@ -112,7 +112,9 @@ is($node->safe_psql('new', "SELECT count(*) FROM pg_extension WHERE extname = 'f
 $node->safe_psql('new', "CREATE EXTENSION flakeid VERSION '$older'");
 $node->safe_psql('new', 'CREATE TABLE made (id sno DEFAULT sno_next() PRIMARY KEY); INSERT INTO made SELECT FROM generate_series(1, 100)');
 $place->put_library;
-like(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), $needs,
+# The first step of the update refuses it.
+my ($next) = map { /--([\d.]+)\.sql/ } glob "sql/flakeid--$older--*";
+like(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), qr/ERROR:  55000: the loaded flakeid library has version \Q$older\E, but this SQL needs \Q$next\E\n.*HINT:  Install the library of that version and restart the server/s,
 	'an update before the restart is refused');
 is($node->safe_psql('new', "SELECT extversion FROM pg_extension WHERE extname = 'flakeid'"), $older, '... the extension is what it was');
 is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'), '', '... and makes IDs');
@@ -121,7 +123,7 @@ is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'
 	'after the restart the newer library serves the older SQL');
 is(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), '', '... and its update');
 is(error_of($node, 'INSERT INTO made SELECT FROM generate_series(1, 100)', 'new'), '', '... which makes IDs');
-is($node->safe_psql('new', 'SELECT count(DISTINCT id) FROM made'), '400', '... of which none came twice');
+is($node->safe_psql('new', 'SELECT count(DISTINCT id) FROM made'), '400', '... of which none repeats');
 like(error_of($node, "SELECT flakeid_require_library('9.0.0')"), qr/has version \Q$version\E, but this SQL needs 9\.0\.0/,
 	'a script of a later version is told');
 is(error_of($node, "SELECT flakeid_require_library('0.5.10')"), '', '... one of an earlier is not');
@@ -143,7 +145,7 @@ $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'$second'");
 $node->restart;
 my $another = qr/ERROR:  55000: another flakeid library is already loaded\n.*DETAIL:  The loaded library is \Q$older\E\+[0-9a-f]{16} from another file; this one is \Q$version\E\+[0-9a-f]{16}\.\n.*HINT:  .*must name the same file/s;
 like(error_of($node, "INSERT INTO ${_}s DEFAULT VALUES"), $another, "a preloaded library that is not the one of the SQL makes no $_ IDs")
-  for @systems;
+  for @id_types;
 my $session = session($node);
 like(error_in($session, 'SELECT sno_next()'), $another, '... also not');
 like(error_in($session, 'SELECT sno_next()'), $another, '... when it is asked again');
@@ -161,26 +163,26 @@ $node->restart;
 if ($has_segment)
 {
 	my $before = session($node);
-	is(error_in($before, "INSERT INTO ${_}s DEFAULT VALUES"), '', "without preloading a session makes $_ IDs") for @systems;
+	is(error_in($before, "INSERT INTO ${_}s DEFAULT VALUES"), '', "without preloading a session makes $_ IDs") for @id_types;
 	for my $other ($older, undef)
 	{
 		$place->put_library_of($version, $other);
 		my ($loaded, $what) = defined $other ? (qr/\Q$other\E\+[0-9a-f]{16}/, 'another version') : (qr/\Q$version\E\+0123456789abcdef/, 'another build');
 		my $after = session($node);
-		for my $system (@systems)
+		for my $id_type (@id_types)
 		{
 			like(
-				error_in($after, "INSERT INTO ${system}s DEFAULT VALUES"),
+				error_in($after, "INSERT INTO ${id_type}s DEFAULT VALUES"),
 				qr/ERROR:  55000: a different build of flakeid is active on this server\n.*DETAIL:  The active build is \Q$version\E\+(?!0123456789abcdef)[0-9a-f]{16}; this session has loaded $loaded\.\n.*HINT:  Restart the server/s,
-				"... one that has loaded $what since makes no $system IDs");
+				"... one that has loaded $what since makes no $id_type IDs");
 		}
 		is($after->query_safe('SELECT count(sno_timestamp(id)) FROM snos'), '301', '... and reads them');
 		$after->quit;
 	}
-	is(error_in($before, "INSERT INTO ${_}s DEFAULT VALUES"), '', "... while the first goes on making $_ IDs") for @systems;
+	is(error_in($before, "INSERT INTO ${_}s DEFAULT VALUES"), '', "... while the first goes on making $_ IDs") for @id_types;
 	$before->quit;
 	$node->restart;
-	is(insert($node, 98), '', '... after a restart all go by the new one');
+	is(insert($node, 98), '', '... after a restart all sessions use the new one');
 	$place->put_library;
 }
 else
@@ -188,7 +190,7 @@ else
 	# preloading taken away --------------------------------------------------------------------------------
 	my $error = insert($node, 1);
 	my $count = () = $error =~ /ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs\n/g;
-	is($count, scalar @systems, 'without preloading there are no IDs');
+	is($count, scalar @id_types, 'without preloading there are no IDs');
 	is(error_of($node, 'INSERT INTO snos (id) SELECT sno_at(now(), 1, nr) FROM generate_series(1, 100) AS nr'), '',
 		'... but those that one makes oneself');
 	is($node->safe_psql('postgres', 'DELETE FROM snos WHERE (sno_decode(id)).meta = 1; SELECT count(*) FROM snos WHERE id <@ tstzrange(NULL, now())'),
@@ -200,7 +202,7 @@ else
 }
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'flakeid'");
 $node->restart;
-is(held($node), of_each(400), 'none is lost, none came twice');
+is(held($node), of_each(400), 'none is lost, none repeats');
 
 # the extension is dropped under sessions that use it -------------------------------------------------------
 
@@ -257,12 +259,12 @@ $bare->start;
 create_tables($bare);
 my $data = $bare->data_dir;
 chmod 0500, $data or die "could not make $data read-only: $!";
-for my $system (@systems)
+for my $id_type (@id_types)
 {
 	like(
-		error_of($bare, "INSERT INTO ${system}s DEFAULT VALUES"),
+		error_of($bare, "INSERT INTO ${id_type}s DEFAULT VALUES"),
 		qr/ERROR:  42501: could not create the directory of state file "flakeid\/state": Permission denied/,
-		"in a data directory that is read-only there are no $system IDs");
+		"in a data directory that is read-only there are no $id_type IDs");
 }
 is($bare->safe_psql('postgres', 'SELECT sno_timestamp(sno_min(now())) >= now(), count(*) FROM flakes'), 't|0', '... all else goes on');
 chmod 0700, $data or die;

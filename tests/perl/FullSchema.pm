@@ -1,6 +1,6 @@
 # A schema that uses every type in every way, what it holds, and whether it is at work: so that two servers can be
 # compared. It lies in a schema of its own, `life`, so that a dump has to find the way from there to the extension.
-package Everything;
+package FullSchema;
 
 use strict;
 use warnings;
@@ -9,17 +9,17 @@ use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 use Test::More;
 
-our @EXPORT = qw(@KINDS $READER of_kind create_everything everything_of statistics_of is_everything is_found is_guarded goes_on server_with version_of);
+our @EXPORT = qw(@KINDS $READER of_kind create_full_schema full_schema_of statistics_of is_full_schema is_found is_guarded goes_on server_with version_of);
 
 # A kind is a type with the way its IDs are made. `timestamp` is the time of an ID, `within` whether that lies in a
 # range, `at` an ID of a time; `bounds` has partitions of a month each. Spread IDs are in no order of time. What
 # depends on an epoch has it as an argument.
 our @KINDS = (
 	{
-		name => 'flake', type => 'bigint', next => 'flake_next()', at => "flake_at(%s, %s, 'epoch')",
-		timestamp => "flake_timestamp(%s, 'epoch')", within => "flake_within(%s, %s, 'epoch')",
+		name => 'flake', type => 'bigint', next => 'flake_next()', at => "flake_at(%s, %s, '2010-01-01 00:00+00')",
+		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')", within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
 		bytes => 'int8send(%s)', text => "flake_to_text(%s, 'base62')", multi => 'int8_minmax_multi_ops',
-		bounds => "flake_partition_bounds(%s, 'epoch')"
+		bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
 	},
 	{ name => 'sno', next => 'sno_next(7)', at => 'sno_at(%s, 7, %s)' },
 	{ name => 'flake128' },
@@ -203,7 +203,7 @@ sub version_of
 }
 
 # Creates the extension and all of the schema in a database, and fills it.
-sub create_everything
+sub create_full_schema
 {
 	my ($node, $database) = @_;
 	my $sql = "CREATE ROLE $READER; CREATE EXTENSION flakeid; CREATE SCHEMA life;\n$settings$once";
@@ -223,7 +223,7 @@ sub create_everything
 }
 
 # Each line is a table with a digest of its rows, or the definition of something.
-my $everything = <<'SQL';
+my $full_schema = <<'SQL';
 SELECT format('SELECT concat_ws('' '', %L, count(*), md5(string_agg(t::text, E''\n'' ORDER BY t::text COLLATE "C"))) FROM %s t',
     'rows of ' || oid::regclass, oid::regclass)
 FROM pg_class WHERE relnamespace = 'life'::regnamespace AND relkind IN ('r', 'm', 'p') ORDER BY relname COLLATE "C" \gexec
@@ -267,10 +267,10 @@ UNION ALL
 SQL
 
 # All that the schema holds and is, in lines that versions print alike.
-sub everything_of
+sub full_schema_of
 {
 	my ($node, $database) = @_;
-	return $node->safe_psql($database, "$settings$everything");
+	return $node->safe_psql($database, "$settings$full_schema");
 }
 
 # What the planner knows about the IDs in the tables, a line for each of four columns of each kind.
@@ -284,11 +284,11 @@ SQL
 }
 
 # Tests that a database has all of this and nothing else; says in which lines it differs.
-sub is_everything
+sub is_full_schema
 {
 	my ($node, $database, $expected, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($got, %count) = (everything_of($node, $database));
+	my ($got, %count) = (full_schema_of($node, $database));
 	$count{$_}-- for split /\n/, $expected;
 	$count{$_}++ for split /\n/, $got;
 	my @differ = grep { $count{$_} } sort keys %count;

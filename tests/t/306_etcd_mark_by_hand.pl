@@ -1,4 +1,4 @@
-# A mark in etcd beyond the end of a format keeps its own generator ID out of use, and no other. It can be put right by
+# A high-water mark in etcd beyond the end of a format keeps its own generator ID out of use, and no other. It can be put right by
 # hand as docs/fleet.md says: while nobody holds the generator ID. Written earlier, it is written back.
 use strict;
 use warnings;
@@ -46,9 +46,9 @@ sub all_have_ids
 	for my $session (@sessions)
 	{
 		$homes{ $session->query_safe("SELECT flakeid_identity() ->> 'home_generator_id'") } = 1;
-		for my $system (@LEASED)
+		for my $id_type (@LEASED)
 		{
-			my $list = $session->query_safe("SELECT '$system->{name}', id FROM " . sprintf($system->{batch}, 200) . ' AS id');
+			my $list = $session->query_safe("SELECT '$id_type->{name}', id FROM " . sprintf($id_type->{batch}, 200) . ' AS id');
 			$list =~ s/\|/\t/g;
 			$ledger->enter($list);
 		}
@@ -68,7 +68,7 @@ put('until/2', $far);
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 wait_for_ids($node, '0,1,2,3');
-all_have_ids($node, '0 1 3', 'with a mark beyond the end of the formats');
+all_have_ids($node, '0 1 3', 'with a high-water mark beyond the end of the formats');
 
 # The holder has begun above it, and writes it back.
 put('until/2', $past);
@@ -78,7 +78,7 @@ wait_for_ids($node, '0,1,2,3');
 lease_becomes($node, "renewed_at > '$renewed'::timestamptz + interval '3 s'") or die 'no renewal';
 reload_with($node, etcd_lease_ttl => '30s');
 wait_for_ids($node, '0,1,2,3');
-cmp_ok(moment($etcd->get('until/2')), '>', $limit, 'a mark that is put right while a server holds the generator ID is written back');
+cmp_ok(moment($etcd->get('until/2')), '>', $limit, 'a high-water mark that is put right while a server holds the generator ID is written back');
 
 # Given up, put right, and taken by another server.
 reload_with($node, generator_ids => 'etcd:2', etcd_pool => '0-1');
@@ -88,11 +88,11 @@ put('until/2', $past);
 $other->start;
 $other->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 wait_for_ids($other, '2');
-all_have_ids($other, '2', 'another server that takes it after the mark was put right');
-cmp_ok(moment($etcd->get('until/2')), '<', $limit, '... and the mark is one of now');
+all_have_ids($other, '2', 'another server that takes it after the high-water mark was put right');
+cmp_ok(moment($etcd->get('until/2')), '<', $limit, '... and the high-water mark is one of now');
 $other->stop;
 
-# Or by the same, which has begun above the old mark until it is started again.
+# Or by the same, which has begun above the old high-water mark until it is started again.
 reload_with($node, generator_ids => 'etcd:4', etcd_pool => '0-3');
 wait_for_ids($node, '0,1,2,3');
 all_have_ids($node, '0 1 3', 'the server that had held it, before a restart');
@@ -100,7 +100,7 @@ $node->stop;
 put('until/2', $past) if moment($etcd->get('until/2')) > $limit;
 $node->start;
 wait_for_ids($node, '0,1,2,3');
-all_have_ids($node, '0 1 2 3', '... and after it, when the mark was put right while the server was stopped');
-is($ledger->twice, '', 'no ID came twice');
+all_have_ids($node, '0 1 2 3', '... and after it, when the high-water mark was put right while the server was stopped');
+is($ledger->twice, '', 'no ID repeats');
 $node->stop;
 done_testing();

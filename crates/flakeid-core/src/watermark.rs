@@ -1,0 +1,416 @@
+//! The watermark: the time before which every ID is settled, for readers in ID order.
+//!
+//! Summary: a row appears when its transaction commits, and not when its ID is generated. So a reader that continues
+//! after the last ID it saw can miss rows. A transaction that has generated IDs therefore stands in a [`Slot`], with
+//! a lower bound of their times, until its rows are visible. A reader first raises the [`Floor`], below which no
+//! later transaction generates IDs, and then reads all slots ([`Scan`]). The result is the watermark of its snapshot.
+//!
+//! # Terms
+//! * A *bound* is a time: no tick of the transaction's IDs begins before it.
+//! * A snapshot *sees* a transaction if that transaction had ended when the snapshot was taken. Whether it committed
+//!   or was rolled back makes no difference here.
+//! * A watermark W *holds* for a snapshot if this is true: no row becomes visible after the snapshot whose ID was
+//!   generated in the row's own transaction, and whose tick begins before W.
+//!
+//! # What a session does
+//! 1. Before the first ID of a transaction the session calls [`Slot::enter`]. It generates IDs only of ticks that
+//!    begin at or after the bound that this returns, in both timelines of sno. It discards prefetched IDs of earlier
+//!    ticks. If the clock has stepped back, it waits.
+//! 2. When the transaction has ended and its rows are visible to new snapshots, the session calls [`Slot::leave`]. It
+//!    passes the transaction's number if the transaction could write rows.
+//!
+//! A worker of a parallel query generates IDs for its leader's transaction, which goes on after the worker has ended.
+//! So workers and leader are *participants* of one transaction, with one slot. The first participant that needs an ID
+//! enters, and the others get the same bound. Only the leader leaves, when no worker runs any more.
+//!
+//! If the clock steps back, a session may [lower](Slot::lower) its transaction's bound, down to the floor. Without that
+//! sno could not change its timeline in a long transaction. A participant that may have others lowers the bound to the
+//! floor itself, and gets a bound of its own above that ([`Slot::lower_beside_others`]).
+//!
+//! # Why the watermark holds for the snapshot of the scan
+//! Take a transaction T with an ID before W. T's rows became visible after the snapshot, or will do so. There are
+//! three cases for what the scan found in the slot of T's session:
+//! 1. *T had not entered.* The scan raised the floor to at least W before it read the slot. A participant of T stored a
+//!    provisional bound in the slot, and the one that made the bound final read the floor after that. All four accesses
+//!    are in one order that all threads agree on. So T read a floor of at least W, and its bound is at least W. It has
+//!    no ID before W.
+//! 2. *T had entered and not left.* Then its bound limits W. If the bound is provisional, the scan makes it final as a
+//!    participant would, at the floor that it reads after that. If T lowers its bound after the scan, that is case 1
+//!    again: it stores a low bound, and reads the floor after that. The new bound is at least W.
+//! 3. *T had left.* It left after its rows had become visible, so the snapshot was taken before that and does not see
+//!    T. Then T is among the entries that [`Slot::leave`] keeps, and its bound limits W, or the scan says that
+//!    entries were forgotten.
+//!
+//! One session's transactions end one after the other. So a scan reads its entries from the latest on, and stops at
+//! the first that the snapshot sees: the snapshot sees all earlier ones, too.
+//!
+//! # Old snapshots
+//! A slot keeps only a few entries. If a snapshot is so old that it sees none of them, the scan cannot know all
+//! bounds, and [`Scan::watermark`] returns `None`. Then a watermark of an earlier scan can serve, if it holds for the
+//! snapshot: [`History`] keeps some. [`Scan::settled`] is such a watermark. It ignores the entries of transactions
+//! that have left, so it holds for every snapshot that sees all transactions which had left before the scan.
+//!
+//! A [`Position`] says which snapshots these are. It is the number that the next transaction gets, read after the
+//! scan. A transaction that had left before the scan has a smaller number. A snapshot has two numbers: it sees all
+//! transactions below `xmin`, and none from `xmax` on, which is one more than the greatest number of a transaction
+//! that had ended.
+//! * *The position is at or below `xmin`.* Then the snapshot sees all smaller numbers.
+//! * *The position is below `xmax`.* Then a transaction had ended, when the snapshot was taken, that had got its
+//!   number after the scan. So the snapshot was taken after the scan, and sees all that had left before it.
+//!
+//! # What does not fall
+//! The floor never falls, and a scan begins with the greatest floor there is. No bound that a scan meets is below an
+//! earlier watermark: it is that of a transaction which the earlier scan met too, or it was made final after the floor
+//! was raised for that scan. So the watermarks of later and later snapshots do not fall. The watermark may be lower for an
+//! older snapshot, and where the history has to answer. It may also be lower while a session lowers its bound.
+//!
+//! # What outlives what
+//! * *A crash or a restart.* Slots and floor are lost. The caller keeps the floor at or below the durable horizon of
+//!   every lane ([`gate`](crate::gate)). After the start the floor begins at the greatest lane, for both timelines of
+//!   sno, too.
+//! * *A clean stop.* The horizon becomes exact, and the exact horizon covers what was issued. It must cover the floor
+//!   as well: readers raise the floor without issuing anything.
+//! * *A session that dies.* Its transaction is rolled back before its slot is used again, or the server restarts.
+//! * *A prepared transaction.* It outlives its session, and the server. The caller keeps its number and bound in a
+//!   durable list before the session leaves. The session passes no number then, as the transaction has not ended. A
+//!   scan reads the list after all slots, and adds ([`Scan::add`]) each transaction that the snapshot does not see.
+//!   So the list keeps a transaction for a while after its end, as slots do. Without the list nothing is settled
+//!   after a start until all transactions have ended that were prepared before it.
+
+use crate::clock::UnixNanos;
+use crate::sync::{AtomicU64, Ordering, fence, keep_seq_cst_order};
+use core::array;
+use core::time::Duration;
+
+/// The longest tick of all ID types, which is that of sno. A tick that holds the present time began at most so long
+/// ago.
+pub const LONGEST_TICK: Duration = Duration::from_millis(4);
+
+/// An idle slot.
+const IDLE: u64 = u64::MAX;
+
+/// The bit of a slot's bound that says that it is provisional. Bounds and floors are even numbers of nanoseconds.
+const PROVISIONAL: u64 = 1;
+
+/// Returns a time as a slot shows it, without the bit of [`PROVISIONAL`].
+const fn time_of(bound: u64) -> UnixNanos {
+    match bound {
+        IDLE => UnixNanos(IDLE),
+        _ => UnixNanos(bound & !PROVISIONAL),
+    }
+}
+
+/// Returns the greatest time before which no tick begins that still holds `now`: a reading of the clock less the
+/// longest tick.
+pub fn settled_by_clock(now: UnixNanos) -> UnixNanos {
+    UnixNanos(now.0.saturating_sub(LONGEST_TICK.as_nanos() as u64))
+}
+
+/// The time below which no transaction generates IDs that enters later. It never falls.
+#[derive(Debug)]
+pub struct Floor(AtomicU64);
+
+impl Floor {
+    /// Creates a floor at a time below which no ID is generated from now on.
+    pub fn at(time: UnixNanos) -> Self {
+        Self(AtomicU64::new(time.0.next_multiple_of(2)))
+    }
+
+    /// Returns the floor, in nanoseconds since 1970.
+    pub fn get(&self) -> UnixNanos {
+        UnixNanos(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Raises the floor to a time, cut to an even number of nanoseconds. Returns the floor: that time, or a greater one
+    /// that was there before.
+    pub fn raise(&self, to: UnixNanos) -> UnixNanos {
+        let to = time_of(to.0);
+        UnixNanos(self.0.fetch_max(to.0, Ordering::SeqCst)).max(to)
+    }
+}
+
+/// A transaction that has left: its number, and its bound.
+#[derive(Debug)]
+struct Entry {
+    transaction: AtomicU64,
+    bound: AtomicU64,
+}
+
+/// The state that one session shows to readers. It keeps the last `ENTRIES` transactions that have left, of which a
+/// reader can use all but the oldest.
+#[derive(Debug)]
+pub struct Slot<const ENTRIES: usize> {
+    /// The bound of the transaction that has entered, or [`IDLE`].
+    bound: AtomicU64,
+    /// How many entries have been written since the slot was created.
+    written: AtomicU64,
+    entries: [Entry; ENTRIES],
+}
+
+impl<const ENTRIES: usize> Slot<ENTRIES> {
+    /// Creates the slot of a session without a transaction.
+    pub fn idle() -> Self {
+        const { assert!(ENTRIES >= 2, "a reader can use all entries but one") };
+        let entry = |_| Entry { transaction: AtomicU64::new(0), bound: AtomicU64::new(IDLE) };
+        Self {
+            bound: AtomicU64::new(IDLE),
+            written: AtomicU64::new(0),
+            entries: array::from_fn(entry),
+        }
+    }
+
+    /// Enters a transaction, before a participant's first ID, and returns the participant's bound. The closure reads the
+    /// clock, and returns a time at or before the beginning of all ticks that hold that reading ([`settled_by_clock`]).
+    ///
+    /// Only participants of the slot's own transaction may call this.
+    #[inline]
+    pub fn enter(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
+        let provisional = floor.get().0 | PROVISIONAL;
+        // The exchange comes before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
+        // header that order decides. If it fails, another participant's exchange came before.
+        let entered =
+            self.bound.compare_exchange(IDLE, provisional, Ordering::SeqCst, Ordering::SeqCst);
+        let settled = match entered {
+            Ok(_) => self.settle(provisional, floor, clock),
+            Err(bound) if bound & PROVISIONAL != 0 => self.settle(bound, floor, clock),
+            Err(bound) => Err(UnixNanos(bound)),
+        };
+        // Another thread's bound may be an earlier floor: another participant may have lowered it, or a reader may have
+        // made it final that began when the slot's last transaction entered at the same floor.
+        settled.unwrap_or_else(|bound| {
+            keep_seq_cst_order();
+            floor.get().max(bound)
+        })
+    }
+
+    /// Makes a provisional bound final, and returns it. If another thread has done so, `Err` has what the slot holds.
+    #[inline]
+    fn settle(
+        &self,
+        provisional: u64,
+        floor: &Floor,
+        clock: impl FnOnce() -> UnixNanos,
+    ) -> Result<UnixNanos, UnixNanos> {
+        keep_seq_cst_order();
+        let now = time_of(clock().0);
+        let bound = floor.get().max(now);
+        // Release: readers may see the provisional bound for longer, which is smaller. Acquire: the participant that
+        // reads another one's bound comes after that.
+        let settled =
+            self.bound.compare_exchange(provisional, bound.0, Ordering::AcqRel, Ordering::Acquire);
+        settled.map(|_| bound).map_err(UnixNanos)
+    }
+
+    /// Lowers the bound of the transaction that has entered to the time of the clock or the floor, whichever is
+    /// greater. Returns the bound. The closure is that of [`Self::enter`].
+    ///
+    /// Only the slot's own session may call this, and only while its transaction has no other participant.
+    #[cold]
+    pub fn lower(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
+        let Some(before) = self.entered() else { return UnixNanos(0) };
+        // As in `enter`, the swap comes before the second load of the floor. No other thread may make this bound final:
+        // the floor may be above IDs that the transaction has.
+        self.bound.swap(floor.get().min(before).0, Ordering::SeqCst);
+        keep_seq_cst_order();
+        let now = time_of(clock().0);
+        let bound = floor.get().max(now).min(before);
+        self.bound.store(bound.0, Ordering::Release);
+        bound
+    }
+
+    /// Lowers the bound as [`Self::lower`] does, for a participant of a transaction that may have others. Returns the
+    /// bound of this participant. The transaction's bound falls to the floor, and is at or below that of each
+    /// participant.
+    #[cold]
+    pub fn lower_beside_others(
+        &self,
+        floor: &Floor,
+        clock: impl FnOnce() -> UnixNanos,
+    ) -> UnixNanos {
+        // As in `enter`, this comes before the second load of the floor.
+        self.bound.fetch_min(floor.get().0, Ordering::SeqCst);
+        keep_seq_cst_order();
+        let now = time_of(clock().0);
+        floor.get().max(now)
+    }
+
+    /// Returns the bound of the transaction that has entered.
+    #[inline]
+    pub fn entered(&self) -> Option<UnixNanos> {
+        Some(self.bound.load(Ordering::Relaxed)).filter(|&bound| bound != IDLE).map(time_of)
+    }
+
+    /// Ends the transaction that has entered, when it is no longer among the running ones of new snapshots. The number
+    /// is that of the transaction if it has written rows. A transaction without one, or one that was rolled back,
+    /// shows no row to anyone.
+    ///
+    /// Only the slot's own session may call this. Without a transaction that has entered it does nothing.
+    #[inline]
+    pub fn leave(&self, transaction: Option<u64>) {
+        let bound = self.bound.load(Ordering::Relaxed);
+        if bound == IDLE {
+            return;
+        }
+        if let Some(transaction) = transaction {
+            let written = self.written.load(Ordering::Relaxed);
+            // Release: a reader that sees the new entry sees, after its own fence, that so many were written.
+            fence(Ordering::Release);
+            let entry = &self.entries[(written % ENTRIES as u64) as usize];
+            entry.transaction.store(transaction, Ordering::Relaxed);
+            entry.bound.store(time_of(bound).0, Ordering::Relaxed);
+            self.written.store(written + 1, Ordering::Release);
+        }
+        // Release: a reader that finds the slot idle finds the entry.
+        self.bound.store(IDLE, Ordering::Release);
+    }
+
+    /// Returns the least bound of the transactions that have left and that a snapshot does not see; `Err` if entries
+    /// were forgotten that it might not see.
+    fn unseen(&self, sees: &impl Fn(u64) -> bool) -> Result<UnixNanos, Forgotten> {
+        let written = self.written.load(Ordering::Acquire);
+        let mut least = UnixNanos(IDLE);
+        for number in (0..written).rev() {
+            // The session may be overwriting the entry of this number with that of `number + ENTRIES`.
+            let entry = &self.entries[(number % ENTRIES as u64) as usize];
+            let transaction = entry.transaction.load(Ordering::Relaxed);
+            let bound = UnixNanos(entry.bound.load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            if number + ENTRIES as u64 <= self.written.load(Ordering::Relaxed) {
+                return Err(Forgotten);
+            }
+            if sees(transaction) {
+                break;
+            }
+            least = least.min(bound);
+        }
+        Ok(least)
+    }
+}
+
+/// Entries were overwritten that the reader needed.
+struct Forgotten;
+
+/// The reading of all slots by one reader, for one snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'a> {
+    floor: &'a Floor,
+    settled: UnixNanos,
+    watermark: UnixNanos,
+    is_complete: bool,
+}
+
+impl<'a> Scan<'a> {
+    /// Begins a scan by raising the floor to a time. The snapshot has been taken. The time is at or before the
+    /// beginning of the present tick of each ID type ([`settled_by_clock`]), and below the durable horizon.
+    pub fn begin(floor: &'a Floor, to: UnixNanos) -> Self {
+        let time = floor.raise(to);
+        keep_seq_cst_order();
+        Self { floor, settled: time, watermark: time, is_complete: true }
+    }
+
+    /// Reads a session's slot. The closure says whether the snapshot sees the transaction with a number.
+    pub fn read<const ENTRIES: usize>(&mut self, slot: &Slot<ENTRIES>, sees: impl Fn(u64) -> bool) {
+        // The bound first: a transaction that leaves after this load is in it, and one that left before is among the
+        // entries. SeqCst: case 1 of the header.
+        let mut bound = slot.bound.load(Ordering::SeqCst);
+        // If this fails because the transaction has left, the bound may be that of the next one.
+        while bound != IDLE && bound & PROVISIONAL != 0 {
+            let settled = slot.settle(bound, self.floor, || UnixNanos(0));
+            bound = settled.unwrap_or_else(|held| held).0;
+        }
+        let entered = time_of(bound);
+        self.settled = self.settled.min(entered);
+        self.watermark = self.watermark.min(entered);
+        match slot.unseen(&sees) {
+            Ok(unseen) => self.watermark = self.watermark.min(unseen),
+            Err(Forgotten) => self.is_complete = false,
+        }
+    }
+
+    /// Adds the bound of a transaction that stands in no slot, and that the snapshot does not see.
+    pub fn add(&mut self, bound: UnixNanos) {
+        self.settled = self.settled.min(bound);
+        self.watermark = self.watermark.min(bound);
+    }
+
+    /// Returns the watermark of the snapshot; `None` if it is so old that a slot has forgotten entries it might need.
+    pub fn watermark(&self) -> Option<UnixNanos> {
+        self.is_complete.then_some(self.watermark)
+    }
+
+    /// Returns the watermark of every snapshot that sees all transactions which had left before this scan. It is for
+    /// [`History::record`].
+    pub fn settled(&self) -> UnixNanos {
+        self.settled
+    }
+}
+
+/// The number that the next transaction gets, read after a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub u64);
+
+/// Watermarks of earlier scans, for old snapshots. The caller holds a lock.
+///
+/// It keeps `LENGTH` of them. The further back, the fewer: of three neighbors it forgets the middle one where the gap
+/// that this leaves is smallest beside its age.
+#[derive(Clone, Copy, Debug)]
+pub struct History<const LENGTH: usize> {
+    records: [(Position, UnixNanos); LENGTH],
+    len: usize,
+}
+
+impl<const LENGTH: usize> History<LENGTH> {
+    /// Creates an empty history.
+    pub const fn new() -> Self {
+        const { assert!(LENGTH >= 3, "the first and the last stay") };
+        Self { records: [(Position(0), UnixNanos(0)); LENGTH], len: 0 }
+    }
+
+    /// Records what a scan found settled, and the position that was read after it. A record that is no later and no
+    /// greater than the last one adds nothing.
+    pub fn record(&mut self, position: Position, settled: UnixNanos) {
+        if let Some((last, watermark)) = self.len.checked_sub(1).map(|last| self.records[last]) {
+            // A greater watermark at a position holds for all snapshots that an earlier position covers it for, too,
+            // only if the position is the same.
+            if position < last || settled <= watermark {
+                return;
+            }
+            if position == last {
+                self.records[self.len - 1].1 = settled;
+                return;
+            }
+        }
+        if self.len == LENGTH {
+            self.forget_one();
+        }
+        self.records[self.len] = (position, settled);
+        self.len += 1;
+    }
+
+    /// Returns the greatest recorded watermark that holds for a snapshot; `None` if no record is that old.
+    pub fn watermark(&self, xmin: u64, xmax: u64) -> Option<UnixNanos> {
+        // Positions and watermarks rise together, so the last record that holds is the greatest.
+        let holds =
+            |&&(position, _): &&(Position, UnixNanos)| position.0 <= xmin || position.0 < xmax;
+        self.records[..self.len].iter().rev().find(holds).map(|&(_, watermark)| watermark)
+    }
+
+    /// Forgets the record whose absence matters least. The first and the last stay.
+    fn forget_one(&mut self) {
+        let newest = self.records[self.len - 1].0.0;
+        let gap = |at: usize| {
+            let (before, after) = (self.records[at - 1].0.0, self.records[at + 1].0.0);
+            // In parts of the age, scaled; ages are at least 1.
+            u128::from(after - before) * (1 << 32) / u128::from(newest - before)
+        };
+        let at = (1..self.len - 1).min_by_key(|&at| gap(at)).unwrap_or(1);
+        self.records.copy_within(at + 1..self.len, at);
+        self.len -= 1;
+    }
+}
+
+impl<const LENGTH: usize> Default for History<LENGTH> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

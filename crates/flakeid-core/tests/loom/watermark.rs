@@ -1,0 +1,388 @@
+//! Threads that generate IDs in transactions, and readers that scan their slots. The transactions that have ended are a
+//! set of bits, which is read and changed in one step, as snapshots are taken and transactions end under one lock. No
+//! row may become visible to a reader later that is below the watermark which it was told.
+
+use super::*;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::watermark::{Floor, History, Position, Scan, Slot};
+
+/// A fault in how the parts are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    None,
+    /// The session reads the floor before it enters.
+    EarlyFloor,
+    /// The session leaves before its rows are visible.
+    EarlyLeave,
+    /// The session leaves without an entry.
+    NoEntry,
+    /// The reader raises the floor after it has read the slots.
+    LateFloor,
+    /// The session generates an ID below its bound.
+    BelowBound,
+}
+
+const ENTRIES: usize = 2;
+
+struct Server<const SLOTS: usize> {
+    flaw: Flaw,
+    floor: Floor,
+    slots: [Slot<ENTRIES>; SLOTS],
+    /// The transactions that have ended, as bits.
+    ended: AtomicU64,
+    clock: AtomicU64,
+}
+
+/// The result of a reader: the transactions that its snapshot sees, the watermark, and what was settled.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    seen: u64,
+    watermark: Option<u64>,
+    settled: u64,
+}
+
+impl<const SLOTS: usize> Server<SLOTS> {
+    fn new(flaw: Flaw, now: u64) -> Arc<Self> {
+        Arc::new(Self {
+            flaw,
+            floor: Floor::at(UnixNanos(0)),
+            slots: std::array::from_fn(|_| Slot::idle()),
+            ended: AtomicU64::new(0),
+            clock: AtomicU64::new(now),
+        })
+    }
+
+    fn now(&self) -> UnixNanos {
+        UnixNanos(self.clock.load(Ordering::Relaxed))
+    }
+
+    /// Runs a transaction that generates one ID, and returns the time of the ID.
+    fn run(&self, slot: usize, transaction: u64) -> u64 {
+        let slot = &self.slots[slot];
+        let early = Floor::at(self.floor.get());
+        let floor = if self.flaw == Flaw::EarlyFloor { &early } else { &self.floor };
+        let bound = slot.enter(floor, || self.now());
+        let time = match self.flaw {
+            Flaw::BelowBound => self.now().0,
+            _ => self.now().max(bound).0,
+        };
+        let end = || {
+            self.ended.fetch_or(1 << transaction, Ordering::AcqRel);
+        };
+        let leave = || slot.leave((self.flaw != Flaw::NoEntry).then_some(transaction));
+        match self.flaw {
+            Flaw::EarlyLeave => {
+                leave();
+                end();
+            }
+            _ => {
+                end();
+                leave();
+            }
+        }
+        time
+    }
+
+    /// Takes a snapshot and scans the slots.
+    fn read(&self) -> Told {
+        self.read_by(self.ended.load(Ordering::Acquire))
+    }
+
+    fn read_by(&self, seen: u64) -> Told {
+        let sees = |transaction: u64| seen & 1 << transaction != 0;
+        let now = self.now();
+        // A scan that raises a floor of its own leaves the server's where it is.
+        let late = Floor::at(UnixNanos(0));
+        let floor = if self.flaw == Flaw::LateFloor { &late } else { &self.floor };
+        let mut scan = Scan::begin(floor, now);
+        for slot in &self.slots {
+            scan.read(slot, sees);
+        }
+        if self.flaw == Flaw::LateFloor {
+            Scan::begin(&self.floor, now);
+        }
+        Told { seen, watermark: scan.watermark().map(|time| time.0), settled: scan.settled().0 }
+    }
+
+    fn spawn<T: 'static>(
+        server: &Arc<Self>,
+        run: impl FnOnce(&Self) -> T + 'static,
+    ) -> thread::JoinHandle<T> {
+        let server = server.clone();
+        thread::spawn(move || run(&server))
+    }
+}
+
+/// Checks that no row of these IDs, by their transactions, becomes visible below a watermark that was told before.
+fn check(told: &[Told], ids: &[(u64, u64)]) {
+    for reader in told {
+        for &(transaction, time) in ids {
+            let is_seen = reader.seen & 1 << transaction != 0;
+            let is_missed = reader.watermark.is_some_and(|watermark| time < watermark);
+            assert!(is_seen || !is_missed, "missed: transaction {transaction}, {reader:?}");
+        }
+    }
+}
+
+/// A transaction, a reader, and a clock that goes on.
+fn one_of_each(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 10);
+    let writer = Server::spawn(&server, |server| server.run(0, 1));
+    let reader = Server::spawn(&server, Server::read);
+    server.clock.store(12, Ordering::Relaxed);
+    let told = reader.join().unwrap();
+    assert!(told.watermark.is_some());
+    check(&[told], &[(1, writer.join().unwrap())]);
+}
+
+#[test]
+fn a_first_id_and_an_end_race_a_scan() {
+    model(4, || one_of_each(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_floor_that_is_read_before_the_session_enters_is_found() {
+    model(3, || step_back(Flaw::EarlyFloor));
+}
+
+/// A settled watermark is used for a snapshot that is taken after the scan.
+fn later_snapshot(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 10);
+    let writer = Server::spawn(&server, |server| server.run(0, 1));
+    server.clock.store(12, Ordering::Relaxed);
+    let settled = server.read().settled;
+    let seen = server.ended.load(Ordering::Acquire);
+    let told = Told { seen, watermark: Some(settled), settled };
+    check(&[told], &[(1, writer.join().unwrap())]);
+}
+
+#[test]
+fn what_is_settled_holds_for_a_later_snapshot() {
+    model(4, || later_snapshot(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_session_that_leaves_before_its_rows_are_visible_is_found() {
+    model(3, || later_snapshot(Flaw::EarlyLeave));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_session_that_leaves_no_entry_is_found() {
+    model(3, || one_of_each(Flaw::NoEntry));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_reader_that_raises_the_floor_too_late_is_found() {
+    model(3, || step_back(Flaw::LateFloor));
+}
+
+/// The clock steps back while a transaction and a reader run.
+fn step_back(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 12);
+    let reader = Server::spawn(&server, Server::read);
+    let writer = Server::spawn(&server, |server| server.run(0, 1));
+    server.clock.store(10, Ordering::Relaxed);
+    let time = writer.join().unwrap();
+    check(&[reader.join().unwrap()], &[(1, time)]);
+}
+
+#[test]
+fn no_id_is_below_a_watermark_after_the_clock_has_stepped_back() {
+    model(4, || step_back(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn an_id_below_its_bound_is_found() {
+    model(3, || step_back(Flaw::BelowBound));
+}
+
+#[test]
+fn two_sessions_race_a_scan() {
+    model(2, || {
+        let server = Server::<2>::new(Flaw::None, 10);
+        let writers = [0, 1].map(|slot| {
+            Server::spawn(&server, move |server: &Server<2>| server.run(slot, slot as u64))
+        });
+        let told = server.read();
+        server.clock.store(12, Ordering::Relaxed);
+        let [first, second] = writers.map(|writer| writer.join().unwrap());
+        check(&[told], &[(0, first), (1, second)]);
+    });
+}
+
+#[test]
+fn two_scans_race_a_first_id_and_an_end() {
+    model(2, || {
+        let server = Server::<1>::new(Flaw::None, 10);
+        let readers = [(); 2].map(|()| Server::spawn(&server, Server::read));
+        let time = server.run(0, 1);
+        check(&readers.map(|reader| reader.join().unwrap()), &[(1, time)]);
+    });
+}
+
+/// Two participants of one transaction, and a reader, while the clock steps back. The transaction ends after both.
+fn two_participants(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 12);
+    let id = |server: &Server<1>| {
+        let bound = server.slots[0].enter(&server.floor, || server.now());
+        match server.flaw {
+            Flaw::BelowBound => server.now().0,
+            _ => server.now().max(bound).0,
+        }
+    };
+    let worker = Server::spawn(&server, id);
+    let reader = Server::spawn(&server, Server::read);
+    server.clock.store(10, Ordering::Relaxed);
+    let leaders = id(&server);
+    let workers = worker.join().unwrap();
+    server.ended.fetch_or(1 << 1, Ordering::AcqRel);
+    server.slots[0].leave(Some(1));
+    check(&[reader.join().unwrap()], &[(1, leaders), (1, workers)]);
+}
+
+#[test]
+fn two_participants_of_a_transaction_race_a_scan() {
+    model(3, || two_participants(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_participant_that_ignores_the_bound_is_found() {
+    model(3, || two_participants(Flaw::BelowBound));
+}
+
+/// A session lowers its bound after the clock has stepped back, beside a reader.
+fn lower(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 12);
+    let reader = Server::spawn(&server, Server::read);
+    let slot = &server.slots[0];
+    let first = slot.enter(&server.floor, || server.now()).0;
+    server.clock.store(8, Ordering::Relaxed);
+    let early = Floor::at(server.floor.get());
+    let floor = if flaw == Flaw::EarlyFloor { &early } else { &server.floor };
+    let second = slot.lower(floor, || server.now()).0;
+    server.ended.fetch_or(1 << 1, Ordering::AcqRel);
+    slot.leave(Some(1));
+    check(&[reader.join().unwrap()], &[(1, first), (1, second)]);
+}
+
+#[test]
+fn a_bound_is_lowered_beside_a_scan() {
+    model(4, || lower(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_bound_that_is_lowered_to_an_early_floor_is_found() {
+    model(3, || lower(Flaw::EarlyFloor));
+}
+
+/// Two participants lower the bound beside each other, and beside a scan.
+fn lower_beside_others(flaw: Flaw) {
+    let server = Server::<1>::new(flaw, 12);
+    let id = |server: &Server<1>| {
+        let slot = &server.slots[0];
+        let first = slot.enter(&server.floor, || server.now()).0;
+        let early = Floor::at(server.floor.get());
+        let floor = if server.flaw == Flaw::EarlyFloor { &early } else { &server.floor };
+        [first, slot.lower_beside_others(floor, || server.now()).0]
+    };
+    let worker = Server::spawn(&server, id);
+    let reader = Server::spawn(&server, Server::read);
+    server.clock.store(8, Ordering::Relaxed);
+    let leaders = id(&server);
+    let workers = worker.join().unwrap();
+    server.ended.fetch_or(1 << 1, Ordering::AcqRel);
+    server.slots[0].leave(Some(1));
+    let ids = [leaders, workers].concat();
+    check(&[reader.join().unwrap()], &ids.iter().map(|&id| (1, id)).collect::<Vec<_>>());
+}
+
+#[test]
+fn participants_lower_their_bounds_beside_a_scan() {
+    model(2, || lower_beside_others(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_participant_that_lowers_its_bound_to_an_early_floor_is_found() {
+    model(2, || lower_beside_others(Flaw::EarlyFloor));
+}
+
+/// A reader that makes a bound final comes so late that the next transaction has entered at the same floor.
+#[test]
+fn a_reader_that_settles_late_lowers_no_bound_below_a_watermark() {
+    model(2, || {
+        let server = Server::<1>::new(Flaw::None, 4);
+        let late = Server::spawn(&server, Server::read);
+        let writer = Server::spawn(&server, |server| [1, 2].map(|id| (id, server.run(0, id))));
+        server.clock.store(8, Ordering::Relaxed);
+        let told = server.read();
+        server.clock.store(2, Ordering::Relaxed);
+        let ids = writer.join().unwrap();
+        check(&[told, late.join().unwrap()], &ids);
+    });
+}
+
+/// A session runs transactions until the entries of its slot are overwritten, while a reader with a snapshot from
+/// before them all scans.
+#[test]
+fn an_old_snapshot_gets_no_watermark_that_forgotten_entries_could_break() {
+    model(3, || {
+        let server = Server::<1>::new(Flaw::None, 10);
+        let writer = Server::spawn(&server, |server| {
+            [1, 2, 3].map(|transaction| (transaction, server.run(0, transaction)))
+        });
+        let told = server.read_by(0);
+        server.clock.store(12, Ordering::Relaxed);
+        let ids = writer.join().unwrap();
+        check(&[told], &ids);
+        // The scan comes after all of them, and needs what the slot has forgotten.
+        let late = server.read_by(0);
+        assert_eq!(late.watermark, None);
+        // What is settled holds for a snapshot that sees them all.
+        check(&[Told { seen: 0b1110, watermark: Some(late.settled), settled: 0 }], &ids);
+    });
+}
+
+/// A reader records what it found settled, and another takes it for a snapshot that the position covers.
+#[test]
+fn a_recorded_watermark_holds_for_each_snapshot_that_its_position_covers() {
+    model(3, || {
+        let server = Server::<1>::new(Flaw::None, 10);
+        let next = Arc::new(AtomicU64::new(1));
+        let writer = {
+            let (server, next) = (server.clone(), next.clone());
+            thread::spawn(move || {
+                [(); 2].map(|()| {
+                    let transaction = next.fetch_add(1, Ordering::AcqRel);
+                    (transaction, server.run(0, transaction))
+                })
+            })
+        };
+        let recorder = {
+            let (server, next) = (server.clone(), next.clone());
+            thread::spawn(move || {
+                let told = server.read();
+                let mut history = History::<3>::new();
+                let position = Position(next.load(Ordering::Acquire));
+                history.record(position, UnixNanos(told.settled));
+                history
+            })
+        };
+        // A snapshot at any time: the smallest number that had not ended, and one more than the greatest that had.
+        let seen = server.ended.load(Ordering::Acquire);
+        let xmax = 64 - u64::from(seen.leading_zeros());
+        let xmin =
+            (1..).find(|transaction| seen & 1 << transaction == 0).unwrap_or(1).min(xmax.max(1));
+        let history = recorder.join().unwrap();
+        let ids = writer.join().unwrap();
+        let watermark = history.watermark(xmin, xmax.max(1)).map(|time| time.0);
+        check(&[Told { seen, watermark, settled: 0 }], &ids);
+    });
+}

@@ -1,0 +1,115 @@
+//! The events that a run must have had, and the flaws that the checks must find.
+
+/// The flaw of a server, to show that the checks find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    None,
+    /// The floor begins at 1970 after a crash or a stop.
+    FloorLost,
+    /// The exact horizon of a stop does not cover the floor.
+    ExactWithoutFloor,
+    /// A reader is told a watermark that no durable horizon covers.
+    NotDurable,
+    /// A reader raises the floor after it has read the slots.
+    FloorLate,
+    /// A session does not tell its ID types the bound, and so uses prefetched IDs of earlier ticks.
+    KeepsPrefetched,
+    /// sno does not look at the first tick when it changes its timeline.
+    OneTimeline,
+    /// A session enters when it has its first ID.
+    EntersLate,
+    /// A session leaves before its rows are visible, and keeps nothing for snapshots that do not see them.
+    LeavesEarly,
+    /// A session that leaves does not keep its transaction for old snapshots.
+    KeepsNoEntry,
+    /// A session lowers its bound to the clock, below the floor.
+    LowersBelowFloor,
+    /// A prepared transaction is not in the list.
+    NotListed,
+    /// The list of prepared transactions is lost in a crash.
+    ListNotDurable,
+    /// A reader reads the list before the slots.
+    ListFirst,
+    /// The list forgets the bounds of transactions that have ended.
+    ListForgets,
+    /// The list forgets a bound although a new snapshot may not be known to see that transaction.
+    ForgetsForNew,
+    /// The first reader of all does not know of transactions that were prepared before the last start.
+    NoUnknown,
+    /// A reader with an old snapshot is told what is settled for a new one.
+    OldAsNew,
+    /// A reader records the position that it read before its scan.
+    PositionFirst,
+    /// After a start the list has transactions that the crash has undone, and whose numbers are assigned again.
+    KeepsUndone,
+}
+
+/// The events that a run must have had to be meaningful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Enter,
+    /// A parallel worker entered for its leader, or found the bound that its leader had.
+    WorkerEnters,
+    /// The bound of a transaction was above the clock.
+    EnterAtFloor,
+    /// A transaction's bound was lowered.
+    Lower,
+    /// sno changed its timeline.
+    Turn,
+    Wait,
+    Commit,
+    RollBack,
+    Prepare,
+    EndPrepared,
+    /// A transaction was prepared before the last start.
+    EndPreparedBefore,
+    /// A reader was told the watermark of a new snapshot, of an older one, or one of an earlier scan.
+    Told,
+    ToldToOld,
+    ToldByHistory,
+    /// A reader was told the beginning of the server's life.
+    ToldTheStart,
+    /// A reader was told something while a session lowered its bound.
+    ToldWhileLowering,
+    /// A reader moved the gate.
+    ReaderExtends,
+    Extension,
+    Crash,
+    /// The server crashed while a reader or a session was in the middle of something.
+    CrashInside,
+    /// Transactions were prepared when the server crashed.
+    CrashWithPrepared,
+    /// Numbers of transactions were assigned again after a crash.
+    NumbersAgain,
+    Stop,
+    Reload,
+}
+
+impl Event {
+    pub const ALL: [Self; 24] = [
+        Self::Enter,
+        Self::WorkerEnters,
+        Self::EnterAtFloor,
+        Self::Lower,
+        Self::Turn,
+        Self::Wait,
+        Self::Commit,
+        Self::RollBack,
+        Self::Prepare,
+        Self::EndPrepared,
+        Self::EndPreparedBefore,
+        Self::Told,
+        Self::ToldToOld,
+        Self::ToldByHistory,
+        Self::ToldTheStart,
+        Self::ToldWhileLowering,
+        Self::ReaderExtends,
+        Self::Extension,
+        Self::Crash,
+        Self::CrashInside,
+        Self::CrashWithPrepared,
+        Self::NumbersAgain,
+        Self::Stop,
+        Self::Reload,
+    ];
+}

@@ -1,0 +1,174 @@
+//! Readers: they take a snapshot, and are told its watermark, as the extension computes it.
+
+use super::database::Snapshot;
+use super::events::{Event, Flaw};
+use super::server::{Life, Listed, Server};
+use crate::checks::Fault;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::flake::Flake;
+use flakeid_core::generator::Stamp;
+use flakeid_core::watermark::{Floor, Position, Scan};
+
+/// How many old snapshots there are at most.
+const SNAPSHOTS: usize = 6;
+
+impl Server {
+    /// Tells a reader the watermark of a new snapshot, or of an old one.
+    pub fn read_watermark(&self, life: &Life) {
+        if self.life_number() < self.first_read {
+            return;
+        }
+        let random = &self.random;
+        let old = {
+            let mut snapshots = life.snapshots.borrow_mut();
+            if snapshots.len() == SNAPSHOTS || !snapshots.is_empty() && random.one_in(20) {
+                let place = random.below(snapshots.len() as u64) as usize;
+                snapshots.swap_remove(place);
+            }
+            match snapshots.len() {
+                0 => None,
+                len => {
+                    random.one_in(3).then(|| snapshots[random.below(len as u64) as usize].clone())
+                }
+            }
+        };
+        let is_old = old.is_some();
+        let snapshot = old.unwrap_or_else(|| self.database.snapshot(life.forgets.get()));
+        if random.one_in(10) {
+            life.snapshots.borrow_mut().push(snapshot.clone());
+        }
+        let told = self.interruption(life).then(|| self.watermark(life, &snapshot));
+        if told.flatten().is_some() {
+            self.saw(if is_old { Event::ToldToOld } else { Event::Told });
+        }
+    }
+
+    /// Returns the watermark of a new snapshot.
+    pub fn read_anew(&self, life: &Life) -> u64 {
+        let snapshot = self.database.snapshot(life.forgets.get());
+        self.watermark(life, &snapshot).map_or(0, |watermark| watermark.0)
+    }
+
+    /// Returns the watermark of a snapshot, and checks it; `None` if the server has crashed.
+    fn watermark(&self, life: &Life, snapshot: &Snapshot) -> Option<UnixNanos> {
+        let lowers = life.lowering.get() > 0;
+        self.begin_use(life)?;
+        // A scan that is still running may be told more later.
+        let before = self.database.told(snapshot);
+        let (watermark, by_scan) = self.compute(life, snapshot)?;
+        if lowers {
+            self.saw(Event::ToldWhileLowering);
+        }
+        let told = self.database.tell(snapshot, watermark.0);
+        // An old snapshot may not see what the list has forgotten since.
+        let falls = lowers || !by_scan || snapshot.forgotten != life.forgets.get();
+        self.expect(watermark.0 >= before || falls, Fault::Fell);
+        self.expect(told.is_ok(), Fault::Missed);
+        Some(watermark)
+    }
+
+    /// Computes a watermark, and returns whether it is from the reader's own scan.
+    fn compute(&self, life: &Life, snapshot: &Snapshot) -> Option<(UnixNanos, bool)> {
+        let covers = |position| snapshot.covers(position);
+        let sees = |number| snapshot.sees(number);
+        let early_position = Position(self.database.next());
+        let early_list = self.unseen_bounds(life, sees, covers);
+        let to = self.settled();
+        self.go(life)?;
+        let durable = if self.flaw == Flaw::NotDurable { to } else { self.extend_to(life, to)? };
+        let to = to.min(durable);
+        let late = Floor::at(to);
+        let floor = if self.flaw == Flaw::FloorLate { &late } else { &life.floor };
+        let mut scan = Scan::begin(floor, to);
+        self.go(life)?;
+        if self.flaw != Flaw::NotDurable {
+            self.extend_to(life, life.floor.get())?;
+        }
+        for slot in &life.slots {
+            scan.read(slot, sees);
+            self.go(life)?;
+        }
+        life.floor.raise(to);
+        let prepared = match self.flaw {
+            Flaw::ListFirst => early_list,
+            _ => self.unseen_bounds(life, sees, covers),
+        };
+        prepared.iter().for_each(|&bound| scan.add(bound));
+        self.go(life)?;
+        let position = match self.flaw {
+            Flaw::PositionFirst => early_position,
+            _ => Position(self.database.next()),
+        };
+        self.go(life)?;
+        if let Some(watermark) = scan.watermark() {
+            // Another reader may have the lock.
+            if !self.random.one_in(4) {
+                life.history.borrow_mut().record(position, scan.settled());
+            }
+            self.go(life)?;
+            return Some((watermark, true));
+        }
+        if self.flaw == Flaw::OldAsNew {
+            return Some((scan.settled(), false));
+        }
+        let mut history = life.history.borrow_mut();
+        history.record(position, scan.settled());
+        let recorded = history.watermark(snapshot.xmin, snapshot.xmax);
+        drop(history);
+        self.saw(if recorded.is_some() { Event::ToldByHistory } else { Event::ToldTheStart });
+        let watermark = recorded
+            .unwrap_or_else(|| life.begun.horizon.until.into_iter().min().unwrap_or(UnixNanos(0)));
+        self.go(life)?;
+        Some((prepared.into_iter().fold(watermark, UnixNanos::min), false))
+    }
+
+    /// Lets other processes run; `None` if the server has crashed.
+    fn go(&self, life: &Life) -> Option<()> {
+        self.interruption(life).then_some(())
+    }
+
+    /// Begins to keep the list on disk, before the first watermark of all is reported.
+    fn begin_use(&self, life: &Life) -> Option<()> {
+        if life.used.get() {
+            return Some(());
+        }
+        // A server may have begun at a horizon that is not on disk.
+        self.extend::<Flake>(life, Stamp::FIRST, UnixNanos(0));
+        self.go(life)?;
+        if !life.used.get() {
+            for prepared in self.prepared.borrow().iter() {
+                let unknown = Listed::new(prepared.number, UnixNanos(0));
+                if self.flaw != Flaw::NoUnknown {
+                    self.add_to_list(life, unknown);
+                }
+            }
+            life.used.set(true);
+            self.list.replace(Some(Vec::new()));
+            self.write_list(life);
+        }
+        Some(())
+    }
+
+    /// Moves the gate past a time, and returns where it stands; `None` if the server has crashed.
+    fn extend_to(&self, life: &Life, time: UnixNanos) -> Option<UnixNanos> {
+        let durable = || life.gate.horizon().until[0];
+        if time > durable() {
+            self.saw(Event::ReaderExtends);
+            self.extend::<Flake>(life, Stamp::FIRST, time);
+        }
+        (!life.over.get()).then(durable)
+    }
+
+    /// Returns the bounds of the prepared transactions that a snapshot does not see.
+    fn unseen_bounds(
+        &self,
+        life: &Life,
+        sees: impl Fn(u64) -> bool,
+        covers: impl Fn(Position) -> bool,
+    ) -> Vec<UnixNanos> {
+        let list = life.list.borrow();
+        let forgotten = life.forgotten.get().filter(|&(position, _)| !covers(position));
+        let unseen = list.iter().filter(|listed| !sees(listed.number)).map(|listed| listed.bound);
+        unseen.chain(forgotten.map(|(_, bound)| bound)).collect()
+    }
+}

@@ -1,0 +1,466 @@
+//! The server: its disk, its memory from a start to a crash or a stop, and what happens to it.
+
+use super::database::{Database, Snapshot};
+use super::events::{Event, Flaw};
+use super::ids::Process;
+use crate::checks::{Checks, Fault};
+use crate::clock::{Clock, HOUR, SECOND, YEAR};
+use crate::node::State;
+use crate::random::Random;
+use crate::world::{ID_TYPES, ServerIdType};
+use flakeid_core::cell::Cell as IdCell;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::flake::Flake;
+use flakeid_core::flake128::Flake128;
+use flakeid_core::gate::{Gate, Horizon};
+use flakeid_core::generator::{IdLayout, Stamp};
+use flakeid_core::guid::Guid;
+use flakeid_core::sno::TickTock;
+use flakeid_core::uniqueid::UniqueId;
+use flakeid_core::watermark::{Floor, History, Position, Slot, settled_by_clock};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub const MILLISECOND: u64 = SECOND / 1000;
+
+/// The transactions that a slot keeps, the length of the history, and the ended transactions that the list keeps. They
+/// are small, so that readers with old snapshots miss some.
+const ENTRIES: usize = 4;
+const HISTORY: usize = 5;
+const ENDED: usize = 2;
+
+/// How many sessions or readers may be in the middle of something.
+const DEPTH: u32 = 4;
+
+/// A prepared transaction in the list.
+#[derive(Clone, Copy)]
+pub struct Listed {
+    pub number: u64,
+    pub bound: UnixNanos,
+    /// The position by which it was found to have ended.
+    ended_by: Option<Position>,
+}
+
+impl Listed {
+    pub fn new(number: u64, bound: UnixNanos) -> Self {
+        Self { number, bound, ended_by: None }
+    }
+}
+
+/// A prepared transaction as the database keeps it.
+#[derive(Clone, Copy)]
+pub struct Prepared {
+    pub number: u64,
+    /// When the earliest tick of its IDs begins.
+    pub earliest: u64,
+    /// In which life it was prepared.
+    pub life: u64,
+}
+
+pub struct Server {
+    pub time: Cell<u64>,
+    pub random: Random,
+    pub clock: Clock,
+    pub flaw: Flaw,
+    /// The only fault that counts, if any does not.
+    looks_for: Option<Fault>,
+    pub checks: RefCell<Checks>,
+    pub database: Database,
+    seen: [Cell<u64>; Event::ALL.len()],
+    /// Whether one processor's clock may be a tick behind another's.
+    noisy: bool,
+    lead: u64,
+    /// The generator IDs of each ID type, as indexes in the checks.
+    pub generators: [Vec<usize>; ID_TYPES],
+    /// The disk: the horizon, the list if a watermark may have been reported, and the prepared transactions.
+    state: Cell<Option<State>>,
+    pub list: RefCell<Option<Vec<Listed>>>,
+    pub prepared: RefCell<Vec<Prepared>>,
+    life: Option<Rc<Life>>,
+    lives: Cell<u64>,
+    /// The life in which readers begin.
+    pub first_read: u64,
+    depth: Cell<u32>,
+    /// Whether all sessions wait for as long as they are told, and nothing goes wrong.
+    pub well: Cell<bool>,
+}
+
+/// A transaction that runs in a session.
+#[derive(Clone, Copy, Default)]
+pub struct Transaction {
+    pub number: Option<u64>,
+    /// When the earliest tick of its IDs begins; `None` without an ID.
+    pub earliest: Option<u64>,
+    /// Whether a parallel worker may run.
+    pub is_parallel: bool,
+    /// It ends once in so many actions.
+    pub length: u64,
+}
+
+/// The memory of a server.
+pub struct Life {
+    pub begun: State,
+    pub gate: Gate,
+    pub generators: RefCell<Vec<usize>>,
+    pub version: Cell<u32>,
+    pub cells: RefCell<BTreeMap<(usize, usize), Rc<IdCell>>>,
+    pub floor: Floor,
+    pub slots: Vec<Slot<ENTRIES>>,
+    pub transactions: Vec<Cell<Option<Transaction>>>,
+    /// The session of each slot, and then a parallel worker of each.
+    pub processes: Vec<RefCell<Process>>,
+    pub history: RefCell<History<HISTORY>>,
+    pub used: Cell<bool>,
+    pub list: RefCell<Vec<Listed>>,
+    /// The position by which the transactions had ended that the list has forgotten, and the least of their bounds.
+    pub forgotten: Cell<Option<(Position, UnixNanos)>>,
+    /// How many entries it has forgotten.
+    pub forgets: Cell<u64>,
+    pub snapshots: RefCell<Vec<Snapshot>>,
+    /// How many sessions are lowering their bound.
+    pub lowering: Cell<u32>,
+    /// Whether the server has crashed. From then on nothing has an effect.
+    pub over: Cell<bool>,
+}
+
+impl Server {
+    pub fn new(seed: u64, flaw: Flaw, looks_for: Option<Fault>) -> Self {
+        let (random, time) = (Random::new(seed), 55 * YEAR);
+        let mut checks = Checks::default();
+        let pool = random.pick(&[1, 1, 2, 4]);
+        let generators = std::array::from_fn(|id_type| {
+            (0..pool).map(|id| checks.generator(id_type, id, 0)).collect()
+        });
+        Self {
+            time: Cell::new(time),
+            clock: Clock::new(&random, time, HOUR),
+            flaw,
+            looks_for,
+            first_read: random.pick(&[1, 1, 1, 2, 5]),
+            checks: RefCell::new(checks),
+            database: Database::new(),
+            seen: Default::default(),
+            noisy: random.one_in(2),
+            lead: random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
+            generators,
+            state: Cell::new(None),
+            list: RefCell::default(),
+            prepared: RefCell::default(),
+            life: None,
+            lives: Cell::new(0),
+            depth: Cell::new(0),
+            well: Cell::new(false),
+            random,
+        }
+    }
+
+    /// Lets so many things happen. Returns the number of IDs that were issued without a fault, and how often each event
+    /// happened.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn run(mut self, steps: u64) -> Result<(u64, [u64; Event::ALL.len()]), Fault> {
+        for _ in 0..steps {
+            self.happen();
+            if self.checks.borrow().fault.is_some() {
+                break;
+            }
+        }
+        self.go_on();
+        let checks = self.checks.into_inner();
+        checks.fault.map_or(Ok((checks.ids, self.seen.map(Cell::into_inner))), Err)
+    }
+
+    pub fn saw(&self, event: Event) {
+        let seen = &self.seen[event as usize];
+        seen.set(seen.get() + 1);
+    }
+
+    pub fn expect(&self, holds: bool, fault: Fault) {
+        if self.looks_for.is_none_or(|sought| sought == fault) {
+            self.checks.borrow_mut().expect(holds, fault);
+        }
+    }
+
+    pub fn pass(&self, nanos: u64) {
+        self.time.set(self.time.get() + nanos);
+    }
+
+    /// Returns the reading of some processor's clock.
+    pub fn read(&self, unit: u64) -> UnixNanos {
+        let late = if self.noisy { self.random.below(unit + 1) } else { 0 };
+        UnixNanos(self.clock.read(self.time.get()) - late)
+    }
+
+    /// Reads the clock, and returns a time at or before the beginning of all ticks that hold the reading.
+    pub fn settled(&self) -> UnixNanos {
+        settled_by_clock(self.read(MILLISECOND))
+    }
+
+    /// Returns the number of this life.
+    pub fn life_number(&self) -> u64 {
+        self.lives.get()
+    }
+
+    fn happen(&mut self) {
+        let random = &self.random;
+        self.pass(match random.below(200) {
+            0 => random.below(HOUR),
+            1..=4 => random.below(2 * SECOND),
+            5..=30 => random.below(20 * MILLISECOND),
+            31..=80 => random.below(2 * MILLISECOND),
+            _ => random.below(50_000),
+        });
+        let Some(life) = self.life.clone() else {
+            match random.below(4) {
+                0 => self.clock.disturb(random, self.time.get()),
+                _ => self.start(),
+            }
+            return;
+        };
+        match random.below(2000) {
+            0..=3 => life.over.set(true),
+            4..=9 => return self.stop(),
+            10..=11 => self.lead = random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
+            _ => self.something(&life),
+        }
+        if life.over.get() {
+            self.crash();
+        }
+    }
+
+    /// Lets one thing happen while the server runs.
+    fn something(&self, life: &Life) {
+        let random = &self.random;
+        match random.below(1000) {
+            0..=9 => self.clock.disturb(random, self.time.get()),
+            10..=14 => self.reload(life),
+            15..=29 => self.end_prepared(life),
+            30..=129 => self.read_watermark(life),
+            _ => self.act(life, random.below(life.processes.len() as u64) as usize),
+        }
+    }
+
+    /// Lets other processes run in the middle of something. Returns whether the server still runs.
+    pub fn interruption(&self, life: &Life) -> bool {
+        let random = &self.random;
+        if self.well.get() || life.over.get() || self.depth.get() == DEPTH || !random.one_in(6) {
+            return !life.over.get();
+        }
+        self.depth.set(self.depth.get() + 1);
+        for _ in 0..1 + random.skewed(20) {
+            self.pass(random.skewed(3 * MILLISECOND));
+            match random.below(3000) {
+                0 => {
+                    self.saw(Event::CrashInside);
+                    life.over.set(true);
+                }
+                1..=1000 => self.read_watermark(life),
+                _ => self.something(life),
+            }
+            if life.over.get() {
+                break;
+            }
+        }
+        self.depth.set(self.depth.get() - 1);
+        !life.over.get()
+    }
+
+    /// Begins a life at what is on the disk.
+    fn start(&mut self) {
+        let begun = self.state.get().unwrap_or(State::fresh(self.read(MILLISECOND)));
+        let list = self.list.borrow().clone();
+        let used = list.is_some();
+        let mut list = list.unwrap_or_default();
+        list.iter_mut().for_each(|listed| listed.ended_by = None);
+        if self.flaw != Flaw::KeepsUndone {
+            // The crash has undone transactions with these numbers, and others get them.
+            list.retain(|listed| listed.number < self.database.next());
+            // On disk, too: at the next start these numbers may be those of other prepared transactions.
+            self.list.replace(used.then(|| list.clone()));
+        }
+        // All IDs of this life are above the horizon of their lane, and watermarks may be up to the greatest.
+        let greatest = begun.horizon.until.into_iter().max().filter(|_| used);
+        let greatest = greatest.filter(|_| self.flaw != Flaw::FloorLost).unwrap_or(UnixNanos(0));
+        let floor = Floor::at(UnixNanos(0));
+        floor.raise(greatest);
+        let sessions = 1 + self.random.below(5) as usize;
+        self.lives.set(self.lives.get() + 1);
+        let life = Life {
+            begun,
+            gate: Gate::at(begun.horizon),
+            generators: RefCell::new((0..self.generators[0].len()).collect()),
+            version: Cell::new(1),
+            cells: RefCell::default(),
+            floor,
+            slots: (0..sessions).map(|_| Slot::idle()).collect(),
+            transactions: (0..sessions).map(|_| Cell::default()).collect(),
+            processes: (0..2 * sessions)
+                .map(|number| {
+                    RefCell::new(Process::new(&self.random, number % sessions, number >= sessions))
+                })
+                .collect(),
+            history: RefCell::new(History::new()),
+            used: Cell::new(used),
+            list: RefCell::new(list),
+            forgotten: Cell::new(None),
+            forgets: Cell::new(0),
+            snapshots: RefCell::default(),
+            lowering: Cell::new(0),
+            over: Cell::new(false),
+        };
+        self.life = Some(Rc::new(life));
+    }
+
+    /// Loses the memory, and all transactions that were not prepared.
+    fn crash(&mut self) {
+        self.saw(Event::Crash);
+        let prepared = self.prepared.borrow();
+        if !prepared.is_empty() {
+            self.saw(Event::CrashWithPrepared);
+        }
+        let random = &self.random;
+        let again =
+            self.database.crash(prepared.iter().map(|prepared| prepared.number), |least, most| {
+                if random.one_in(2) { most } else { least + random.below(most - least + 1) }
+            });
+        if again {
+            self.saw(Event::NumbersAgain);
+        }
+        drop(prepared);
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.life = None;
+        let mut checks = self.checks.borrow_mut();
+        self.generators.iter().flatten().for_each(|&generator| checks.close(generator));
+    }
+
+    /// Stops the server cleanly: it rolls back what is open, and makes the horizon exact.
+    fn stop(&mut self) {
+        let Some(life) = self.life.clone() else { return };
+        self.well.set(true);
+        for slot in 0..life.slots.len() {
+            self.roll_back(&life, &mut life.processes[slot].borrow_mut());
+        }
+        self.well.set(false);
+        let mut exact = Horizon { toggle: life.gate.toggle(), ..life.begun.horizon };
+        for (&(id_type, _), cell) in life.cells.borrow().iter() {
+            exact = match id_type {
+                Flake::INDEX => sealed::<Flake>(exact, cell),
+                TickTock::INDEX => sealed::<TickTock>(exact, cell),
+                Flake128::INDEX => sealed::<Flake128>(exact, cell),
+                Guid::INDEX => sealed::<Guid>(exact, cell),
+                _ => sealed::<UniqueId>(exact, cell),
+            };
+        }
+        if self.flaw != Flaw::ExactWithoutFloor {
+            exact.until[0] = exact.until[0].max(life.floor.get());
+        }
+        self.state.set(Some(State { horizon: exact, written: self.read(MILLISECOND), lead: 0 }));
+        let all = |_, next| next;
+        let prepared = self.prepared.borrow();
+        self.database.crash(prepared.iter().map(|prepared| prepared.number), all);
+        drop(prepared);
+        self.saw(Event::Stop);
+        self.end();
+    }
+
+    /// Chooses other generator IDs.
+    fn reload(&self, life: &Life) {
+        let mask = self.random.next();
+        let mut chosen: Vec<_> =
+            (0..self.generators[0].len()).filter(|place| mask >> place & 1 == 1).collect();
+        if chosen.is_empty() {
+            chosen.push(0);
+        }
+        life.generators.replace(chosen);
+        life.version.set(life.version.get() + 1);
+        self.saw(Event::Reload);
+    }
+
+    /// Moves the gate past a stamp: first durable, then open. The server may crash between the two.
+    pub fn extend<S: ServerIdType>(&self, life: &Life, stamp: Stamp, past: UnixNanos) {
+        let written = self.read(S::UNIT);
+        let (lead, crash) = (self.lead, if self.well.get() { 9 } else { self.random.below(200) });
+        let moment = UnixNanos(written.max(past).0 + lead);
+        let make_durable = |horizon| {
+            if crash != 0 {
+                self.state.set(Some(State { horizon, written, lead }));
+            }
+            if crash <= 1 { Err(()) } else { Ok(()) }
+        };
+        if life.gate.extend::<S, _>(stamp, moment, make_durable).is_err() {
+            self.saw(Event::CrashInside);
+            life.over.set(true);
+        }
+    }
+
+    /// Writes the list to the disk, if a watermark may have been reported.
+    pub fn write_list(&self, life: &Life) {
+        if life.used.get() && self.flaw != Flaw::ListNotDurable {
+            self.list.replace(Some(life.list.borrow().clone()));
+        }
+    }
+
+    /// Adds a transaction to the list, and forgets the oldest of those that have ended. It forgets only what every new
+    /// snapshot is known to see by the position, or the watermarks of new snapshots would fall.
+    pub fn add_to_list(&self, life: &Life, added: Listed) {
+        let mut list = life.list.borrow_mut();
+        if list.iter().all(|listed| listed.number != added.number) {
+            list.push(added);
+        }
+        let (position, now) = (Position(self.database.next()), self.database.snapshot(0));
+        let mut surplus = 0;
+        for listed in list.iter_mut().filter(|listed| self.database.has_ended(listed.number)) {
+            listed.ended_by.get_or_insert(position);
+            surplus += 1;
+        }
+        list.retain(|listed| {
+            let Some(ended_by) = listed.ended_by else { return true };
+            let is_covered = now.covers(ended_by) || self.flaw == Flaw::ForgetsForNew;
+            if surplus <= ENDED || !is_covered {
+                return true;
+            }
+            surplus -= 1;
+            life.forgets.set(life.forgets.get() + 1);
+            if self.flaw != Flaw::ListForgets {
+                let before = life.forgotten.get().unwrap_or((ended_by, listed.bound));
+                let forgotten = (before.0.max(ended_by), before.1.min(listed.bound));
+                life.forgotten.set(Some(forgotten));
+            }
+            false
+        });
+    }
+
+    /// Checks that sessions get IDs, and that the watermark follows the clock, once nothing goes wrong any more.
+    fn go_on(&mut self) {
+        match self.life.take() {
+            Some(life) => {
+                self.life = Some(life);
+                self.crash();
+            }
+            None => self.end(),
+        }
+        self.start();
+        let Some(life) = self.life.clone() else { return };
+        self.well.set(true);
+        for slot in 0..life.slots.len() {
+            self.begin(&life, slot);
+            self.take_each(&life, &mut life.processes[slot].borrow_mut());
+            self.roll_back(&life, &mut life.processes[slot].borrow_mut());
+        }
+        while !self.prepared.borrow().is_empty() {
+            self.end_prepared(&life);
+        }
+        self.expect(self.read_anew(&life) >= self.settled().0 - 2 * MILLISECOND, Fault::HeldBack);
+    }
+}
+
+/// Returns a horizon that covers the ticks of a sealed cell.
+fn sealed<S: ServerIdType + IdLayout>(horizon: Horizon, cell: &IdCell) -> Horizon {
+    let _ = cell.seal::<S>();
+    horizon.covering::<S>(S::scale(), cell.issued::<S>())
+}

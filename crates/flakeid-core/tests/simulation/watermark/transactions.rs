@@ -1,0 +1,190 @@
+//! Transactions: what sessions do from the beginning to the end of one.
+
+use super::events::{Event, Flaw};
+use super::ids::Process;
+use super::server::{Life, Listed, Prepared, Server, Transaction};
+use crate::checks::Fault;
+
+impl Server {
+    /// Lets a process do something: a session, or a parallel worker.
+    pub fn act(&self, life: &Life, process: usize) {
+        let Ok(mut process) = life.processes[process].try_borrow_mut() else { return };
+        let (random, slot) = (&self.random, process.slot);
+        let Some(mut transaction) = life.transactions[slot].get() else {
+            if !process.is_worker {
+                self.begin(life, slot);
+            }
+            return;
+        };
+        if process.is_worker {
+            if transaction.is_parallel {
+                self.take_some(life, &mut process);
+            }
+            return;
+        }
+        if random.one_in(transaction.length) {
+            return match random.below(8) {
+                0..=1 => self.prepare(life, &mut process),
+                2 => self.roll_back(life, &mut process),
+                _ => self.commit(life, &mut process),
+            };
+        }
+        match random.below(20) {
+            5..=6 if transaction.number.is_none() => self.assign(life, slot),
+            0 => {
+                // A subtransaction that is rolled back.
+                let number = self.database.assign();
+                self.database.end(number);
+            }
+            1 if !transaction.is_parallel => {
+                transaction.is_parallel = true;
+                life.transactions[slot].set(Some(transaction));
+            }
+            1..=4 if transaction.is_parallel => {
+                self.end_workers(life, slot);
+            }
+            _ => self.take_some(life, &mut process),
+        }
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self, life: &Life, slot: usize) {
+        let length = self.random.pick(&[2, 2, 2, 10, 10, 100, 1000]);
+        life.transactions[slot].set(Some(Transaction { length, ..Transaction::default() }));
+    }
+
+    fn assign(&self, life: &Life, slot: usize) {
+        let mut transaction = life.transactions[slot].get().unwrap();
+        transaction.number.get_or_insert_with(|| self.database.assign());
+        life.transactions[slot].set(Some(transaction));
+    }
+
+    /// Ends the parallel workers of a transaction, unless one of them is in the middle of something. Returns whether
+    /// there is no worker any more.
+    fn end_workers(&self, life: &Life, slot: usize) -> bool {
+        let Ok(mut worker) = life.processes[life.slots.len() + slot].try_borrow_mut() else {
+            return false;
+        };
+        self.forget(&worker);
+        *worker = Process::new(&self.random, slot, true);
+        let mut transaction = life.transactions[slot].get().unwrap();
+        transaction.is_parallel = false;
+        life.transactions[slot].set(Some(transaction));
+        true
+    }
+
+    fn commit(&self, life: &Life, process: &mut Process) {
+        let slot = process.slot;
+        if !self.end_workers(life, slot) {
+            return;
+        }
+        if life.transactions[slot].get().unwrap().earliest.is_some() && !self.random.one_in(16) {
+            self.assign(life, slot);
+        }
+        if !self.interruption(life) {
+            return;
+        }
+        let Transaction { number, earliest, .. } = life.transactions[slot].get().unwrap();
+        if let Some(number) = number {
+            self.database.keep(number);
+            if !self.interruption(life) {
+                return;
+            }
+            if self.flaw == Flaw::LeavesEarly {
+                life.slots[slot].leave(None);
+                if !self.interruption(life) {
+                    return;
+                }
+            }
+            self.show(number, earliest);
+            if !self.interruption(life) {
+                return;
+            }
+        }
+        life.slots[slot].leave(number.filter(|_| self.flaw != Flaw::KeepsNoEntry));
+        process.bound = 0;
+        life.transactions[slot].set(None);
+        self.saw(Event::Commit);
+    }
+
+    fn show(&self, number: u64, earliest: Option<u64>) {
+        match earliest {
+            Some(earliest) => {
+                let shown = self.database.show(number, earliest);
+                self.expect(shown.is_ok(), Fault::Missed);
+            }
+            None => self.database.end(number),
+        }
+    }
+
+    /// Rolls back a transaction, if there is one.
+    pub fn roll_back(&self, life: &Life, process: &mut Process) {
+        let slot = process.slot;
+        if life.transactions[slot].get().is_none() || !self.end_workers(life, slot) {
+            return;
+        }
+        if let Some(number) = life.transactions[slot].get().unwrap().number {
+            self.database.end(number);
+            if !self.interruption(life) {
+                return;
+            }
+        }
+        life.slots[slot].leave(None);
+        process.bound = 0;
+        life.transactions[slot].set(None);
+        self.saw(Event::RollBack);
+    }
+
+    /// Prepares a transaction: it goes to the list, is prepared, and leaves its slot.
+    fn prepare(&self, life: &Life, process: &mut Process) {
+        let slot = process.slot;
+        if !self.end_workers(life, slot) {
+            return;
+        }
+        self.assign(life, slot);
+        let Transaction { number, earliest, .. } = life.transactions[slot].get().unwrap();
+        let number = number.unwrap();
+        if let Some(bound) = life.slots[slot].entered()
+            && self.flaw != Flaw::NotListed
+        {
+            self.add_to_list(life, Listed::new(number, bound));
+            self.write_list(life);
+        }
+        if !self.interruption(life) {
+            return;
+        }
+        if self.random.one_in(8) {
+            return self.roll_back(life, process);
+        }
+        self.database.keep(number);
+        let (earliest, life_number) = (earliest.unwrap_or(u64::MAX), self.life_number());
+        self.prepared.borrow_mut().push(Prepared { number, earliest, life: life_number });
+        if !self.interruption(life) {
+            return;
+        }
+        life.slots[slot].leave(None);
+        process.bound = 0;
+        life.transactions[slot].set(None);
+        self.saw(Event::Prepare);
+    }
+
+    /// Ends a prepared transaction.
+    pub fn end_prepared(&self, life: &Life) {
+        let mut prepared = self.prepared.borrow_mut();
+        if prepared.is_empty() || life.over.get() {
+            return;
+        }
+        let place = self.random.below(prepared.len() as u64) as usize;
+        let Prepared { number, earliest, life } = prepared.swap_remove(place);
+        drop(prepared);
+        self.show(
+            number,
+            Some(earliest).filter(|&earliest| earliest < u64::MAX && !self.random.one_in(4)),
+        );
+        self.saw(if life < self.life_number() {
+            Event::EndPreparedBefore
+        } else {
+            Event::EndPrepared
+        });
+    }
+}

@@ -1,0 +1,236 @@
+#![cfg(not(loom))]
+//! The watermark in one thread: what a slot keeps, what a scan finds, and which watermarks a history still has.
+
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::watermark::{
+    Floor, History, LONGEST_TICK, Position, Scan, Slot, settled_by_clock,
+};
+use flakeid_core::{flake, flake128, guid, sno, uniqueid};
+use proptest::prelude::*;
+
+const fn at(time: u64) -> UnixNanos {
+    UnixNanos(time)
+}
+
+/// Scans slots for a snapshot that sees the transactions below a number.
+fn scan<'a, const ENTRIES: usize>(
+    floor: &'a Floor,
+    now: u64,
+    slots: &[Slot<ENTRIES>],
+    xmin: u64,
+) -> Scan<'a> {
+    let mut scan = Scan::begin(floor, at(now));
+    for slot in slots {
+        scan.read(slot, |transaction| transaction < xmin);
+    }
+    scan
+}
+
+#[test]
+fn no_id_type_has_a_longer_tick() {
+    let longest = LONGEST_TICK.as_nanos() as u64;
+    let units = [
+        flake::Epoch::UNIX.scale().unit(),
+        sno::SCALE.unit(),
+        flake128::SCALE.unit(),
+        guid::SCALE.unit(),
+        uniqueid::SCALE.unit(),
+    ];
+    assert_eq!(units.into_iter().max(), Some(longest));
+    for unit in units {
+        for now in [unit, unit + 1, 10 * longest, 10 * longest + unit - 1] {
+            assert!(settled_by_clock(at(now)).0 <= now / unit * unit);
+        }
+    }
+    assert_eq!(settled_by_clock(at(0)), at(0));
+    assert_eq!(settled_by_clock(at(longest - 1)), at(0));
+}
+
+#[test]
+fn a_transaction_limits_the_watermark_until_a_snapshot_sees_it() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<4>::idle(), Slot::idle()]);
+    assert_eq!(scan(&floor, 100, &slots, 5).watermark(), Some(at(100)));
+    assert_eq!(slots[0].enter(&floor, || at(110)), at(110));
+    assert_eq!(slots[0].entered(), Some(at(110)));
+    let open = scan(&floor, 200, &slots, 5);
+    assert_eq!((open.watermark(), open.settled()), (Some(at(110)), at(110)));
+    slots[0].leave(Some(5));
+    assert_eq!(slots[0].entered(), None);
+    // A snapshot from before, and one from after.
+    let old = scan(&floor, 300, &slots, 5);
+    assert_eq!((old.watermark(), old.settled()), (Some(at(110)), at(300)));
+    assert_eq!(scan(&floor, 300, &slots, 6).watermark(), Some(at(300)));
+    // To leave again does nothing.
+    slots[0].leave(Some(9));
+    assert_eq!(scan(&floor, 400, &slots, 6).watermark(), Some(at(400)));
+}
+
+#[test]
+fn a_transaction_that_wrote_nothing_leaves_no_entry() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    slots[0].enter(&floor, || at(10));
+    slots[0].leave(None);
+    assert_eq!(scan(&floor, 50, &slots, 0).watermark(), Some(at(50)));
+}
+
+#[test]
+fn a_bound_is_never_below_the_floor_and_a_watermark_never_falls_with_the_clock() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    assert_eq!(scan(&floor, 1000, &slots, 9).watermark(), Some(at(1000)));
+    // The clock has stepped back.
+    assert_eq!(scan(&floor, 500, &slots, 9).watermark(), Some(at(1000)));
+    assert_eq!(slots[0].enter(&floor, || at(500)), at(1000));
+    assert_eq!(scan(&floor, 600, &slots, 9).watermark(), Some(at(1000)));
+}
+
+#[test]
+fn participants_of_a_transaction_have_one_bound() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    assert_eq!(slots[0].enter(&floor, || at(50)), at(50));
+    assert_eq!(slots[0].enter(&floor, || at(60)), at(50));
+    assert_eq!(slots[0].enter(&floor, || at(40)), at(50));
+    assert_eq!(scan(&floor, 100, &slots, 9).watermark(), Some(at(50)));
+}
+
+#[test]
+fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    slots[0].enter(&floor, || at(50));
+    assert_eq!(slots[0].lower(&floor, || at(30)), at(30));
+    assert_eq!(slots[0].lower(&floor, || at(90)), at(30));
+    assert_eq!(scan(&floor, 20, &slots, 9).watermark(), Some(at(20)));
+    assert_eq!(slots[0].lower(&floor, || at(10)), at(20));
+    slots[0].leave(Some(9));
+    assert_eq!(scan(&floor, 100, &slots, 9).watermark(), Some(at(20)));
+    // Without a transaction there is nothing to lower.
+    slots[0].lower(&floor, || at(1));
+    assert_eq!(slots[0].entered(), None);
+}
+
+#[test]
+fn bounds_and_floors_are_even() {
+    let (floor, slots) = (Floor::at(at(7)), [Slot::<2>::idle()]);
+    assert_eq!(floor.get(), at(8));
+    assert_eq!(slots[0].enter(&floor, || at(11)), at(10));
+    assert_eq!(slots[0].entered(), Some(at(10)));
+    assert_eq!(floor.raise(at(13)), at(12));
+    assert_eq!(scan(&floor, 15, &slots, 9).watermark(), Some(at(10)));
+}
+
+#[test]
+fn a_bound_that_stands_in_no_slot_limits_what_is_settled_too() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    let mut scan = scan(&floor, 100, &slots, 9);
+    scan.add(at(70));
+    scan.add(at(80));
+    assert_eq!((scan.watermark(), scan.settled()), (Some(at(70)), at(70)));
+}
+
+#[test]
+fn entries_that_were_overwritten_are_missed_only_by_snapshots_that_need_them() {
+    const ENTRIES: usize = 4;
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<ENTRIES>::idle()]);
+    for transaction in 1..=10 {
+        slots[0].enter(&floor, || at(10 * transaction));
+        slots[0].leave(Some(transaction));
+    }
+    // A reader can use the entries of 8, 9 and 10, and must find one among them that the snapshot sees.
+    for xmin in 0..=12 {
+        let expected = match xmin {
+            ..=8 => None,
+            9..=10 => Some(at(10 * xmin)),
+            _ => Some(at(1000)),
+        };
+        assert_eq!(scan(&floor, 1000, &slots, xmin).watermark(), expected, "{xmin}");
+    }
+}
+
+#[test]
+fn a_history_gives_the_last_watermark_that_holds() {
+    let mut history = History::<8>::new();
+    assert_eq!(history.watermark(100, 100), None);
+    for (position, settled) in
+        [(10, 1000), (20, 2000), (20, 2500), (20, 2400), (30, 2500), (15, 9000)]
+    {
+        history.record(Position(position), at(settled));
+    }
+    assert_eq!(history.watermark(9, 10), None);
+    assert_eq!(history.watermark(10, 10), Some(at(1000)));
+    assert_eq!(history.watermark(5, 11), Some(at(1000)));
+    assert_eq!(history.watermark(5, 20), Some(at(1000)));
+    assert_eq!(history.watermark(20, 20), Some(at(2500)));
+    assert_eq!(history.watermark(1, 1000), Some(at(2500)));
+}
+
+#[test]
+fn a_full_history_keeps_its_ends_and_more_of_what_is_new() {
+    const LENGTH: usize = 16;
+    let mut history = History::<LENGTH>::new();
+    for position in 1..=100_000 {
+        history.record(Position(position), at(position));
+    }
+    assert_eq!(history.watermark(1, 1), Some(at(1)));
+    assert_eq!(history.watermark(100_000, 100_000), Some(at(100_000)));
+    // What is lost is a part of the age, at every age.
+    for age in [10, 100, 1_000, 10_000, 90_000] {
+        let position = 100_000 - age;
+        let at_most = history.watermark(position, position).unwrap().0;
+        assert!(at_most <= position);
+        assert!(position - at_most <= 4 * age, "age {age}: {at_most}");
+    }
+}
+
+proptest! {
+    /// A history gives a watermark that was recorded, at a position that covers the snapshot.
+    #[test]
+    fn a_history_invents_nothing(
+        records in prop::collection::vec((0u64..200, 0u64..200), 0..60),
+        xmin in 0u64..220,
+        running in 0u64..20,
+    ) {
+        let mut history = History::<5>::new();
+        for &(position, settled) in &records {
+            history.record(Position(position), at(settled));
+        }
+        let xmax = xmin + running;
+        let holds = |position: u64| position <= xmin || position < xmax;
+        if let Some(watermark) = history.watermark(xmin, xmax) {
+            prop_assert!(records.iter().any(|&(position, settled)| holds(position) && settled == watermark.0));
+        }
+    }
+
+    /// A scan finds the least bound of what is open and of what the snapshot does not see, or says that it can't.
+    #[test]
+    fn a_scan_agrees_with_a_list(
+        steps in prop::collection::vec((0usize..3, any::<bool>(), 1u64..50), 0..60),
+        xmin in 0u64..70,
+    ) {
+        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| Slot::<4>::idle()));
+        let mut open = [None; 3];
+        let mut left = Vec::new();
+        let (mut now, mut next) = (0, 1);
+        for (slot, writes, later) in steps {
+            // Bounds are even.
+            now += 2 * later;
+            match open[slot].take() {
+                None => open[slot] = Some(slots[slot].enter(&floor, || at(now)).0),
+                Some(bound) => {
+                    slots[slot].leave(writes.then_some(next));
+                    if writes {
+                        left.push((next, bound));
+                        next += 1;
+                    }
+                }
+            }
+        }
+        now += 2;
+        let unseen = left.iter().filter(|&&(transaction, _)| transaction >= xmin).map(|&(_, bound)| bound);
+        let expected = unseen.chain(open.into_iter().flatten()).chain([now]).min();
+        let found = scan(&floor, now, &slots, xmin);
+        prop_assert_eq!(found.settled().0, open.into_iter().flatten().chain([now]).min().unwrap());
+        match found.watermark() {
+            Some(watermark) => prop_assert_eq!(Some(watermark.0), expected),
+            None => prop_assert!(left.iter().filter(|&&(transaction, _)| transaction >= xmin).count() >= 3),
+        }
+    }
+}

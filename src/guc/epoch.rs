@@ -1,0 +1,146 @@
+//! The setting `flakeid.epoch`: how it is written, read and checked.
+//!
+//! Whether a server can use an epoch depends on its flakes, of which this floor knows nothing: see
+//! [`check_epoch_with`].
+
+use super::hooks::{define_text, has_changed};
+use super::process::{EpochCheck, Objection, PROCESS, TextSetting, refusal_of, unknown};
+use super::server_wide;
+use crate::error::{self, Report, timestamp};
+use flakeid_core::clock::{UnixMicros, UnixNanos};
+use flakeid_core::flake::Epoch;
+use pgrx::GucSetting;
+use pgrx::pg_sys::GucSource::{self, PGC_S_DEFAULT};
+use std::ffi::{CStr, CString};
+
+/// The default is the epoch of sno: with it flakes last until 2079.
+static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"2010-01-01"));
+
+/// The least number that counts as milliseconds, except 0. Below it 2010 is a year, 20240101 a date, 1577836800 a time
+/// in seconds, and 202401010000 a date with a time.
+const LEAST_MILLISECONDS: i64 = 210_000_000_000;
+
+pub(super) struct EpochSetting;
+
+impl TextSetting for EpochSetting {
+    const NAME: &'static CStr = c"flakeid.epoch";
+    type Value = Epoch;
+    fn read(value: &str) -> Result<Epoch, String> {
+        parse(value)
+    }
+    fn store(value: Epoch) {
+        PROCESS.0.epoch.set(value);
+    }
+    fn admit(value: &Epoch, source: GucSource::Type) -> Result<(), Objection> {
+        let check = PROCESS.0.epoch_check.get();
+        check.map_or(Ok(()), |check| check(*value, source == PGC_S_DEFAULT))
+    }
+}
+
+/// Sets the function with which this process, and those that it forks, check an epoch before they set it.
+pub fn check_epoch_with(check: EpochCheck) {
+    PROCESS.0.epoch_check.set(Some(check));
+}
+
+/// Returns the epoch in force in this process, whether or not it is the server's.
+pub fn epoch() -> Epoch {
+    PROCESS.0.epoch.get()
+}
+
+/// Returns the server's epoch.
+///
+/// # Errors
+/// This process does not know the server's epoch, or the epoch is invalid.
+pub fn epoch_setting() -> Result<Epoch, Report> {
+    if server_wide::is_unknown(EpochSetting::NAME) {
+        return Err(unknown(EpochSetting::name()));
+    }
+    refusal_of(EpochSetting::name()).map_or(Ok(epoch()), |refusal| Err(refusal.into()))
+}
+
+/// Returns whether the server's configuration has an epoch. If not, the epoch is the built-in default.
+pub fn is_epoch_set() -> bool {
+    server_wide::is_set(EpochSetting::NAME)
+}
+
+/// Lets a parallel worker use the epoch that its leader has kept, if the configuration has no epoch any more.
+/// PostgreSQL sends a worker no setting that has no source. Returns false in other processes, which keep their epoch.
+pub fn adopt_epoch(epoch: UnixNanos) -> bool {
+    let epoch = Epoch::from_micros(UnixMicros((epoch.0 / 1000) as i64));
+    match epoch {
+        Some(epoch) if server_wide::in_parallel_worker() && !is_epoch_set() => {
+            EpochSetting::store(epoch);
+            has_changed();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Returns an epoch as the configuration has it.
+pub fn epoch_value(epoch: UnixNanos) -> String {
+    const DAY: u64 = 86_400_000_000_000;
+    match epoch.0 {
+        0 => "unix".into(),
+        nanos => {
+            let text = timestamp(UnixMicros((nanos / 1000) as i64)).to_string();
+            match text.split_once('T') {
+                Some((date, _)) if nanos % DAY == 0 => date.into(),
+                _ => text,
+            }
+        }
+    }
+}
+
+/// Parses `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with its offset.
+fn parse(value: &str) -> Result<Epoch, String> {
+    let value = value.trim();
+    let millis = if value.eq_ignore_ascii_case("unix") {
+        0
+    } else if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        match value.parse().unwrap_or(i64::MAX) {
+            1..LEAST_MILLISECONDS => {
+                return Err(format!(
+                    "\"{value}\" could be a year, a date or seconds. Write a date such as 2020-01-01, or a time such \
+                     as 2020-01-01T00:00:00Z. Milliseconds since 1970 begin at {LEAST_MILLISECONDS} here."
+                ));
+            }
+            millis => millis,
+        }
+    } else if let Ok(moment) = value.parse::<jiff::Timestamp>() {
+        milliseconds(moment)
+    } else if let Some(midnight) = parse_date(value) {
+        milliseconds(midnight)
+    } else {
+        return Err(format!(
+            "\"{value}\" is not \"unix\", milliseconds since 1970, a date such as 2020-01-01, or a time such as \
+             2020-01-01T00:00:00Z."
+        ));
+    };
+    Epoch::from_millis(millis).ok_or_else(|| {
+        let last = error::moment(Epoch::MAX.micros());
+        format!("The epoch must lie between 1970-01-01 00:00:00+00 and {last}.")
+    })
+}
+
+/// Returns the millisecond that contains a moment. Before 1970 it is negative.
+fn milliseconds(moment: jiff::Timestamp) -> i64 {
+    moment.as_nanosecond().div_euclid(1_000_000) as i64
+}
+
+/// Parses a date, and nothing but a date, as the midnight in UTC at which it begins.
+fn parse_date(value: &str) -> Option<jiff::Timestamp> {
+    if value.len() != "2020-01-01".len() {
+        return None;
+    }
+    let date: jiff::civil::Date = value.parse().ok()?;
+    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+}
+
+pub(super) fn define() {
+    define_text::<EpochSetting>(
+        c"Time from which flake counts milliseconds.",
+        c"unix, a date, a time with its offset, or milliseconds since 1970. Do not change it once IDs exist.",
+        &EPOCH,
+    );
+}

@@ -1,0 +1,250 @@
+//! flake's epoch: the setting gives one, and the state has the earliest with which flakes were generated.
+//!
+//! # The rules
+//! 1. *A later epoch than the state's is refused.* With it flakes would repeat, and earlier ones would be read with a
+//!    later time. A reload refuses it ([`check_new`]). If it is in force all the same, as the file had it at the start,
+//!    the server generates no flakes and reads none.
+//! 2. *An earlier epoch is the operator's decision, if the configuration has it.* Nobody has decided on the built-in
+//!    default. If it is not the state's epoch, the line was lost, or this is a standby whose own configuration never
+//!    had it. Then it is refused, too.
+//! 3. *If the state cannot be read, the default is refused.* A superuser who accepts the clock must set an epoch first
+//!    ([`epochs_without_state`]). Otherwise the server would forget the epoch together with the state.
+//! 4. *A session writes down only the epoch in force* ([`ensure_in_force`]). A statement keeps its settings to the end.
+//!    Without this rule, a statement that began before a reload would restore the old epoch.
+//!
+//! # How a process knows the state's epoch
+//! An open state is in shared memory; before that it is on disk. A process compares the epochs once for each change of
+//! its settings, and of two numbers in shared memory: the epoch of the open state, and that of a primary's messages. A
+//! call that reads a flake costs three relaxed loads.
+//!
+//! The logging collector handles reloads, too. It has left shared memory, but still has the postmaster's address of it.
+//! There [`crate::shmem::attached`] returns `None`, and the process accepts each epoch.
+
+use super::file;
+use crate::error::{Report, instant};
+use crate::id_types::{ID_TYPES, ServerIdType};
+use crate::shmem::{self, NO_EPOCH, Shared};
+use crate::{guc, server_log};
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::flake::{Epoch, Flake};
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+const FLAKE: usize = Flake::INDEX;
+
+/// The earliest epochs of all ID types, by their index.
+type Epochs = [Option<UnixNanos>; ID_TYPES.len()];
+
+/// The epochs of flake in shared memory: that of the open state, and that of messages in the WAL.
+type SharedEpochs = [u64; 2];
+
+fn shared_epochs() -> SharedEpochs {
+    shmem::attached().map_or([NO_EPOCH; 2], |shared| {
+        let record = &shared.record;
+        [record.epochs[FLAKE].load(Ordering::Relaxed), record.recovered.flake_epoch()]
+    })
+}
+
+thread_local! {
+    /// The version of the settings, and the epochs in shared memory, with which this process may read flakes. No
+    /// version is 0.
+    static AGREED: Cell<(u32, SharedEpochs)> = const { Cell::new((0, [NO_EPOCH; 2])) };
+}
+
+/// Returns the epoch for a caller that reads or writes flakes without giving one.
+///
+/// # Errors
+/// This process does not know the server's epoch; it is invalid; or flakes were generated with another one.
+#[inline]
+pub fn server_epoch() -> Result<Epoch, Report> {
+    if AGREED.get() != (guc::version(), shared_epochs()) {
+        agree()?;
+    }
+    Ok(guc::epoch())
+}
+
+#[cold]
+fn agree() -> Result<(), Report> {
+    guc::epoch_setting()?;
+    // From PostgreSQL 17 on another session may have made the segment.
+    let shared = shmem::shared().ok();
+    let epochs = shared_epochs();
+    ensure_agrees(shared)?;
+    AGREED.set((guc::version(), epochs));
+    Ok(())
+}
+
+/// Returns the earliest epoch with which flakes were generated; `None` if the state has no flakes.
+///
+/// # Errors
+/// The state cannot be read.
+fn recorded(shared: Option<&Shared>) -> Result<Option<UnixNanos>, Report> {
+    if let Some(shared) = shared
+        && shared.record.loaded()
+    {
+        return Ok(shared.record.epoch(FLAKE));
+    }
+    let recovered = shared.map_or(NO_EPOCH, |shared| shared.record.recovered.flake_epoch());
+    let recovered = Some(recovered).filter(|&epoch| epoch != NO_EPOCH).map(UnixNanos);
+    match file::read() {
+        Ok(state) => {
+            let on_disk = state.and_then(|state| state.epochs[FLAKE]);
+            Ok(on_disk.into_iter().chain(recovered).min())
+        }
+        Err(_) if recovered.is_some() => Ok(recovered),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Checks by the state whether this process can generate and read flakes with its epoch.
+///
+/// # Errors
+/// Flakes were generated with another epoch, or may have been.
+pub fn ensure_agrees(shared: Option<&Shared>) -> Result<(), Report> {
+    let is_set = guc::is_epoch_set();
+    let recorded = match recorded(shared) {
+        Ok(Some(recorded)) => recorded,
+        Ok(None) => return Ok(()),
+        Err(_) if is_set => return Ok(()),
+        Err(failure) => return Err(unreadable(failure)),
+    };
+    match conflict(recorded, guc::epoch(), !is_set) {
+        Some(_) if guc::adopt_epoch(recorded) => Ok(()),
+        Some(conflict) => Err(conflict.into()),
+        None => Ok(()),
+    }
+}
+
+/// Writes a line to the log if the epoch in force is not that of existing flakes: they cannot be read, or are read with
+/// other times.
+pub(super) fn log_disagreement(shared: &Shared) {
+    if let Err(refusal) = ensure_agrees(Some(shared)) {
+        return server_log::no_flakes(refusal);
+    }
+    let ours = guc::epoch().scale().epoch();
+    if let Ok(Some(recorded)) = recorded(Some(shared))
+        && ours < recorded
+    {
+        let conflict = Conflict { recorded, ours, is_default: false };
+        server_log::earlier_epoch(&conflict.detail());
+    }
+}
+
+/// Checks by the state an epoch that is about to be set.
+///
+/// # Errors
+/// Flakes were generated with another epoch.
+pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Objection> {
+    let Some(shared) = shmem::attached() else { return Ok(()) };
+    match recorded(Some(shared)) {
+        Ok(Some(recorded)) => match conflict(recorded, epoch, is_default) {
+            Some(conflict) => Err(conflict.into()),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Checks whether an epoch may be written down as that of new flakes.
+///
+/// # Errors
+/// The configuration has another epoch by now.
+pub(super) fn ensure_in_force(shared: &Shared, epoch: UnixNanos) -> Result<(), Report> {
+    let is_in_force = match shared.record.epoch_in_force.load(Ordering::Relaxed) {
+        // Without preloading no postmaster publishes it. But PostgreSQL has told this process of a reload.
+        // SAFETY: reads a plain variable of PostgreSQL's, which a signal handler sets.
+        NO_EPOCH => unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() == 0 },
+        in_force => in_force == epoch.0,
+    };
+    match is_in_force {
+        true => Ok(()),
+        false => {
+            Err(Report::wrong_state("\"flakeid.epoch\" has changed since this statement began")
+                .hint("Run the statement again."))
+        }
+    }
+}
+
+/// Returns the epochs of a new state that replaces a lost one. That of flake comes from the configuration, unless the
+/// WAL has an earlier one.
+///
+/// # Errors
+/// The configuration has no epoch or an invalid one, and the WAL has none.
+pub(super) fn epochs_without_state(mut epochs: Epochs, lost: Report) -> Result<Epochs, Report> {
+    let ours = guc::epoch_setting()?.scale().epoch();
+    let flake = match (epochs[FLAKE], guc::is_epoch_set()) {
+        (None, false) => return Err(unreadable(lost)),
+        (Some(recovered), false) => recovered,
+        (recovered, true) => recovered.map_or(ours, |recovered| recovered.min(ours)),
+    };
+    epochs[FLAKE] = Some(flake);
+    Ok(epochs)
+}
+
+/// An epoch of the state, and an epoch with which the server cannot use it.
+struct Conflict {
+    recorded: UnixNanos,
+    ours: UnixNanos,
+    is_default: bool,
+}
+
+fn conflict(recorded: UnixNanos, epoch: Epoch, is_default: bool) -> Option<Conflict> {
+    let ours = epoch.scale().epoch();
+    let is_refused = recorded < ours || recorded > ours && is_default;
+    is_refused.then_some(Conflict { recorded, ours, is_default })
+}
+
+impl Conflict {
+    fn detail(&self) -> String {
+        let (recorded, ours) = (instant(self.recorded), instant(self.ours));
+        let verb = if self.is_default { "is not set: its default is" } else { "is" };
+        format!(
+            "Flakes were generated with the epoch {recorded}, and \"flakeid.epoch\" {verb} {ours}."
+        )
+    }
+
+    fn hint(&self) -> String {
+        hint(&guc::epoch_value(self.recorded))
+    }
+}
+
+impl From<Conflict> for Report {
+    fn from(conflict: Conflict) -> Self {
+        Self::wrong_state(match conflict.recorded < conflict.ours {
+            true => "\"flakeid.epoch\" is later than the epoch of existing flakes",
+            false => "\"flakeid.epoch\" is not set, and existing flakes have a later epoch",
+        })
+        .detail(conflict.detail())
+        .hint(conflict.hint())
+    }
+}
+
+impl From<Conflict> for guc::Objection {
+    fn from(conflict: Conflict) -> Self {
+        Self { detail: conflict.detail(), hint: conflict.hint() }
+    }
+}
+
+/// Constructs the error of a session that counts from a later epoch than other sessions by now.
+pub(super) fn later(recorded: UnixNanos, ours: UnixNanos) -> Report {
+    Conflict { recorded, ours, is_default: !guc::is_epoch_set() }.into()
+}
+
+fn unreadable(failure: Report) -> Report {
+    let (message, _) = failure.line();
+    Report::wrong_state("the epoch of existing flakes is unknown")
+        .detail(format!("\"flakeid.epoch\" is not set, and the state cannot be read: {message}."))
+        .hint(
+            "Write the epoch of the existing flakes into postgresql.conf, as \"flakeid.epoch = '...'\", and reload the \
+             configuration. Do not guess it: flakes are read with it. docs/settings.md shows how to find it from a row.",
+        )
+}
+
+/// Returns what to do: the line of the configuration, and where it may stand.
+fn hint(value: &str) -> String {
+    format!(
+        "Write \"flakeid.epoch = '{value}'\" into postgresql.conf, and reload the configuration. A value of ALTER SYSTEM \
+         (postgresql.auto.conf) or of the command line overrides that file: change it there."
+    )
+}

@@ -1,0 +1,100 @@
+//! Processes of the server: the numbers by which shared memory has a place for each, and what PostgreSQL knows of them.
+//!
+//! A process's number is a small number that no other living process has. Processes that can run SQL have the numbers
+//! below [`count`]. What another process shows of itself may change at any time: only a locked list would be exact.
+
+use pgrx::pg_sys::{self, PGPROC};
+use std::ptr::addr_of;
+
+/// Returns how many numbers there are for processes that can run SQL. It is known when libraries may request memory.
+pub fn count() -> usize {
+    // SAFETY: reads a plain variable that the postmaster sets before it has children.
+    unsafe { pg_sys::MaxBackends as usize }
+}
+
+/// Returns this process's number. The process has joined the server.
+#[inline]
+pub fn number() -> u32 {
+    // SAFETY: the variable is set when the process joins the server, before it can run a function.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    let number = unsafe { pg_sys::MyProcNumber };
+    // SAFETY: `MyProc` is set when the process joins the server, before it can run a function.
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    let number = unsafe { (*pg_sys::MyProc).pgprocno };
+    number as u32
+}
+
+/// Returns this process's number; `None` if it has not joined the server, or has left it.
+#[inline]
+pub fn number_if_joined() -> Option<u32> {
+    // SAFETY: reads a plain variable of PostgreSQL's.
+    (!unsafe { pg_sys::MyProc }.is_null()).then(number)
+}
+
+/// Returns the number of this process's leader if it is a parallel worker.
+pub fn leader_number() -> Option<u32> {
+    // SAFETY: reads plain variables of PostgreSQL's. A parallel worker joins its leader's group before it runs any
+    // function, and the leader stays as long as the worker.
+    unsafe {
+        if pg_sys::ParallelWorkerNumber < 0 {
+            return None;
+        }
+        let leader = (*pg_sys::MyProc).lockGroupLeader;
+        (!leader.is_null()).then(|| leader.offset_from((*pg_sys::ProcGlobal).allProcs) as u32)
+    }
+}
+
+/// The state of a process as PostgreSQL shows it to others.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The process ID; 0 if no process has the number.
+    pub pid: i32,
+    /// The database's OID; 0 if the process has none.
+    pub database: u32,
+    /// The transaction's ID; 0 if it has none.
+    pub transaction_id: u32,
+    /// PostgreSQL's local number of the transaction, which no other transaction of this process number has; 0 if no
+    /// transaction runs.
+    pub local_transaction: u32,
+}
+
+/// Returns what PostgreSQL knows of this process.
+pub fn own() -> Process {
+    get(number() as usize)
+}
+
+/// Returns what PostgreSQL knows of the process with this number.
+pub fn get(number: usize) -> Process {
+    // SAFETY: the array has an entry for each number, and lasts as long as shared memory. Each field is one machine
+    // word or less, and is read as a whole.
+    unsafe {
+        let process: *const PGPROC = (*pg_sys::ProcGlobal).allProcs.add(number);
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        let local_transaction = addr_of!((*process).lxid).read_volatile();
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let local_transaction = addr_of!((*process).vxid.lxid).read_volatile();
+        Process {
+            pid: addr_of!((*process).pid).read_volatile(),
+            database: addr_of!((*process).databaseId).read_volatile().to_u32(),
+            transaction_id: addr_of!((*process).xid).read_volatile().into_inner(),
+            local_transaction,
+        }
+    }
+}
+
+/// Returns the IDs of the transactions that are prepared now.
+///
+/// PostgreSQL keeps an entry without a process for each transaction that can be prepared. They follow those of all
+/// processes, which `allProcCount` counts.
+pub fn prepared_transactions() -> Vec<u32> {
+    // SAFETY: the array has this many entries, and lasts as long as shared memory. An entry keeps the ID of a
+    // transaction that has ended, so each is checked.
+    unsafe {
+        let first = (*pg_sys::ProcGlobal).allProcCount as usize;
+        (first..first + pg_sys::max_prepared_xacts.max(0) as usize)
+            .map(|number| get(number).transaction_id)
+            .filter(|&id| id >= pg_sys::FirstNormalTransactionId.into_inner())
+            .filter(|&id| pg_sys::TransactionIdIsInProgress(id.into()))
+            .collect()
+    }
+}

@@ -1,0 +1,211 @@
+//! The memory of the watermark: a slot for each process that can run SQL, the floor, and the list of prepared
+//! transactions. [`flakeid_core::watermark`] argues how slots and floor are used, and the module
+//! [`watermark`](crate::watermark) uses them.
+//!
+//! Its size depends on settings that need a restart, so it is a segment of its own beside [`super::Shared`].
+//!
+//! # Which process writes what
+//! * A slot belongs to the process with its number. Only that process changes it; and parallel workers, which enter their
+//!   leader's transaction.
+//! * The floor rises by readers, without a lock.
+//! * The rest changes under the lock [`Watermark::lock`]. A process may hold the server's lock when it takes this one.
+
+use crate::lock::{ExclusiveLock, Lock};
+use crate::process;
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::watermark::{Floor, History, Position, Slot};
+use pgrx::pg_sys;
+use std::cell::UnsafeCell;
+use std::mem::size_of;
+use std::ptr::addr_of_mut;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// How many transactions that have left a slot keeps. So a slot has 2 kB.
+const ENTRIES: usize = 124;
+
+/// How many watermarks the history keeps.
+const HISTORY: usize = 64;
+
+/// How many prepared transactions that have ended the list keeps for old snapshots.
+const ENDED: usize = 1024;
+
+/// The state that a process shows to readers.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct ProcessSlot {
+    pub slot: Slot<ENTRIES>,
+    /// The time of the transaction's first ID, in nanoseconds since 1970. Only a view shows it.
+    pub first_id_at: AtomicU64,
+    /// The process ID of the process if it ends its transactions in the slot itself: it has registered the callback.
+    pub registered: AtomicU32,
+    /// The transaction that a parallel worker has entered for a leader that is not registered. The upper 32 bits are its
+    /// local number, and the lower ones its ID, once a process has seen that.
+    pub detached: AtomicU64,
+}
+
+const _: () = assert!(size_of::<ProcessSlot>() == 2048);
+
+/// A prepared transaction that has generated IDs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The transaction's ID, of 64 bits.
+    pub transaction: u64,
+    /// No tick of its IDs begins before this. 0 if that is not known.
+    pub bound: UnixNanos,
+    /// The time of its first ID, for a view.
+    pub first_id_at: UnixNanos,
+}
+
+/// The state that changes under the lock.
+#[derive(Debug)]
+pub struct Locked {
+    pub history: History<HISTORY>,
+    /// The position by which all prepared transactions had ended that the list has forgotten although a snapshot may
+    /// need them, and the least of their bounds.
+    pub forgotten: Option<(Position, UnixNanos)>,
+    /// Whether the file has been added to the list.
+    pub is_merged: bool,
+    /// Whether the list may lack transactions: the file, or a message in the WAL, could not be read.
+    pub is_lost: bool,
+    /// Whether the startup process has replayed messages that the file may not have.
+    pub unsaved: bool,
+    /// How many prepared transactions are in the list.
+    prepared: usize,
+}
+
+/// The memory of the watermark. The slots and the list of prepared transactions follow it.
+#[repr(C, align(128))]
+pub struct Watermark {
+    pub floor: Floor,
+    /// Whether the file has been read in this life of the memory, and the floor is at its beginning.
+    pub loaded: AtomicBool,
+    /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file, and the
+    /// list of prepared transactions is durable.
+    pub used: AtomicBool,
+    /// The number of prepared transactions in the list, for readers that find it empty.
+    listed: AtomicU64,
+    lock: Lock,
+    locked: UnsafeCell<Locked>,
+    slots: usize,
+    capacity: usize,
+}
+
+// SAFETY: the cell is used under the lock alone.
+unsafe impl Sync for Watermark {}
+
+fn slots() -> usize {
+    process::count()
+}
+
+/// Returns how many prepared transactions the list can have: those that exist, those that are being prepared, and those
+/// that have ended.
+fn capacity() -> usize {
+    // SAFETY: reads a plain variable that the postmaster sets before it has children.
+    let prepared = unsafe { pg_sys::max_prepared_xacts };
+    prepared.max(0) as usize + process::count() + ENDED
+}
+
+/// Returns the size of the memory, which depends on settings that need a restart.
+pub(super) fn size() -> usize {
+    size_of::<Watermark>() + slots() * size_of::<ProcessSlot>() + capacity() * size_of::<Prepared>()
+}
+
+/// Writes the initial memory.
+///
+/// # Safety
+/// `memory` must be memory of [`size`] bytes that no other process can see yet.
+pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
+    assert!(memory.is_aligned(), "shared memory is not aligned to {}", align_of::<Watermark>());
+    // SAFETY: the caller owns the memory.
+    unsafe {
+        addr_of_mut!((*memory).floor).write(Floor::at(UnixNanos(0)));
+        addr_of_mut!((*memory).loaded).write(AtomicBool::new(false));
+        addr_of_mut!((*memory).used).write(AtomicBool::new(false));
+        addr_of_mut!((*memory).listed).write(AtomicU64::new(0));
+        Lock::set_up(addr_of_mut!((*memory).lock), tranche);
+        addr_of_mut!((*memory).locked).write(UnsafeCell::new(Locked {
+            history: History::new(),
+            forgotten: None,
+            is_merged: false,
+            is_lost: false,
+            unsaved: false,
+            prepared: 0,
+        }));
+        addr_of_mut!((*memory).slots).write(slots());
+        addr_of_mut!((*memory).capacity).write(capacity());
+        let first = memory.add(1).cast::<ProcessSlot>();
+        for number in 0..slots() {
+            first.add(number).write(ProcessSlot {
+                slot: Slot::idle(),
+                first_id_at: AtomicU64::new(0),
+                registered: AtomicU32::new(0),
+                detached: AtomicU64::new(0),
+            });
+        }
+    }
+}
+
+impl Watermark {
+    /// Returns the lock for [`ExclusiveLock`].
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// Returns the slots, by the numbers of the processes.
+    #[inline]
+    pub fn slots(&self) -> &[ProcessSlot] {
+        // SAFETY: `set_up` has written this many slots after the struct.
+        unsafe {
+            let first = (&raw const *self).add(1).cast::<ProcessSlot>();
+            std::slice::from_raw_parts(first, self.slots)
+        }
+    }
+
+    /// Returns the slot of the process with a number; `None` for a process that cannot run SQL.
+    #[inline]
+    pub fn slot(&self, number: u32) -> Option<&ProcessSlot> {
+        self.slots().get(number as usize)
+    }
+
+    fn entries(&self) -> *mut Prepared {
+        // SAFETY: `set_up` has left room for the list after the slots.
+        unsafe { (&raw const *self).add(1).cast::<ProcessSlot>().add(self.slots).cast_mut().cast() }
+    }
+
+    /// Returns what changes under the lock. The caller holds the lock.
+    #[allow(clippy::mut_from_ref)]
+    pub fn locked<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut Locked {
+        // SAFETY: the caller holds the lock, and borrows its guard.
+        unsafe { &mut *self.locked.get() }
+    }
+
+    /// Returns whether the list of prepared transactions was empty a moment ago.
+    #[inline]
+    pub fn is_list_empty(&self) -> bool {
+        // Acquire: a reader that finds a slot idle whose transaction was prepared finds it in the list.
+        self.listed.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns the list of prepared transactions. The caller holds the lock.
+    pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> &'a [Prepared] {
+        let count = self.locked(lock).prepared;
+        // SAFETY: so many entries have been written, and the caller holds the lock.
+        unsafe { std::slice::from_raw_parts(self.entries(), count) }
+    }
+
+    /// Returns how many prepared transactions the list has room for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Replaces the list of prepared transactions by as many of these as it has room for. Returns whether all have room.
+    /// The caller holds the lock.
+    pub fn set_prepared(&self, lock: &mut ExclusiveLock, list: &[Prepared]) -> bool {
+        let count = list.len().min(self.capacity);
+        // SAFETY: there is room for so many, and the caller holds the lock.
+        unsafe { self.entries().copy_from(list.as_ptr(), count) };
+        self.locked(lock).prepared = count;
+        self.listed.store(count as u64, Ordering::Release);
+        count == list.len()
+    }
+}

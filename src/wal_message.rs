@@ -1,0 +1,56 @@
+//! Messages of this library in the write-ahead log (WAL).
+//!
+//! They are PostgreSQL's own records of non-transactional logical messages, which a server without this library replays
+//! as well. A message belongs to no database, so no output plugin sees it, and `pg_logical_emit_message` cannot forge it:
+//! that writes the number of its session's database. It needs no transaction, assigns no transaction ID, works in a
+//! read-only transaction, in a parallel worker and at each `wal_level`, and is marked as unimportant, so that it alone
+//! makes no checkpoint or archived segment due.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::mem::offset_of;
+
+/// The offset of the prefix in a record.
+const HEADER: usize = offset_of!(pg_sys::xl_logical_message, message);
+
+/// Writes a message into the WAL. The server is not in recovery. It returns before the message is flushed.
+pub fn write(prefix: &CStr, content: &[u8]) {
+    let prefix = prefix.to_bytes_with_nul();
+    let mut record = vec![0u8; HEADER + prefix.len() + content.len()];
+    let mut put = |at: usize, bytes: &[u8]| record[at..][..bytes.len()].copy_from_slice(bytes);
+    // The database is 0 and the message is not transactional.
+    put(offset_of!(pg_sys::xl_logical_message, prefix_size), &prefix.len().to_ne_bytes());
+    put(offset_of!(pg_sys::xl_logical_message, message_size), &content.len().to_ne_bytes());
+    put(HEADER, prefix);
+    put(HEADER + prefix.len(), content);
+    // SAFETY: SQL functions and workers run outside of critical sections, and while no other record is being made.
+    // The bytes live until they have been inserted. An error unwinds from here, and PostgreSQL forgets the record
+    // that was begun when it aborts the transaction, or this process ends.
+    unsafe {
+        pg_sys::XLogBeginInsert();
+        pg_sys::XLogSetRecordFlags(pg_sys::XLOG_MARK_UNIMPORTANT as u8);
+        pg_sys::XLogRegisterData(record.as_mut_ptr().cast(), record.len() as _);
+        pg_sys::XLogInsert(
+            pg_sys::RmgrIds::RM_LOGICALMSG_ID as u8,
+            pg_sys::XLOG_LOGICAL_MESSAGE as u8,
+        );
+    }
+}
+
+/// Returns the content of a record that [`write()`] has made with this prefix; `None` for all other records.
+pub fn content_of<'a>(record: &'a [u8], prefix: &CStr) -> Option<&'a [u8]> {
+    let prefix = prefix.to_bytes_with_nul();
+    let (header, rest) = record.split_at_checked(HEADER)?;
+    let number = |at: usize| {
+        let bytes = header.get(at..at + size_of::<usize>())?;
+        Some(usize::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let database = header.get(..size_of::<pg_sys::Oid>())?;
+    let transactional = header.get(offset_of!(pg_sys::xl_logical_message, transactional))?;
+    let prefix_size = number(offset_of!(pg_sys::xl_logical_message, prefix_size))?;
+    let size = number(offset_of!(pg_sys::xl_logical_message, message_size))?;
+    let ours = database.iter().all(|&byte| byte == 0)
+        && *transactional == 0
+        && prefix_size == prefix.len();
+    rest.strip_prefix(prefix).filter(|content| ours && content.len() == size)
+}

@@ -1,0 +1,41 @@
+//! The watermark in the server: which transactions stand in which slot, and what a reader is told.
+//!
+//! [`flakeid_core::watermark`] has the protocol of floor and slots, and argues why no reader misses a row. This module
+//! says what the parts of that argument are in PostgreSQL.
+//!
+//! # Sessions
+//! * *A transaction* is PostgreSQL's top-level transaction. A process enters before its first ID in it ([`enter`]), and
+//!   keeps the bound in [`bound`], which is 0 in between. Each [source](crate::generator) of IDs compares that with the
+//!   bound by which it issues. So one comparison shows the hot path a new transaction, and it costs an ID nothing else.
+//! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken the transaction out of
+//!   the list of running ones, and before it forgets the transaction's ID. That is the order that the protocol needs.
+//!   The callback also runs when a session is terminated. After a crash the slots are new.
+//! * *A parallel worker* is a participant of its leader's transaction. It enters the leader's slot, and the leader
+//!   leaves. PostgreSQL ends all workers before their leader's transaction ends. A leader that has not loaded this
+//!   library cannot leave: see [`detached`].
+//! * *A prepared transaction* goes to a list before its session leaves: see [`prepared`].
+//!
+//! # Readers
+//! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement.
+//!
+//! # What outlives what
+//! | event | what holds |
+//! |---|---|
+//! | crash, kill, restart | Slots and floor are lost. A watermark is at most the durable horizon, and the floor begins at the greatest lane, if the file `flakeid/watermark` shows that a watermark may have been reported. All IDs of the new life are above it. |
+//! | clean stop | The exact horizon covers the floor (`horizon::shutdown`). |
+//! | the last session leaves, the library is not preloaded | The gates move down, and the floor is looked at after that, under the lock. A reader looks at the gates after it has raised the floor. One of the two sees the other. |
+//! | promotion, recovery from a backup | The horizon covers what the WAL knows of, as for IDs. Prepared transactions come with the WAL. A snapshot from before the promotion gets an error. |
+//! | the clock steps back | IDs of later transactions are not below the floor. A session waits for the clock, also in sno's other timeline. |
+//! | a reload, a change of generator IDs | A new source compares its bound with the process's, and so begins at it. |
+
+mod detached;
+mod file;
+mod prepared;
+mod reader;
+mod session;
+mod statement;
+
+pub use prepared::register_replay;
+pub use reader::holders;
+pub use session::{bound, enter, lower, register};
+pub use statement::watermark_of_statement;

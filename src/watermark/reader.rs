@@ -1,0 +1,157 @@
+//! The watermark of a snapshot, and the transactions that hold it back.
+//!
+//! A reader takes these steps, and reports nothing if one of them fails:
+//! 1. It moves the gates past the present time, so that the watermark is covered by the durable horizon.
+//! 2. It raises the floor, and looks at the gates again: the last user of a server that is not preloaded may have moved
+//!    them down in between.
+//! 3. It reads all slots, and then the list of prepared transactions.
+//! 4. It records what is settled, with a position, for old snapshots. If another reader does that now, it does not.
+//!
+//! # Which transactions a snapshot sees
+//! A transaction's ID has 64 bits here, as slots keep IDs for as long as the server runs. PostgreSQL's own function
+//! compares 32 bits. So it is asked only about an ID between the snapshot's `xmin` and `xmax`.
+//!
+//! # Old snapshots
+//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it. If it has none,
+//! the snapshot is older than the first scan. Then the watermark is the horizon at which this life of the memory began.
+//! Only prepared transactions can have earlier IDs, and their bounds count in any case.
+
+use super::{detached, prepared};
+use crate::clock::now;
+use crate::error::Report;
+use crate::lock::ExclusiveLock;
+use crate::shmem::{self, Shared, ShmemOrigin, Watermark};
+use crate::{horizon, process};
+use flakeid_core::clock::UnixNanos;
+use flakeid_core::watermark::{Position, Scan, settled_by_clock};
+use pgrx::pg_sys;
+use std::sync::atomic::{Ordering, fence};
+
+/// Reads the clock, and returns a time at or before the beginning of all ticks that hold the reading.
+pub fn settled() -> UnixNanos {
+    settled_by_clock(now())
+}
+
+/// A snapshot, with transaction IDs of 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    snapshot: pg_sys::Snapshot,
+    xmin: u64,
+    xmax: u64,
+}
+
+impl Snapshot {
+    /// Constructs it from PostgreSQL's, which is an MVCC snapshot and lives as long.
+    pub fn new(snapshot: pg_sys::Snapshot) -> Self {
+        let next = prepared::next_transaction();
+        // SAFETY: the caller has the snapshot.
+        let (xmin, xmax) = unsafe { ((*snapshot).xmin, (*snapshot).xmax) };
+        let full = |id: pg_sys::TransactionId| prepared::full_transaction(id.into_inner(), next);
+        Self { snapshot, xmin: full(xmin), xmax: full(xmax) }
+    }
+
+    /// Returns whether the snapshot sees the transaction of a slot's entry.
+    fn sees(&self, transaction: u64) -> bool {
+        if let Some(position) = detached::ended_by(transaction) {
+            return self.covers(position);
+        }
+        transaction < self.xmin
+            || transaction < self.xmax
+                // SAFETY: the snapshot is one that this function knows, and the ID is near to it.
+                && unsafe {
+                    !pg_sys::XidInMVCCSnapshot((transaction as u32).into(), self.snapshot)
+                }
+    }
+
+    /// Returns whether the snapshot sees all transactions that had ended before a position was read.
+    pub fn covers(&self, position: Position) -> bool {
+        position.0 <= self.xmin || position.0 < self.xmax
+    }
+}
+
+/// Returns the watermark of a snapshot. The horizon has been loaded, and [`prepared::begin_use`] was called.
+///
+/// # Errors
+/// The state file cannot be written.
+pub fn watermark(
+    shared: &'static Shared,
+    memory: &'static Watermark,
+    snapshot: Snapshot,
+) -> Result<UnixNanos, Report> {
+    let clock = settled();
+    let mut scan = Scan::begin(&memory.floor, clock.min(horizon::extend_to(shared, clock)?));
+    // Either this sees the gates that the last user has moved down, or that user sees the floor.
+    fence(Ordering::SeqCst);
+    horizon::extend_to(shared, memory.floor.get())?;
+    let sees = |transaction| snapshot.sees(transaction);
+    for (number, slot) in memory.slots().iter().enumerate() {
+        if shared.ends_with_its_users() {
+            detached::settle(memory, slot, number);
+        }
+        scan.read(&slot.slot, sees);
+    }
+    let prepared = prepared::unseen_bounds(memory, sees, |position| snapshot.covers(position));
+    prepared.iter().for_each(|&bound| scan.add(bound));
+    let position = Position(prepared::next_transaction());
+    if let Some(watermark) = scan.watermark() {
+        if let Some(mut lock) = ExclusiveLock::try_take(memory.lock()) {
+            memory.locked(&mut lock).history.record(position, scan.settled());
+        }
+        return Ok(watermark);
+    }
+    let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
+    let history = &mut memory.locked(&mut lock).history;
+    history.record(position, scan.settled());
+    let recorded = history.watermark(snapshot.xmin, snapshot.xmax);
+    let watermark = recorded.unwrap_or_else(|| {
+        let start = shared.record.start_horizon().until;
+        start.into_iter().min().unwrap_or(UnixNanos(0))
+    });
+    Ok(prepared.into_iter().fold(watermark, UnixNanos::min))
+}
+
+/// A transaction that holds the watermark back.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// The process ID; `None` if the transaction is prepared.
+    pub pid: Option<i32>,
+    /// The transaction's ID; 0 if it has none yet.
+    pub transaction_id: u32,
+    /// The database's OID; 0 if it is not known here.
+    pub database: u32,
+    /// The time of the first ID; `None` if it is not known.
+    pub first_id_at: Option<UnixNanos>,
+    /// The watermark that the transaction holds.
+    pub bound: UnixNanos,
+}
+
+/// Returns who holds the watermark back now; nobody on a standby, which has no watermark. A transaction that begins or ends at this moment may be missing.
+pub fn holders() -> Vec<Holder> {
+    // SAFETY: a call without preconditions.
+    let is_standby = unsafe { pg_sys::RecoveryInProgress() };
+    let (Ok(memory), false) = (shmem::watermark(), is_standby) else { return Vec::new() };
+    let is_preloaded = shmem::origin() == Some(ShmemOrigin::Preloaded);
+    let sessions = memory.slots().iter().enumerate().filter_map(|(number, slot)| {
+        if !is_preloaded {
+            detached::settle(memory, slot, number);
+        }
+        let bound = slot.slot.entered()?;
+        let process = process::get(number);
+        Some(Holder {
+            pid: Some(process.pid),
+            transaction_id: process.transaction_id,
+            database: process.database,
+            first_id_at: Some(UnixNanos(slot.first_id_at.load(Ordering::Relaxed))),
+            bound,
+        })
+    });
+    let mut holders: Vec<_> = sessions.collect();
+    holders.extend(prepared::running(memory).into_iter().map(|prepared| Holder {
+        pid: None,
+        transaction_id: prepared.transaction as u32,
+        database: 0,
+        first_id_at: Some(prepared.first_id_at).filter(|time| time.0 > 0),
+        bound: prepared.bound,
+    }));
+    holders
+}

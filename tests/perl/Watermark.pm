@@ -1,0 +1,117 @@
+# What the tests of the watermark ask. All times are whole microseconds since 1970.
+package Watermark;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in clock_in insert_into generate_from
+  passes clock_passes is_held begin_in ended_in is_blocked);
+
+sub in_micros
+{
+	my ($timestamptz) = @_;
+	return "(extract(epoch FROM $timestamptz) * 1000000)::bigint";
+}
+
+# SQL expressions: the watermark, and the server's clock.
+our $WATERMARK = in_micros('flakeid_watermark()');
+our $CLOCK     = in_micros('clock_timestamp()');
+
+# The condition that an ID of an ID type is below the watermark. That of guid is one range of an index.
+sub before_watermark
+{
+	my ($id_type, $id) = @_;
+	$id //= 'id';
+	return "guid_within($id, tstzrange(NULL, flakeid_watermark()))" if $id_type->{name} eq 'guid';
+	return $id_type->{type} eq 'bigint' ? "$id_type->{name}_before($id, flakeid_watermark())" : "$id < flakeid_watermark()";
+}
+
+sub watermark_in { my ($session) = @_; return $session->query_safe("SELECT $WATERMARK") }
+sub clock_in     { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
+
+# Inserts a row with a new ID in a session, and returns the ID's time.
+sub insert_into
+{
+	my ($session, $id_type) = @_;
+	return $session->query_safe(
+		"INSERT INTO $id_type->{name}s DEFAULT VALUES RETURNING " . in_micros("$id_type->{name}_timestamp(id)"));
+}
+
+# Generates an ID in a session, and returns its time.
+sub generate_from
+{
+	my ($session, $id_type) = @_;
+	return $session->query_safe('SELECT ' . in_micros("$id_type->{name}_timestamp($id_type->{next})"));
+}
+
+# Waits until the value of an expression in a session is past a time. Returns whether that came.
+sub _wait_until_past
+{
+	my ($session, $expression, $time) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (time() < $until)
+	{
+		return 1 if $session->query_safe("SELECT $expression > $time") eq 't';
+		sleep 0.005;
+	}
+	return 0;
+}
+
+# Tests that the watermark passes a time, at some moment.
+sub passes
+{
+	my ($session, $time, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return ok(_wait_until_past($session, $WATERMARK, $time), $test);
+}
+
+# Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back.
+sub clock_passes
+{
+	my ($session, $time) = @_;
+	_wait_until_past($session, $CLOCK, $time + 50_000) or die 'the clock does not go on';
+	return;
+}
+
+# Tests that the watermark in a session is held at a time or before it, although the clock has passed it.
+sub is_held
+{
+	my ($session, $time, $test) = @_;
+	clock_passes($session, $time);
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return cmp_ok(watermark_in($session), '<=', $time, $test);
+}
+
+# Begins a statement in a session, and does not wait for its end.
+my $begun = 0;
+
+sub begin_in
+{
+	my ($session, $sql) = @_;
+	$begun++;
+	$session->query_until(qr/has begun $begun\n/, "\\echo 'has begun $begun'\n$sql;\n");
+	return;
+}
+
+# Waits until that statement has ended, and returns its result.
+sub ended_in
+{
+	my ($session) = @_;
+	return $session->query_safe('');
+}
+
+# Waits until so many sessions wait for advisory locks.
+sub is_blocked
+{
+	my ($session, $sessions) = @_;
+	my $waiting = q{(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)};
+	_wait_until_past($session, $waiting, ($sessions // 1) - 1) or die 'no session waits for the lock';
+	return;
+}
+
+1;
