@@ -255,13 +255,8 @@ pub fn extend_to(shared: &'static Shared, time: UnixNanos) -> Result<UnixNanos, 
     if time <= durable() {
         return Ok(durable());
     }
-    let (record, now) = (&shared.record, now());
-    let lead = gate::lead(guc::horizon_lead(), record.took());
-    let stamp = Stamp::FIRST;
-    shared.gates.extend::<Flake, _>(stamp, now.max(time), lead, |horizon| {
-        write(record, horizon, record.names(), record.epochs(), now)
-    })?;
-    record.last_clock_reading.store(now.0, Ordering::Relaxed);
+    let now = now();
+    advance::<Flake>(shared, Stamp::FIRST, now, now.max(time))?;
     Ok(durable())
 }
 
@@ -353,16 +348,28 @@ pub fn extend_locked<S: ServerIdType>(
     {
         return Err(epoch::later(earliest, scale.epoch()));
     }
+    advance::<S>(shared, stamp, now, from)
+}
+
+/// Moves the server's own gates past a stamp, to the lead after `from`. The caller holds the lock, and has read the clock
+/// as `now`.
+///
+/// # Errors
+/// The errors of [`extend`].
+fn advance<S: ServerIdType>(
+    shared: &Shared,
+    stamp: Stamp,
+    now: UnixNanos,
+    from: UnixNanos,
+) -> Result<(), Report> {
+    let record = &shared.record;
     let lead = gate::lead(guc::horizon_lead(), record.took());
-    gates.extend::<S, _>(stamp, from, lead, |horizon| {
+    shared.gates.extend::<S, _>(stamp, from, lead, |horizon| {
         write(record, horizon, record.names(), record.epochs(), now)
     })?;
     record.last_clock_reading.store(now.0, Ordering::Relaxed);
-    server_log::slow_write(
-        &shared.rate_limits,
-        Duration::from_nanos(record.took.load(Ordering::Relaxed)),
-        lead,
-    );
+    let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
+    server_log::slow_write(&shared.rate_limits, took, lead);
     Ok(())
 }
 

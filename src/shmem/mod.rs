@@ -20,6 +20,8 @@
 mod gates;
 mod horizon_record;
 mod lease;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+mod named_memory;
 mod watermark;
 
 pub use gates::Gates;
@@ -281,6 +283,11 @@ pub fn origin() -> Option<ShmemOrigin> {
     (!shared.is_null()).then(|| unsafe { (*shared).origin })
 }
 
+/// Returns whether this process is attached to a struct that the postmaster set up, as the library is preloaded.
+pub fn is_preloaded() -> bool {
+    origin() == Some(ShmemOrigin::Preloaded)
+}
+
 /// Returns the memory of the watermark, and attaches this process to it first if necessary.
 ///
 /// # Errors
@@ -316,53 +323,6 @@ fn named_watermark(_shared: &Shared) -> *mut Watermark {
     pgrx::error!("the library is preloaded without the memory of the watermark")
 }
 
-/// Returns the segment of this name, and lets `set_up` set it up if it is new. The registry calls that once, under its
-/// lock, before another process gets the segment.
-///
-/// # Safety
-/// `set_up` must be sound for memory of this size.
-#[cfg(not(any(feature = "pg15", feature = "pg16")))]
-unsafe fn named_memory<T>(name: &CStr, size: usize, set_up: unsafe fn(*mut T)) -> *mut T {
-    use std::ffi::c_void;
-    /// Sets a segment up. The registry of PostgreSQL 17 and 18 passes no argument on.
-    static mut SET_UP: Option<unsafe fn(*mut c_void)> = None;
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
-    #[pg_guard]
-    unsafe extern "C-unwind" fn init(memory: *mut c_void) {
-        // SAFETY: the registry calls this with the segment that this process asks for.
-        unsafe {
-            if let Some(set_up) = SET_UP {
-                set_up(memory);
-            }
-        }
-    }
-    // From PostgreSQL 19 on the registry passes on an argument.
-    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
-    #[pg_guard]
-    unsafe extern "C-unwind" fn init(memory: *mut c_void, _argument: *mut c_void) {
-        // SAFETY: the registry calls this with the segment that this process asks for.
-        unsafe {
-            if let Some(set_up) = SET_UP {
-                set_up(memory);
-            }
-        }
-    }
-    let mut found = false;
-    // SAFETY: this process has one thread. The two types of functions differ in what their argument points to.
-    unsafe {
-        SET_UP = Some(std::mem::transmute::<unsafe fn(*mut T), unsafe fn(*mut c_void)>(set_up));
-        pg_sys::GetNamedDSMSegment(
-            name.as_ptr(),
-            size,
-            Some(init),
-            &mut found,
-            #[cfg(not(any(feature = "pg17", feature = "pg18")))]
-            std::ptr::null_mut(),
-        )
-        .cast()
-    }
-}
-
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 fn named_segment() -> Result<*mut Shared, Report> {
     /// # Safety
@@ -374,7 +334,7 @@ fn named_segment() -> Result<*mut Shared, Report> {
     // SAFETY: the segment is large enough for the struct, and stays mapped until the process ends. It begins with a
     // build, in every version. What follows is read only if that is this build.
     unsafe {
-        let shared = named_memory(NAME, ROOM, set_up_named);
+        let shared = named_memory::named_memory(NAME, ROOM, set_up_named);
         let build = *shared.cast::<Build>();
         if build != *Build::this() {
             return Err(other_segment(build));
@@ -394,7 +354,7 @@ fn named_watermark(_shared: &Shared) -> *mut Watermark {
         unsafe { watermark::set_up(memory, (*shared).lock.tranche().into()) };
     }
     // SAFETY: the segment has the size that this build asks for, and stays mapped until the process ends.
-    unsafe { named_memory(WATERMARK_NAME, watermark::size(), set_up_named) }
+    unsafe { named_memory::named_memory(WATERMARK_NAME, watermark::size(), set_up_named) }
 }
 
 impl Shared {

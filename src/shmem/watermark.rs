@@ -155,10 +155,7 @@ impl Watermark {
     #[inline]
     pub fn slots(&self) -> &[ProcessSlot] {
         // SAFETY: `set_up` has written this many slots after the struct.
-        unsafe {
-            let first = (&raw const *self).add(1).cast::<ProcessSlot>();
-            std::slice::from_raw_parts(first, self.slots)
-        }
+        unsafe { std::slice::from_raw_parts(self.after_struct().cast(), self.slots) }
     }
 
     /// Returns the slot of the process with a number; `None` for a process that cannot run SQL.
@@ -169,7 +166,14 @@ impl Watermark {
 
     fn entries(&self) -> *mut Prepared {
         // SAFETY: `set_up` has left room for the list after the slots.
-        unsafe { (&raw const *self).add(1).cast::<ProcessSlot>().add(self.slots).cast_mut().cast() }
+        unsafe { self.after_struct().cast::<ProcessSlot>().add(self.slots).cast() }
+    }
+
+    /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it was exposed; one that
+    /// is made of a reference to the struct may not leave the struct.
+    fn after_struct(&self) -> *mut u8 {
+        let this = std::ptr::from_ref(self);
+        std::ptr::with_exposed_provenance_mut(this.addr() + size_of::<Self>())
     }
 
     /// Returns what changes under the lock. The caller holds the lock.

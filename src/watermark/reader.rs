@@ -20,7 +20,7 @@ use super::{detached, prepared};
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Shared, ShmemOrigin, Watermark};
+use crate::shmem::{self, Shared, Watermark};
 use crate::{horizon, process};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{Position, Scan, settled_by_clock};
@@ -125,12 +125,13 @@ pub struct Holder {
     pub bound: UnixNanos,
 }
 
-/// Returns who holds the watermark back now; nobody on a standby, which has no watermark. A transaction that begins or ends at this moment may be missing.
+/// Returns who holds the watermark back now; nobody on a standby, which has no watermark. A transaction that begins or
+/// ends at this moment may be missing.
 pub fn holders() -> Vec<Holder> {
     // SAFETY: a call without preconditions.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };
     let (Ok(memory), false) = (shmem::watermark(), is_standby) else { return Vec::new() };
-    let is_preloaded = shmem::origin() == Some(ShmemOrigin::Preloaded);
+    let is_preloaded = shmem::is_preloaded();
     let sessions = memory.slots().iter().enumerate().filter_map(|(number, slot)| {
         if !is_preloaded {
             detached::settle(memory, slot, number);

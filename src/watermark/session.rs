@@ -5,8 +5,9 @@ use super::{detached, prepared};
 use crate::clock::now;
 use crate::error::{OrRaise, Report};
 use crate::process;
-use crate::shmem::{self, ProcessSlot, Shared, ShmemOrigin, Watermark};
+use crate::shmem::{self, ProcessSlot, Shared, Watermark};
 use flakeid_core::clock::UnixNanos;
+use flakeid_core::watermark::settled_by_clock;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_void;
@@ -50,10 +51,12 @@ pub fn enter(shared: &Shared) -> Result<(), Report> {
             None => detached::register(memory, slot),
         }
     }
+    // One reading of the clock is enough: an earlier one makes the bound lower, and never below the floor.
+    let now = now();
     if slot.slot.entered().is_none() {
-        slot.first_id_at.store(now().0, Ordering::Relaxed);
+        slot.first_id_at.store(now.0, Ordering::Relaxed);
     }
-    let bound = slot.slot.enter(&memory.floor, settled);
+    let bound = slot.slot.enter(&memory.floor, || settled_by_clock(now));
     // 0 is for no transaction.
     BOUND.store(bound.0.max(1), Ordering::Relaxed);
     Ok(())
@@ -114,7 +117,7 @@ fn leave(has_committed: bool) {
     // A parallel worker may have entered, so the slot decides.
     let Some(own) = own_slot().filter(|own| own.slot.entered().is_some()) else { return };
     // A worker's tag decides if this process has not registered: the slot may have an earlier transaction.
-    if shmem::origin() != Some(ShmemOrigin::Preloaded) && !detached::is_registered(own) {
+    if !shmem::is_preloaded() && !detached::is_registered(own) {
         return;
     }
     // SAFETY: PostgreSQL forgets the transaction's ID after the callback.
@@ -127,7 +130,7 @@ unsafe extern "C-unwind" fn before_prepare() {
     // A worker may have entered for a process that has not attached to the memory. If that fails, it would have failed
     // for the worker, too.
     let (Ok(memory), Some(own)) = (shmem::watermark(), own_slot()) else { return };
-    if shmem::origin() != Some(ShmemOrigin::Preloaded) {
+    if !shmem::is_preloaded() {
         detached::register(memory, own);
     }
     if let Some(bound) = own.slot.entered() {

@@ -97,7 +97,7 @@ my %way = (
 	single   => 'SELECT %s, %s FROM generate_series(1, 20)',
 	batch    => 'SELECT %s, %s',
 	# One long answer, of which the client sees each row when it comes.
-	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 100000000)) AS many',
+	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000)) AS many',
 	# By workers, from a table that the test has made.
 	parallel => 'SELECT %s, %s FROM source',
 );

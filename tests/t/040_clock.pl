@@ -319,7 +319,7 @@ is(
 	$node->safe_psql('postgres', is_of_now('flake', 'flake_next()')),
 	't', 'until 2039 there are flakes');
 $clock->set($flakes_end - 0.5);
-$error = error_of($node, 'SELECT count(flake_next()) FROM (SELECT generate_series(1, 100000000)) AS many');
+$error = error_of($node, 'SELECT count(flake_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
 like(
 	$error, qr/ERROR:  2200H: no flake ID can be generated after 2039-09-07 15:47:35\.551\+00/,
 	'then there is an error');
@@ -329,7 +329,7 @@ is(
 		  . " sno_timestamp(sno_next()) > '2039-09-07'"),
 	'2039-09-07 15:47:35.551+00|t', '... while flakes are decoded and snos made');
 $clock->set($snos_end - 0.5);
-$error = error_of($node, 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 100000000)) AS many');
+$error = error_of($node, 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
 like(
 	$error, qr/ERROR:  2200H: no sno ID can be generated after 2079-09-07 15:47:35\.548\+00/,
 	'after 2079 there are no snos');
@@ -343,7 +343,7 @@ for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'gu
 		't', "until $last there are $name IDs");
 	$clock->set($moment - 0.5);
 	like(
-		error_of($node, "SELECT count($id_type->{next}) FROM (SELECT generate_series(1, 100000000)) AS many"),
+		error_of($node, "SELECT count($id_type->{next}) FROM (SELECT generate_series(1, 1000000000000)) AS many"),
 		qr/ERROR:  2200H: no $name ID can be generated after \Q$last\E\+00/, '... then there is an error');
 	is(
 		$node->safe_psql('postgres', "SELECT ${name}_timestamp(${name}_max('2100-01-01')) > '2099-12-31',"

@@ -165,8 +165,14 @@ impl Holder {
             )));
         }
         let shows = |listing: &Listing| (self.authority(listing), listing.is_new());
-        let first = &listings[place];
-        if let Some(other) = listings.iter().find(|listing| shows(listing) != shows(first)) {
+        // In the order of the settings: the order of calls changes with each attempt, and so would the message, which is
+        // logged when it changes.
+        let endpoints = self.etcd.endpoints();
+        let order = |listing: &&Listing| endpoints.iter().position(|at| *at == listing.endpoint);
+        let mut in_order: Vec<_> = listings.iter().collect();
+        in_order.sort_by_key(order);
+        let first = in_order[0];
+        if let Some(other) = in_order.iter().find(|listing| shows(listing) != shows(first)) {
             let name = |listing: &Listing| {
                 let registry = self.authority(listing).registry;
                 let id = (registry != 0).then_some(registry);
