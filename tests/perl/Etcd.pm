@@ -104,7 +104,9 @@ sub copy_data
 sub cluster_id
 {
 	my ($self) = @_;
-	return sprintf '%x', JSON::PP->new->decode($self->ctl('endpoint', 'status', '-w', 'json'))->[0]{Status}{header}{cluster_id};
+	my $status;
+	$self->_repeat(sub { $status = $self->ctl('endpoint', 'status', '-w', 'json') });
+	return sprintf '%x', JSON::PP->new->decode($status)->[0]{Status}{header}{cluster_id};
 }
 
 # Ends all members and removes what they had, or puts what is in this folder in its place, and starts them again.
@@ -117,11 +119,25 @@ sub lose_data
 	return $self->start;
 }
 
+# Repeats what can be repeated until it succeeds: one of several members may not listen yet, or the leader changes.
+sub _repeat
+{
+	my ($self, $what) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (eval { $what->(); 1 })
+	{
+		die $@ if time() > $until;
+		sleep 0.1;
+	}
+	return;
+}
+
 # Says that a registry is in this etcd and the first, or that it replaces these others.
 sub found
 {
 	my ($self, @replaced) = @_;
-	$self->ctl('put', 'flakeid/address', join ',', $self->cluster_id . '/flakeid/', @replaced);
+	my $address = join ',', $self->cluster_id . '/flakeid/', @replaced;
+	$self->_repeat(sub { $self->ctl('put', 'flakeid/address', $address) });
 	return;
 }
 
@@ -371,6 +387,8 @@ sub _tell
 sub _forward
 {
 	my ($listening, $control, $port) = @_;
+	# An end that is gone shows when it is read.
+	local $SIG{PIPE} = 'IGNORE';
 	my $whole = IO::Select->new($control, $listening);
 	my $cut   = IO::Select->new($control);
 	my ($is_cut, %other) = (0);

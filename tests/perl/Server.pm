@@ -18,7 +18,7 @@ use Time::HiRes qw(time sleep);
 	*PostgreSQL::Test::BackgroundPsql::explain = sub { map { "$_: $_[0]{$_}" } sort keys %{ $_[0] } };
 }
 
-our @EXPORT = qw(error_of session error_in reload_with worker_of write_rows wait_for_server);
+our @EXPORT = qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
 sub error_of
@@ -31,6 +31,20 @@ sub error_of
 		stderr        => \$stderr,
 		on_error_stop => 1);
 	return $stderr;
+}
+
+# Repeats a statement until it ends in such an error, and returns the last error. For a moment there may be another one: a
+# request to etcd that a busy machine has delayed is an error, too.
+sub error_becomes
+{
+	my ($node, $sql, $error) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (1)
+	{
+		my $now = error_of($node, $sql);
+		return $now if $now =~ $error || time() > $until;
+		sleep 0.1;
+	}
 }
 
 # A session that stays, and goes on after errors.

@@ -15,7 +15,7 @@ die "no SQL tests in tests/pg_regress/sql\n" unless @tests;
 
 my $node = PostgreSQL::Test::Cluster->new('regress');
 $node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n# Plans follow what the tests analyze themselves.\nautovacuum = off\n");
 $node->start;
 
 chomp(my $bindir = `pg_config --bindir`);

@@ -337,7 +337,9 @@ my $children = sub {
 	}
 	return %of;
 };
-my %before = $children->();
+# A new process has its title some time after the server takes sessions.
+my %before;
+poll_until(sub { %before = $children->(); keys %before == 7 }) or die 'the processes are: ' . join ' ', values %before;
 ok((grep { $_ eq 'logger' } values %before), 'there is a logging collector') or diag(join ' ', %before);
 my $collected = $node->data_dir . '/collected/log';
 for my $epoch ('2020-01-01', 'unix', 'yesterday', undef, '2010-01-01')
@@ -463,7 +465,8 @@ for my $end (@ends)
 	$clock->set($moment->($at));
 	$clock->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS flakeid');
-	# The worker says so before it opens the state and ends.
+	# The worker says so before it opens the state and ends. It has no title before it begins.
+	poll_until(sub { slurp_file($node->logfile, $end_of_log) =~ /LOG:  (?:00000: )?sno IDs end/ }) || die 'no line' unless $at =~ /2076/;
 	worker_has_ended($node);
 	my $log = slurp_file($node->logfile, $end_of_log);
 	$at =~ /2076/ ? unlike($log, qr/IDs end/, $test) : like($log, $line, "$test at the start");

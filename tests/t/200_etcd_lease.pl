@@ -198,7 +198,8 @@ gives($node, $session, '... and the session goes on', @eight);
 for (1 .. 2)
 {
 	reload_with($node, generator_ids => '4-11');
-	gives($node, $session, 'when the setting names them the session goes on at once with these', 4 .. 11);
+	wait_for_flow($session);
+	gives($node, $session, 'when the setting names them the session goes on with these', 4 .. 11);
 	wait_for_keys('... the claims are given back');
 	$node->poll_query_until('postgres', "SELECT count(*) = 0 $worker") or die 'the worker stays';
 	is(lease_of($node), undef, '... and the worker ends, the view is empty');
@@ -243,12 +244,8 @@ for my $bad ('x', '16', '')
 	pass("a cluster-id \"$bad\" is an error that says so");
 	$lease = lease_of($node);
 	is(scalar(@{ $lease->{generator_ids} || [] }), 0, '... and nothing is leased');
-	# An etcd that did not answer in time may be the error for a moment.
 	my $told  = qr/ERROR:  55000: .*\n(?:.*\n)*DETAIL:  .*cluster-id.*"\Q$bad\E"/;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	my $error;
-	do { $error = error_of($node, 'SELECT flake_next()') } until $error =~ $told || time() > $until;
-	like($error, $told, '... which the error of a session names');
+	like(error_becomes($node, 'SELECT flake_next()', $told), $told, '... which the error of a session names');
 	$etcd->ctl('put', 'flakeid/cluster-id', '5');
 	wait_for_lease($node, 8);
 	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '5', '... until it is corrected');
@@ -271,11 +268,13 @@ gives($node, $node, 'a server keeps to its pool', 600 .. 607);
 $other = begin('waits', etcd_pool => '600-607', max_clock_wait => '100ms');
 $other->wait_for_log(qr/LOG:  flakeid waits for generator IDs: all in the pool are leased/);
 pass('where a pool is exhausted the log says that a server waits');
-is(lease_of($other)->{state}, 'waiting', '... and the view');
+ok(lease_becomes($other, "state = 'waiting'"), '... and the view');
 $session = session($other);
+my $waits = qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers/;
+error_becomes($other, 'SELECT flake_next()', $waits);
 for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session, "SELECT $_->{next}") } @LEASED)
 {
-	like($error, qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers/, '... and an error');
+	like($error, $waits, '... and an error');
 	like($error, qr/HINT:  .*"flakeid\.etcd_pool"/, '... with what to do');
 }
 is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;

@@ -159,7 +159,8 @@ for my $round (1 .. 2)
 	wait_for_flow($session);
 	pass("round $round: when the worker is ended it comes back, and IDs in the session that stays");
 	$ledger->enter($session->query_safe("SELECT '$_->{name}' || chr(9) || $_->{next} FROM generate_series(1, 100)")) for @LEASED;
-	like(slurp_file($node->logfile, $end_of_log), qr/LOG:  flakeid leased generator IDs/, '... on a lease that the log has');
+	$node->wait_for_log(qr/LOG:  flakeid leased generator IDs/, $end_of_log);
+	pass('... on a lease that the log has');
 	is(lease_of($node)->{state}, 'held', '... and the view');
 }
 is($ledger->twice, '', 'no ID repeats');

@@ -63,10 +63,11 @@ sub count_between
 {
 	my ($node, $id_type, $from, $to, @sessions) = @_;
 	my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
-	my ($begin, $end) = map { sprintf 'to_timestamp(%.6f)', $_ / $second } $from, $to;
+	# Down to the microsecond: a high-water mark may be some nanoseconds after the beginning of a tick, which is below it.
+	my ($begin, $end) = map { sprintf 'to_timestamp(%d.%06d)', $_ / $second, $_ % $second / 1000 } map { int } $from, $to;
 	return split /\|/, $node->safe_psql('postgres', join ' ',
 		"CREATE TEMP TABLE made (name text, id $id_type->{type});", (map { "COPY made FROM '$_';" } @files),
-		"SELECT count(*), count(*) FILTER (WHERE $id_type->{name}_timestamp(id) BETWEEN $begin AND $end) FROM made");
+		"SELECT count(*), count(*) FILTER (WHERE $id_type->{name}_timestamp(id) > $begin AND $id_type->{name}_timestamp(id) <= $end) FROM made");
 }
 
 sub latest

@@ -128,8 +128,8 @@ sub outage
 
 begin('early');
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where etcd is not there a server starts, and serves');
-refused(qr/no generator IDs are leased from etcd yet/, '... but for IDs that need a lease');
 lease_becomes($node, 'last_error IS NOT NULL') or die 'there is no error';
+refused(qr/no generator IDs are leased from etcd yet/, '... but for IDs that need a lease');
 my $lease = lease_of($node);
 is($lease->{state}, 'starting', '... the view says that it has never held one');
 # It may change between the two.

@@ -180,7 +180,8 @@ for my $wrong (
 	pass('... the view has the reason');
 	$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: .*$reason/, $end_of_log);
 	pass('... and so has the log');
-	like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
+	lease_becomes($node, "state = 'starting'") or die 'the worker does not begin';
+like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
 	is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 	unseen('... and no secret is told');
 	note("$what: $error");
@@ -202,7 +203,7 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 wait_for_lease($node, 2);
 wait_for_flow($node);
-is(lease_of($node)->{endpoint}, $open->endpoints, 'where the first endpoint never answers a server goes to the second');
+ok(lease_becomes($node, "endpoint = '" . $open->endpoints . "'"), 'where the first endpoint never answers a server goes to the second');
 $node->stop;
 
 # An address without a scheme speaks http.

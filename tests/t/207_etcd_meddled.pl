@@ -89,7 +89,8 @@ for my $losses (1, 2)
 	my %claims = $etcd->claims;
 	isnt($lease->{lease_id}, $hex, 'when its lease is revoked a server counts the loss and leases again');
 	is(join(' ', map { $claims{$_}{lease} } @ids), join(' ', ($lease->{lease_id}) x 4), '... which etcd has');
-	like(slurp_file($node->logfile, $end_of_log), qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, '... and the log');
+	$node->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs .*\n(?:.*\n)*.*LOG:  flakeid leased generator IDs/, $end_of_log);
+	pass('... and the log');
 	my @these = end_crowd($node);
 	is(join('', errors(@these) =~ /^(?!ERROR:  55000: (?:the lease|no generator IDs|all generator IDs)).+$/mg), '', '... the loss is all that sessions saw, if anything');
 	below('... and what they were given is below the high-water marks', { $etcd->high_water_marks }, @these);

@@ -153,8 +153,7 @@ for my $file (
 	my %all = (etcd_endpoints => $etcd->endpoints, etcd_user => '', etcd_password_file => '', etcd_ca_file => '', %settings);
 	$node->append_conf('postgresql.conf', join '', map { "flakeid.$_ = '$all{$_}'\n" } sort keys %all);
 	$node->start;
-	lease_becomes($node, 'last_error IS NOT NULL') or die 'there is no error';
-	like(lease_of($node)->{last_error}, $reason, "$what: the view has the reason");
+	ok(wait_for_error($node, $reason), "$what: the view has the reason");
 	my $status = slurp_file('/proc/' . lease_of($node)->{worker_pid} . '/status');
 	my ($peak) = $status =~ /^VmHWM:\s+(\d+) kB$/m;
 	cmp_ok($peak, '<', 300_000, '... the worker has not taken much memory');

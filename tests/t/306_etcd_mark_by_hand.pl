@@ -81,8 +81,11 @@ wait_for_ids($node, '0,1,2,3');
 cmp_ok(moment($etcd->get('until/2')), '>', $limit, 'a high-water mark that is put right while a server holds the generator ID is written back');
 
 # Given up, put right, and taken by another server.
+my $end_of_log = -s $node->logfile;
 reload_with($node, generator_ids => 'etcd:2', etcd_pool => '0-1');
 wait_for_ids($node, '0,1');
+# The view changes before etcd has it.
+$node->wait_for_log(qr/flakeid released generator IDs 2-3/, $end_of_log);
 ok(!defined({ $etcd->claims }->{2}), 'the server has given it up');
 put('until/2', $past);
 $other->start;

@@ -93,7 +93,8 @@ my $id = $etcd->get('registry-id');
 my ($last, $this) = wait_for_error($a, $refused) =~ $refused;
 is("$last $this", "$address#$id $address", '... as the first knows that this is not where it leased from');
 is(join(' ', $other->keys), '', '... and founds nothing there');
-like(error_of($a, 'SELECT flake_next()'), qr/ERROR:  55000: .*\nDETAIL:  .*\Q$last\E/, '... and tells sessions');
+my $told = qr/ERROR:  55000: .*\nDETAIL:  .*\Q$last\E/;
+like(error_becomes($a, 'SELECT flake_next()', $told), $told, '... and tells sessions');
 $a->restart;
 wait_for_error($a, $refused);
 pass('... also after a restart');
@@ -251,10 +252,10 @@ pass('... and then a lease');
 $a->stop;
 
 # a registry of 0.6.0
+$fresh->stop;
 $other->ctl('del', '--prefix', 'flakeid/');
 $other->ctl('put', 'flakeid/epoch', '2010-01-01T00:00:00Z');
 $other->ctl('put', 'flakeid/cluster-id', '0');
-$_->stop for $fresh;
 unlink $fresh->data_dir . '/flakeid/etcd';
 $fresh->append_conf('postgresql.conf', "flakeid.etcd_lease_ttl = '600s'\n");
 $fresh->start;

@@ -53,6 +53,7 @@ sub proxies
 	my @holes = map { Etcd->hole } 1 .. $number;
 	my $port  = $etcd->{members}[0]{port};
 	Etcd::_process(sub {
+		local $SIG{PIPE} = 'IGNORE';
 		my %is_listening = map { $_->{socket} => 1 } @holes;
 		my $all = IO::Select->new(map { $_->{socket} } @holes);
 		my (%other, %state, %is_near);
@@ -157,6 +158,9 @@ my $longest = time() + $PostgreSQL::Test::Utils::timeout_default;
 sleep 0.1 until defined(eval { $etcd->get('grace') }) || time() > $longest;
 lease_becomes($c, 'generator_ids_wanted = 4') or die 'it does not want more';
 is(generator_ids($c), '0 1', 'a server that wants more, and has renewed in a revision that etcd has lost, leases nothing that was forgotten');
+# After the grace period it would take what the other one has not claimed again by then.
+$c->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
+$c->reload;
 lease_becomes($d, "losses = 1 AND state = 'held'") or die 'nothing is leased again';
 is(generator_ids($d), '2 3', '... and its holder keeps it');
 $_->stop for $c, $d;

@@ -109,7 +109,15 @@ push @{ $etcd->{members} }, $second;
 	local $etcd->{options} = [ '--initial-cluster-state', 'existing' ];
 	$etcd->start(1);
 }
-my %id_of = reverse $etcd->ctl('member', 'list') =~ /^(\w+), \w+, (m\d),/mg;
+# A member says its name some time after it has joined.
+my %id_of;
+my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+until (keys %id_of == 2)
+{
+	%id_of = reverse $etcd->ctl('member', 'list') =~ /^(\w+), \w+, (m\d),/mg;
+	die 'the second member has no name' if time() > $until;
+	sleep 0.1;
+}
 my $old_address = $etcd->cluster_id . '/flakeid/';
 # A leader that is removed may end before the other one knows.
 change_members(bless({ %$etcd, members => [$first] }, 'Etcd'), 'move-leader', $id_of{m2});
@@ -270,7 +278,7 @@ for my $node ($c, $late)
 {
 	restart_at($node, $y);
 	is(settled($node, 2), '', 'a server leases nothing from a registry that was left, by its old word: ' . $node->name);
-	like(lease_of($node)->{last_error}, qr{^$refused\Q$x_address\E#\w{16}, and this one is \Q$y_address\E#\w{16}$}, '... and says why');
+	ok(wait_for_error($node, qr{^$refused\Q$x_address\E#\w{16}, and this one is \Q$y_address\E#\w{16}$}), '... and says why');
 }
 is($y->get('grace'), undef, '... and changes nothing there');
 $y->found($x_address);
@@ -290,6 +298,7 @@ sub trap
 	my @holes = map { Etcd->hole } 1 .. 2;
 	my $to = $of->{members}[0]{port};
 	Etcd::_process(sub {
+		local $SIG{PIPE} = 'IGNORE';
 		my ($one, $two) = map { $_->{socket} } @holes;
 		my $all = IO::Select->new($one, $two);
 		my (%other, %state, %is_near);

@@ -48,8 +48,12 @@ use std::time::Duration;
 /// The time after which the worker comes back, after an error or if it was told to end and the server was not.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// The longest time to give the lease back when the server ends.
-const AT_THE_END: Duration = Duration::from_millis(800);
+/// The longest time to give the lease back when the server ends. It has no sessions any more that wait for that.
+const AT_A_STOP: Duration = Duration::from_secs(3);
+
+/// The longest time to give the lease back when the settings name generator IDs. Sessions wait for that, by default for
+/// at most a second.
+const AT_A_RELOAD: Duration = Duration::from_millis(800);
 
 fn builder() -> BackgroundWorkerBuilder {
     BackgroundWorkerBuilder::new("flakeid etcd")
@@ -100,11 +104,11 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
             holder.reloaded();
         }
         if ENDED.load(Ordering::Relaxed) {
-            holder.give_back(None, Some(since_boot() + AT_THE_END));
+            holder.give_back(None, Some(since_boot() + AT_A_STOP));
             break;
         }
         let Some(wanted) = guc::leased() else {
-            holder.give_back(None, Some(since_boot() + AT_THE_END));
+            holder.give_back(None, Some(since_boot() + AT_A_RELOAD));
             transitions::disable(shared);
             return;
         };
