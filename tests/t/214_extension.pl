@@ -363,6 +363,8 @@ for my $version ($first, $current)
 
 sql('template1', 'CREATE EXTENSION flakeid; CREATE TABLE made (id bigint DEFAULT flake_next() PRIMARY KEY, event sno DEFAULT sno_next())');
 my @databases = map { "new$_" } 1 .. 3;
+# A database that has a session is no template.
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'template1'") or die 'the session does not end';
 sql('postgres', "CREATE DATABASE $_") for @databases;
 for my $round (1 .. 3)
 {

@@ -78,6 +78,7 @@ INSERT INTO ids SELECT FROM generate_series(1, 100);
 DELETE FROM ids WHERE nr IN (SELECT nr FROM ids ORDER BY nr LIMIT 50 FOR UPDATE SKIP LOCKED);
 ROLLBACK;
 SQL
+sql('VACUUM (INDEX_CLEANUP on, TRUNCATE off) ids');
 $node->pgbench(
 	'--no-vacuum --client=4 --jobs=2 --transactions=120',
 	0,

@@ -7,6 +7,7 @@ use warnings;
 use lib 'tests/perl';
 
 use IPC::Run;
+use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -64,6 +65,10 @@ default_pool_size = 2
 max_client_conn = 100
 ignore_startup_parameters = extra_float_digits,options
 logfile = $dir/log
+query_wait_timeout = 0
+server_connect_timeout = 600
+server_login_retry = 1
+client_login_timeout = 600
 END
 # From 1.21 on it knows which session has prepared what.
 my $prepares = $major > 1 || $minor >= 21;
@@ -78,7 +83,8 @@ END
 }
 my $socket = "$dir/.s.PGSQL.$port";
 my $until  = time() + $PostgreSQL::Test::Utils::timeout_default;
-while (!-S $socket)
+# The socket's file is there before it listens.
+while (!IO::Socket::UNIX->new(Peer => $socket))
 {
 	die "pgbouncer does not run: $output" if time() > $until || !$pooler->pumpable;
 	sleep 0.02;

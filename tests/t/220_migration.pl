@@ -17,7 +17,11 @@ is(scalar @page, 17, 'the page has its blocks');
 
 my $node = PostgreSQL::Test::Cluster->new('migration');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+# The lock_timeout of the page ends what waits. No other process is cancelled, neither autovacuum nor a writer.
+deadlock_timeout = '10min'
+END
 $node->start;
 
 # As the page has it: what differs for sno.
@@ -61,7 +65,7 @@ INSERT INTO items (order_id, what) VALUES (':an_order', 'new'), (':an_order', 'n
 UPDATE orders SET note = 'changed' WHERE id = ':an_order';
 COMMIT;
 BEGIN;
-INSERT INTO items (order_id, what) SELECT order_id, 'late' FROM items WHERE id = :any;
+INSERT INTO items (order_id, what) SELECT id, 'late' FROM orders WHERE id = (SELECT order_id FROM items WHERE id = :any) FOR KEY SHARE;
 \sleep 10 ms
 COMMIT;
 UPDATE orders SET note = note || '' WHERE id = (SELECT order_id FROM items WHERE id = :any);

@@ -400,6 +400,8 @@ SQL
 	my @readers = map { my $nr = $_; in_a_process(sub { read_rows_as($node, $dir, $nr) }) } 0 .. $#ways;
 	my @writers = map { my $nr = $_; in_a_process(sub { write_rows_as($node, $dir, $nr) }) } 1 .. $writers;
 	my $begin   = time();
+	# What the writers do is random.
+	my $have_rows = 'SELECT ' . join ' AND ', map { "(SELECT count(*) > 100 FROM $_->{name}s)" } @ID_TYPES;
 	my $until   = $begin + 60 * ($ENV{FLAKEID_WATERMARK_MINUTES} || 0);
 	my $stepped = 0;
 	for (;;)
@@ -419,7 +421,7 @@ SQL
 			$stepped++;
 		}
 		my $is_enough = time() >= $until && (!$step || $stepped >= 10) && !grep { $_ < $transactions } @done;
-		last if $is_enough && !grep { lines_in("$dir/reader_$_") < $rounds } 0 .. $#ways;
+		last if $is_enough && !(grep { lines_in("$dir/reader_$_") < $rounds } 0 .. $#ways) && $node->safe_psql('postgres', $have_rows) eq 't';
 		# In a long run readers that cannot go on are found soon.
 		die 'the readers do not go on' if time() > ($until > $begin ? $until : $begin) + $PostgreSQL::Test::Utils::timeout_default;
 		sleep 0.1;

@@ -140,7 +140,7 @@ sub run_orders
 	$specification .= join '', map { "permutation @$_\n" } @orders;
 	my ($said, $error) = ('', '');
 	IPC::Run::run([ $tester, $node->connstr('postgres') ], '<', \$specification, '>', \$said, '2>', \$error,
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+		IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
 	  or die "isolationtester: $error";
 	my @done = split /^starting permutation: /m, $said;
 	shift @done;

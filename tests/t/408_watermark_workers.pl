@@ -70,6 +70,7 @@ for my $round (1 .. 3)
 	my $later = is_held_by_worker("round $round: the worker that applies changes");
 	$publisher->wait_for_catchup('rows');
 	passes($observer, $later, '... until it has committed');
+	passes($observer, clock_in($observer), '... and then nothing holds it');
 	my $first = $subscriber->safe_psql('postgres', 'SELECT count(*) FROM rows');
 	is($first, 1 + 5 * $round, '... then there are its rows');
 	is($observer->query_safe('SELECT count(*) FROM rows WHERE flake_before(id, flakeid_watermark()) AND object < flakeid_watermark()'), $first, '... below the watermark');
