@@ -13,7 +13,7 @@ use crate::shmem::{HorizonRecord, NO_EPOCH, Shared};
 use crate::{guc, server_log, wait};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::Horizon;
+use flakeid_core::gate::{self, Horizon};
 use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -49,7 +49,10 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     epoch::log_disagreement(shared);
     let [until, ..] = state.horizon.until;
     let ahead = Duration::from_nanos(until.0.saturating_sub(now().0));
-    if ahead > guc::horizon_lead() {
+    // The lead may have been longer: another setting, or a slow disk.
+    let was = state.horizon.in_use().0.saturating_sub(state.last_clock_reading.0);
+    let was = Duration::from_nanos(was).min(gate::MAX_LEAD_FOR_DISK);
+    if ahead > guc::horizon_lead().max(was) {
         server_log::clock_behind(&shared.rate_limits, ahead);
     }
     Ok(())
@@ -144,7 +147,10 @@ pub(super) fn save(
     epochs: [Option<UnixNanos>; ID_TYPES.len()],
     last_clock_reading: UnixNanos,
 ) -> Result<(), StateFileError> {
-    let (system_identifier, now) = (system_identifier(), now());
+    let system_identifier = system_identifier();
+    // Both clocks before the write, so that the time it takes is not one by which the clock stepped forward. The clock is
+    // second: a pause between them hides a step of its length, but is not reported as one.
+    let (since_boot, now) = (since_boot(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = Stopwatch::start();
     // A server that has generated IDs has written the directory, so someone has removed it.
@@ -163,7 +169,7 @@ pub(super) fn save(
     record.count_write(file::counted(&outcome));
     outcome?;
     record.written_at.store(now.0, Ordering::Relaxed);
-    record.written_since_boot.store(since_boot().as_nanos() as u64, Ordering::Relaxed);
+    record.written_since_boot.store(since_boot.as_nanos() as u64, Ordering::Relaxed);
     record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);
     record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
     location::keep(record);

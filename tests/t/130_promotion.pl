@@ -124,9 +124,14 @@ sub asked
 sub has_looked
 {
 	my ($node) = @_;
-	my $pid = worker_of($node) // die 'there is no worker';
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	my $first;
+	my ($pid, $first);
+	# It has no title before it begins.
+	until ($pid = worker_of($node))
+	{
+		die 'there is no worker' if time() > $until;
+		sleep 0.05;
+	}
 	for (;;)
 	{
 		my ($state, $sleeps) = slurp_file("/proc/$pid/status") =~ /^State:\s+(\w).*^voluntary_ctxt_switches:\s+(\d+)/ms;

@@ -176,7 +176,7 @@ $postmaster{standby}->stop('immediate');
 $postmaster{standby} = Postmaster->start($standby, $standby_clock->environment);
 $primary->safe_psql('postgres', 'CREATE TABLE very_last ()');
 $primary->wait_for_catchup($standby);
-$standby->wait_for_catchup($cascaded, 'replay', $primary->lsn('insert'));
+$standby->wait_for_catchup($cascaded, 'replay', $primary->lsn('flush'));
 $primary->stop;
 $standby->promote;
 # Nobody has asked it for an ID yet.

@@ -658,8 +658,10 @@ $standby->stop;
 $session = session($node);
 $session->query_safe('SELECT count(flake_next()) FROM generate_series(1, 1000)');
 my $since = $node->safe_psql('postgres', 'SELECT max(stats_reset) FROM pg_stat_flakeid');
+my $end_of_log = -s $node->logfile;
 kill 'KILL', $session->query_safe('SELECT pg_backend_pid()');
-$node->poll_query_until('postgres', 'SELECT NOT EXISTS (TABLE pg_stat_flakeid)');
+$node->wait_for_log(qr/all server processes terminated; reinitializing/, $end_of_log);
+wait_for_server($node);
 is($node->safe_psql('postgres', $nothing), '0|0', 'after a crash there are no rows');
 $node->safe_psql('postgres', 'SELECT flake_next()');
 is(

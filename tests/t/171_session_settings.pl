@@ -212,7 +212,8 @@ is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).clust
 {
 	local $ENV{PGOPTIONS} = '-c flakeid.generator_ids=8-15';
 	my ($out, $err) = ('', '');
-	$node->psql('postgres', 'SELECT flake_next()', stdout => \$out, stderr => \$err);
+	# With nothing to read: a psql that is refused ends without reading.
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT flake_next()' ], '<', '/dev/null', '>', \$out, '2>', \$err);
 	is($out, '', 'with preloading PGOPTIONS with a setting makes no ID');
 	like($err, qr/"flakeid\.generator_ids" cannot be changed now/, '... as PostgreSQL refuses the session');
 }

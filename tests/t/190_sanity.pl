@@ -13,7 +13,7 @@ use Test::More;
 my $node = PostgreSQL::Test::Cluster->new('sanity');
 # The lists are sorted, and what PostgreSQL's tests expect is in this order.
 $node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
 $node->start;
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 

@@ -14,6 +14,7 @@ my $node = PostgreSQL::Test::Cluster->new('hostile');
 $node->init;
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'
+autovacuum = off
 max_locks_per_transaction = 2000
 END
 $node->start;

@@ -120,6 +120,13 @@ wait_for_lease($node, 2);
 
 # nobody sees it -----------------------------------------------------------------------------------------------------
 
+# The command line of a process; empty if it has ended.
+sub command_of
+{
+	my ($pid) = @_;
+	return eval { slurp_file("/proc/$pid/cmdline") } // '';
+}
+
 # Tests that the password is in none of the places where people look.
 sub unseen
 {
@@ -132,7 +139,7 @@ sub unseen
 		identity => $node->safe_psql('postgres', 'SELECT flakeid_identity()'),
 		error    => error_of($node, 'SELECT flake_next()'),
 		etcd     => join("\n", $etcd->all('')),
-		commands => join("\n", map { slurp_file("/proc/$_/cmdline") } processes_of($node)));
+		commands => join("\n", map { command_of($_) } processes_of($node)));
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return is(join(' ', grep { $seen{$_} =~ /\Q$password\E/ } sort keys %seen), '', $test);
 }
