@@ -19,7 +19,7 @@ my $node = PostgreSQL::Test::Cluster->new('migration');
 $node->init;
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'
-# The lock_timeout of the page ends what waits. No other process is cancelled, neither autovacuum nor a writer.
+# The lock_timeout of the page ends what waits. It cancels no other process, neither autovacuum nor a writer.
 deadlock_timeout = '10min'
 END
 $node->start;
