@@ -35,6 +35,8 @@ $changes->init_from_backup($keeps, 'copy', has_streaming => 1);
 $changes->start;
 $changes->promote;
 my $since = $changes->safe_psql('postgres', "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00'");
+# A promoted server knows its node when its worker has opened the state.
+$changes->poll_query_until('postgres', "SELECT flakeid_identity() -> 'guid' ->> 'node' IS NOT NULL") or die 'the state is not opened';
 is($keeps->safe_psql('postgres', $identity), $changes->safe_psql('postgres', $identity), 'the copy owns what the original owns');
 
 # The application, at both. Which IDs repeat depends on the clock; those of one moment do for sure.
