@@ -100,9 +100,11 @@ sub has_seen
 sub promote
 {
 	my ($node) = @_;
+	worker_runs($node);
 	$node->promote;
+	# The worker ends when it has opened the state. A session that comes first waits for the lead.
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until (-e state_path($node) && state_of($node)->{written} ne state_of($node)->{since})
+	while (defined worker_of($node))
 	{
 		die 'the worker has written nothing' if time() > $until;
 		sleep 0.05;
@@ -118,6 +120,20 @@ sub asked
 	return error_of($node, "SET statement_timeout TO '${longest}s'; INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)");
 }
 
+# Waits until there is the worker of a standby, which has no title before it begins. Returns its process ID.
+sub worker_runs
+{
+	my ($node) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (1)
+	{
+		my $pid = worker_of($node);
+		return $pid if defined $pid;
+		die 'there is no worker' if time() > $until;
+		sleep 0.05;
+	}
+}
+
 # Returns when the worker of a standby has looked at what there is now. It sleeps between two looks. A sleep that waits for
 # the disk (state D) is in the middle of a look, and another one (state S) may be, for a lock. So it has woken up and looked
 # when it is seen asleep, and again after it has gone to sleep three times more.
@@ -125,13 +141,8 @@ sub has_looked
 {
 	my ($node) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	my ($pid, $first);
-	# It has no title before it begins.
-	until ($pid = worker_of($node))
-	{
-		die 'there is no worker' if time() > $until;
-		sleep 0.05;
-	}
+	my $pid   = worker_runs($node);
+	my $first;
 	for (;;)
 	{
 		my ($state, $sleeps) = slurp_file("/proc/$pid/status") =~ /^State:\s+(\w).*^voluntary_ctxt_switches:\s+(\d+)/ms;
