@@ -4,6 +4,7 @@ use crate::random::Random;
 use std::cell::Cell;
 
 pub const SECOND: u64 = 1_000_000_000;
+pub const MILLISECOND: u64 = SECOND / 1000;
 pub const HOUR: u64 = 3600 * SECOND;
 pub const YEAR: u64 = 365 * 24 * HOUR;
 

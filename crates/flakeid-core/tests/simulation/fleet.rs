@@ -1,14 +1,12 @@
 //! A fleet of servers and the events that happen to it.
 
 use crate::checks::{Checks, Fault};
-use crate::clock::{Clock, HOUR, SECOND, YEAR};
+use crate::clock::{Clock, HOUR, MILLISECOND, SECOND, YEAR};
 use crate::node::{Answer, Node, POOL};
 use crate::random::Random;
 use crate::standby::Standby;
 use crate::world::{Event, Flaw, ID_TYPES, World};
 use std::cell::{Cell, RefCell};
-
-const MILLISECOND: u64 = SECOND / 1000;
 
 pub struct Fleet {
     world: World,
@@ -77,13 +75,7 @@ impl Fleet {
     fn happen(&mut self) {
         let Self { world, nodes, .. } = self;
         let random = &world.random;
-        world.pass(match random.below(200) {
-            0 => random.below(HOUR),
-            1..=4 => random.below(2 * SECOND),
-            5..=30 => random.below(20 * MILLISECOND),
-            31..=80 => random.below(2 * MILLISECOND),
-            _ => random.below(50_000),
-        });
+        world.pass(random.duration());
         let number = random.below(nodes.len() as u64) as usize;
         let node = &mut nodes[number];
         let time = world.time.get();

@@ -74,7 +74,7 @@ pub struct Life {
     owned: RefCell<Vec<usize>>,
     version: Slot<u32>,
     /// The cells by ID type and index of the pool. Those that a reload takes away stay here.
-    cells: RefCell<BTreeMap<(usize, usize), Rc<Cell>>>,
+    cells: RefCell<Cells>,
     pub sessions: Vec<RefCell<Client>>,
     /// How often the clock had been set to an earlier time when the run began.
     pub steps_back: u64,
@@ -224,16 +224,8 @@ impl Node {
     pub fn stop(&self, world: &World) {
         let Some(life) = &self.life else { return };
         let toggle = life.gate.toggle();
-        let mut exact = Horizon { toggle, ..life.begun.horizon };
-        for (&(id_type, _), cell) in life.cells.borrow().iter() {
-            exact = match id_type {
-                Flake::INDEX => sealed::<Flake>(exact, cell),
-                TickTock::INDEX => sealed::<TickTock>(exact, cell),
-                Flake128::INDEX => sealed::<Flake128>(exact, cell),
-                Guid::INDEX => sealed::<Guid>(exact, cell),
-                _ => sealed::<UniqueId>(exact, cell),
-            };
-        }
+        let begun = Horizon { toggle, ..life.begun.horizon };
+        let mut exact = seal_all(begun, &life.cells.borrow());
         if world.flaw == Flaw::OneTimeline {
             exact.until[1 + usize::from(!toggle)] = UnixNanos(0);
         }
@@ -417,6 +409,20 @@ impl Node {
             life.over.set(true);
         }
     }
+}
+
+/// The cells of a server, by ID type and generator ID.
+pub type Cells = BTreeMap<(usize, usize), Rc<Cell>>;
+
+/// Seals all cells, and returns a horizon that covers their ticks.
+pub fn seal_all(begun: Horizon, cells: &Cells) -> Horizon {
+    cells.iter().fold(begun, |exact, (&(id_type, _), cell)| match id_type {
+        Flake::INDEX => sealed::<Flake>(exact, cell),
+        TickTock::INDEX => sealed::<TickTock>(exact, cell),
+        Flake128::INDEX => sealed::<Flake128>(exact, cell),
+        Guid::INDEX => sealed::<Guid>(exact, cell),
+        _ => sealed::<UniqueId>(exact, cell),
+    })
 }
 
 /// Returns a horizon that covers the ticks of a sealed cell.

@@ -1,5 +1,6 @@
 //! Random numbers from a seed, the same on every machine: splitmix64.
 
+use crate::clock::{HOUR, MILLISECOND, SECOND};
 use std::cell::Cell;
 
 /// A generator of random numbers. All parts of a fleet share it, so that one seed is one run.
@@ -26,6 +27,17 @@ impl Random {
     /// Returns true once in `times`.
     pub fn one_in(&self, times: u64) -> bool {
         self.below(times) == 0
+    }
+
+    /// Returns the time from one event to the next, in nanoseconds: mostly microseconds, seldom up to an hour.
+    pub fn duration(&self) -> u64 {
+        match self.below(200) {
+            0 => self.below(HOUR),
+            1..=4 => self.below(2 * SECOND),
+            5..=30 => self.below(20 * MILLISECOND),
+            31..=80 => self.below(2 * MILLISECOND),
+            _ => self.below(50_000),
+        }
     }
 
     pub fn pick<T: Copy>(&self, from: &[T]) -> T {

@@ -6,7 +6,7 @@ use super::node::{Life, NUMBERED, Node};
 use super::session::MAX_GENERATOR_IDS;
 use super::switch::Numbers;
 use crate::checks::{Checks, Fault};
-use crate::clock::{SECOND, YEAR};
+use crate::clock::{MILLISECOND, SECOND, YEAR};
 use crate::random::Random;
 use crate::world::{ID_TYPES, ServerIdType, World};
 use flakeid_core::clock::{Scale, Tick};
@@ -21,7 +21,6 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::Duration;
 
-pub const MILLISECOND: u64 = SECOND / 1000;
 pub const MICROSECOND: u64 = 1000;
 
 /// An event that is due at some time, for one run of a server.

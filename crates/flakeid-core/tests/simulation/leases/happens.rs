@@ -1,9 +1,9 @@
 //! The events that happen to the servers of a fleet and to the registry, also in the middle of a session's call.
 
 use super::events::Event;
-use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
+use super::fleet::{Fleet, MICROSECOND};
 use super::node::{Life, Node};
-use crate::clock::{HOUR, SECOND};
+use crate::clock::{HOUR, MILLISECOND, SECOND};
 use crate::node::Answer;
 use std::rc::Rc;
 

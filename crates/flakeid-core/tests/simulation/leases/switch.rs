@@ -18,9 +18,10 @@
 
 use super::etcd::Change;
 use super::events::{Event, Flaw};
-use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
+use super::fleet::{Fleet, MICROSECOND};
 use super::node::{Life, Node};
 use super::session::MAX_GENERATOR_IDS;
+use crate::clock::MILLISECOND;
 use flakeid_core::cell::Cell;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

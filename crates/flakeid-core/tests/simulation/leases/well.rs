@@ -1,10 +1,10 @@
 //! A fleet in which nothing goes wrong any more: it recovers by itself.
 
-use super::fleet::{Fleet, MICROSECOND, MILLISECOND};
+use super::fleet::{Fleet, MICROSECOND};
 use super::node::{Life, Node};
 use super::switch::Setting;
 use crate::checks::Fault;
-use crate::clock::SECOND;
+use crate::clock::{MILLISECOND, SECOND};
 use crate::node::Answer;
 use std::rc::Rc;
 

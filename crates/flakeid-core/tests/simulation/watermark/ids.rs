@@ -1,9 +1,9 @@
 //! The IDs of a process, as the extension's sources generate them.
 
 use super::events::{Event, Flaw};
-use super::server::{Life, MILLISECOND, Server};
+use super::server::{Life, Server};
 use crate::checks::{Fault, Position};
-use crate::clock::{HOUR, SECOND};
+use crate::clock::{HOUR, MILLISECOND, SECOND};
 use crate::node::{Last, POOL};
 use crate::random::Random;
 use crate::world::{ID_TYPES, ServerIdType};

@@ -4,25 +4,16 @@ use super::database::{Database, Snapshot};
 use super::events::{Event, Flaw};
 use super::ids::Process;
 use crate::checks::{Checks, Fault};
-use crate::clock::{Clock, HOUR, SECOND, YEAR};
-use crate::node::State;
+use crate::clock::{Clock, HOUR, MILLISECOND, SECOND, YEAR};
+use crate::node::{Cells, State, seal_all};
 use crate::random::Random;
 use crate::world::{ID_TYPES, ServerIdType};
-use flakeid_core::cell::Cell as IdCell;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::flake::Flake;
-use flakeid_core::flake128::Flake128;
 use flakeid_core::gate::{Gate, Horizon};
-use flakeid_core::generator::{IdLayout, Stamp};
-use flakeid_core::guid::Guid;
-use flakeid_core::sno::TickTock;
-use flakeid_core::uniqueid::UniqueId;
+use flakeid_core::generator::Stamp;
 use flakeid_core::watermark::{Floor, History, Position, Slot, settled_by_clock};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
-
-pub const MILLISECOND: u64 = SECOND / 1000;
 
 /// The transactions that a slot keeps, the length of the history, and the ended transactions that the list keeps. They
 /// are small, so that readers with old snapshots miss some.
@@ -104,7 +95,7 @@ pub struct Life {
     pub gate: Gate,
     pub generators: RefCell<Vec<usize>>,
     pub version: Cell<u32>,
-    pub cells: RefCell<BTreeMap<(usize, usize), Rc<IdCell>>>,
+    pub cells: RefCell<Cells>,
     pub floor: Floor,
     pub slots: Vec<Slot<ENTRIES>>,
     pub transactions: Vec<Cell<Option<Transaction>>>,
@@ -205,13 +196,7 @@ impl Server {
 
     fn happen(&mut self) {
         let random = &self.random;
-        self.pass(match random.below(200) {
-            0 => random.below(HOUR),
-            1..=4 => random.below(2 * SECOND),
-            5..=30 => random.below(20 * MILLISECOND),
-            31..=80 => random.below(2 * MILLISECOND),
-            _ => random.below(50_000),
-        });
+        self.pass(random.duration());
         let Some(life) = self.life.clone() else {
             match random.below(4) {
                 0 => self.clock.disturb(random, self.time.get()),
@@ -346,16 +331,8 @@ impl Server {
             self.roll_back(&life, &mut life.processes[slot].borrow_mut());
         }
         self.well.set(false);
-        let mut exact = Horizon { toggle: life.gate.toggle(), ..life.begun.horizon };
-        for (&(id_type, _), cell) in life.cells.borrow().iter() {
-            exact = match id_type {
-                Flake::INDEX => sealed::<Flake>(exact, cell),
-                TickTock::INDEX => sealed::<TickTock>(exact, cell),
-                Flake128::INDEX => sealed::<Flake128>(exact, cell),
-                Guid::INDEX => sealed::<Guid>(exact, cell),
-                _ => sealed::<UniqueId>(exact, cell),
-            };
-        }
+        let begun = Horizon { toggle: life.gate.toggle(), ..life.begun.horizon };
+        let mut exact = seal_all(begun, &life.cells.borrow());
         if self.flaw != Flaw::ExactWithoutFloor {
             exact.until[0] = exact.until[0].max(life.floor.get());
         }
@@ -457,10 +434,4 @@ impl Server {
         }
         self.expect(self.read_anew(&life) >= self.settled().0 - 2 * MILLISECOND, Fault::HeldBack);
     }
-}
-
-/// Returns a horizon that covers the ticks of a sealed cell.
-fn sealed<S: ServerIdType + IdLayout>(horizon: Horizon, cell: &IdCell) -> Horizon {
-    let _ = cell.seal::<S>();
-    horizon.covering::<S>(S::scale(), cell.issued::<S>())
 }
