@@ -44,8 +44,15 @@ $node->append_conf('postgresql.conf', "log_statement = none\n");
 $node->start;
 if ($node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000") < 17)
 {
+	# Without preloading there are no IDs.
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+	$node->restart;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	$node->append_conf('postgresql.conf', "flakeid.cluster_id = 99\n");
+	are_refused_with_preloading();
 	$node->stop;
-	plan(skip_all => 'up to PostgreSQL 16 there are no IDs then');
+	done_testing();
+	exit;
 }
 # As a superuser, who may do the most.
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE DATABASE other; CREATE ROLE other LOGIN SUPERUSER');
@@ -199,24 +206,31 @@ like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cl
 	'a number in the file that is out of bounds keeps sessions from making IDs by the default');
 like(error_of($node, "${parallel}SELECT late()"), qr/F0000: .*flakeid\.cluster_id/, '... and parallel workers');
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', q{'flakeid'});
-$node->restart;
-like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cluster_id" is invalid: "99"/, '... also with preloading');
-$session = session($node);
-like(error_in($session, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays');
-reload_with($node, cluster_id => 6);
-is($session->query_safe('SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... until a reload sets it right');
-$session->quit;
-is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... for all');
-
-# With preloading PostgreSQL knows the settings, and lets nobody set them.
-{
-	local $ENV{PGOPTIONS} = '-c flakeid.generator_ids=8-15';
-	my ($out, $err) = ('', '');
-	# With nothing to read: a psql that is refused ends without reading.
-	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT flake_next()' ], '<', '/dev/null', '>', \$out, '2>', \$err);
-	is($out, '', 'with preloading PGOPTIONS with a setting makes no ID');
-	like($err, qr/"flakeid\.generator_ids" cannot be changed now/, '... as PostgreSQL refuses the session');
-}
+are_refused_with_preloading();
 is($ledger->twice, '', 'no ID repeats');
 $node->stop;
 done_testing();
+
+# Restarts the server, whose file has a number that is out of bounds.
+sub are_refused_with_preloading
+{
+	$node->restart;
+	like(error_of($node, 'SELECT uniqueid_next()'), qr/F0000: parameter "flakeid\.cluster_id" is invalid: "99"/, 'with preloading, too, a number out of bounds keeps sessions from making IDs');
+	my $stays = session($node);
+	like(error_in($stays, 'SELECT flake_next()'), qr/F0000/, '... in a session that stays');
+	reload_with($node, cluster_id => 6);
+	is($stays->query_safe('SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... until a reload sets it right');
+	$stays->quit;
+	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '6', '... for all');
+
+	# With preloading PostgreSQL knows the settings, and lets nobody set them.
+	{
+		local $ENV{PGOPTIONS} = '-c flakeid.generator_ids=8-15';
+		my ($out, $err) = ('', '');
+		# With nothing to read: a psql that is refused ends without reading.
+		IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT flake_next()' ], '<', '/dev/null', '>', \$out, '2>', \$err);
+		is($out, '', 'with preloading PGOPTIONS with a setting makes no ID');
+		like($err, qr/"flakeid\.generator_ids" cannot be changed now/, '... as PostgreSQL refuses the session');
+	}
+	return;
+}
