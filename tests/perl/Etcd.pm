@@ -182,7 +182,7 @@ sub start
 			'--listen-peer-urls', $member->{listen}, '--initial-advertise-peer-urls', $member->{peer},
 			'--initial-cluster', $everyone, '--initial-cluster-token', $self->{token},
 			'--logger', 'zap', '--log-outputs', 'stderr', @{ $self->{options} });
-		$member->{pid} = _process(sub {
+		$member->{pid} = in_process(sub {
 			delete @ENV{ grep { /^ETCD/ } CORE::keys %ENV };
 			open my $to, '>>', $log or return;
 			POSIX::dup2(fileno $to, $_) for 1, 2;
@@ -193,8 +193,8 @@ sub start
 	return $self->wait_until_ready;
 }
 
-# Does this in a process of its own.
-sub _process
+# Does this in a process of its own, which is killed when the test ends. Returns its process ID.
+sub in_process
 {
 	my ($what) = @_;
 	my $pid = fork;
@@ -366,7 +366,7 @@ sub wire
 	my $to = $self->{members}[ $number || 0 ];
 	my $hole = $self->hole;
 	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "could not make a pair of sockets: $!";
-	_process(sub { close $ours; _forward($hole->{socket}, $theirs, $to->{port}) });
+	in_process(sub { close $ours; _forward($hole->{socket}, $theirs, $to->{port}) });
 	my ($scheme) = split /:/, $to->{url};
 	return bless { endpoint => "$scheme://$hole->{endpoint}", control => $ours }, 'Etcd::Wire';
 }

@@ -5,26 +5,13 @@ package FakeEtcd;
 use strict;
 use warnings;
 
+use Etcd ();
 use Exporter qw(import);
 use IO::Select;
 use IO::Socket::INET;
-use POSIX ();
 use PostgreSQL::Test::Cluster;
 
 our @EXPORT = qw(frame field number bytes listing);
-
-my %alive;
-
-END
-{
-	my $exit_code = $?;
-	for my $pid (keys %alive)
-	{
-		kill 'KILL', $pid;
-		waitpid $pid, 0;
-	}
-	$? = $exit_code;
-}
 
 # HTTP/2 -----------------------------------------------------------------------------------------------------------
 
@@ -108,13 +95,7 @@ sub start
 	my $port   = PostgreSQL::Test::Cluster::get_free_port();
 	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 128, ReuseAddr => 1)
 	  or die "could not listen: $@";
-	my $pid = fork // die "could not fork: $!";
-	if (!$pid)
-	{
-		_serve($listen, $answer, getppid);
-		POSIX::_exit(0);
-	}
-	$alive{$pid} = 1;
+	Etcd::in_process(sub { _serve($listen, $answer, getppid) });
 	return "http://127.0.0.1:$port";
 }
 

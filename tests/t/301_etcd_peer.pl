@@ -13,19 +13,6 @@ use Server;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
-my %peers;
-
-END
-{
-	my $exit_code = $?;
-	for my $pid (keys %peers)
-	{
-		kill 'KILL', $pid;
-		waitpid $pid, 0;
-	}
-	$? = $exit_code;
-}
-
 # Listens in a process of its own, which calls this with each connection and keeps it. The answer has the address, and
 # a socket from which one byte can be read for each connection.
 sub peer
@@ -37,9 +24,7 @@ sub peer
 	# A connection inherits it.
 	$listen->setsockopt(SOL_SOCKET, SO_RCVBUF, 2048);
 	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "could not make a pair of sockets: $!";
-	my $pid = fork // die "could not fork: $!";
-	if (!$pid)
-	{
+	Etcd::in_process(sub {
 		close $ours;
 		$SIG{PIPE} = 'IGNORE';
 		my $test = getppid;
@@ -55,10 +40,7 @@ sub peer
 			}
 			$with->($_) for @connections;
 		}
-		require POSIX;
-		POSIX::_exit(0);
-	}
-	$peers{$pid} = 1;
+	});
 	close $theirs;
 	return { endpoint => "http://127.0.0.1:$port", connections => $ours };
 }

@@ -52,7 +52,7 @@ sub proxies
 	my ($etcd, $number, $filter) = @_;
 	my @holes = map { Etcd->hole } 1 .. $number;
 	my $port  = $etcd->{members}[0]{port};
-	Etcd::_process(sub {
+	Etcd::in_process(sub {
 		local $SIG{PIPE} = 'IGNORE';
 		my %is_listening = map { $_->{socket} => 1 } @holes;
 		my $all = IO::Select->new(map { $_->{socket} } @holes);

@@ -297,7 +297,7 @@ sub trap
 	my ($of, $armed, $victim) = @_;
 	my @holes = map { Etcd->hole } 1 .. 2;
 	my $to = $of->{members}[0]{port};
-	Etcd::_process(sub {
+	Etcd::in_process(sub {
 		local $SIG{PIPE} = 'IGNORE';
 		my ($one, $two) = map { $_->{socket} } @holes;
 		my $all = IO::Select->new($one, $two);

@@ -161,39 +161,27 @@ mod tests {
     /// A scale of 4 ms from 1970-01-01 00:00:01, eleven ticks.
     const SCALE: Scale = Scale::new(4_000_000, 250, Tick(10));
 
+    /// Asserts that a scale finds the first tick from each of these microseconds on, and the last one up to it.
+    fn assert_bounds(scale: Scale, micros: std::ops::Range<i64>) {
+        let ticks = || (0..=scale.last).map(Tick);
+        for time in micros.map(UnixMicros) {
+            let first = ticks().find(|&tick| scale.start(tick) >= time);
+            let last = ticks().rev().find(|&tick| scale.start(tick) <= time);
+            let (first_from, last_until) = (scale.first_from(time), scale.last_until(time));
+            assert_eq!(first_from, first.map_or(TickPosition::After, TickPosition::At));
+            assert_eq!(last_until, last.map_or(TickPosition::Before, TickPosition::At));
+        }
+    }
+
     #[test]
     fn bounds_are_exact_at_every_microsecond_around_the_format() {
-        for micros in 990_000..1_050_000 {
-            let time = UnixMicros(micros);
-            let naive_first = (0..=10).map(Tick).find(|&t| SCALE.start(t) >= time);
-            let naive_last = (0..=10).map(Tick).rev().find(|&t| SCALE.start(t) <= time);
-            assert_eq!(
-                SCALE.first_from(time),
-                naive_first.map_or(TickPosition::After, TickPosition::At)
-            );
-            assert_eq!(
-                SCALE.last_until(time),
-                naive_last.map_or(TickPosition::Before, TickPosition::At)
-            );
-        }
+        assert_bounds(SCALE, 990_000..1_050_000);
     }
 
     #[test]
     fn bounds_are_exact_where_a_tick_is_no_whole_number_of_microseconds() {
         let scale = Scale::new(131_072, 0, Tick(50));
-        for micros in -10..7_000 {
-            let time = UnixMicros(micros);
-            let naive_first = (0..=50).map(Tick).find(|&t| scale.start(t) >= time);
-            let naive_last = (0..=50).map(Tick).rev().find(|&t| scale.start(t) <= time);
-            assert_eq!(
-                scale.first_from(time),
-                naive_first.map_or(TickPosition::After, TickPosition::At)
-            );
-            assert_eq!(
-                scale.last_until(time),
-                naive_last.map_or(TickPosition::Before, TickPosition::At)
-            );
-        }
+        assert_bounds(scale, -10..7_000);
         for tick in (0..=50).map(Tick) {
             assert_eq!(scale.locate(scale.start(tick)), TickPosition::At(tick));
             assert_eq!(scale.locate(UnixMicros(scale.start(tick).0 + 130)), TickPosition::At(tick));
