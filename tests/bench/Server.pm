@@ -4,8 +4,9 @@ use strict;
 use warnings;
 use Exporter 'import';
 use File::Temp;
+use POSIX qw(WNOHANG);
 
-our @EXPORT = qw(psql psql_without_disk psql_fails pgbench pgbench_times setting timed unprinted call_query set_query);
+our @EXPORT = qw(psql psql_without_disk psql_fails pgbench pgbench_times background_pgbench stop setting timed unprinted call_query set_query);
 
 # A parallel plan, compiling, or the disk at the commit of a statement that took a number from a
 # sequence: all that would be measured in the place of the function.
@@ -63,11 +64,12 @@ sub run_psql {
     return wantarray ? split /\n/, $printed : $printed =~ s/\n\z//r;
 }
 
-# How often a second this many sessions together get the statement done, without waiting for the disk.
+# How often a second this many sessions together get the statement done in some seconds (1 by default), without
+# waiting for the disk.
 sub pgbench {
-    my ($database, $statement, $sessions) = @_;
-    # For a second; a rehearsal has no time for that.
-    my @length = $ENV{BENCH_QUICK} ? ('-t', 20) : ('-T', 1);
+    my ($database, $statement, $sessions, $seconds) = @_;
+    # A rehearsal has no time for that.
+    my @length = $ENV{BENCH_QUICK} ? ('-t', 20) : ('-T', $seconds // 1);
     return run_pgbench($database, $statement, @length, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2);
 }
 
@@ -75,6 +77,29 @@ sub pgbench {
 sub pgbench_times {
     my ($database, $statement, $times) = @_;
     return run_pgbench($database, $statement, '-t', $times);
+}
+
+# Starts pgbench in one session, and returns its process ID and its script, for `stop`.
+sub background_pgbench {
+    my ($database, $statement, @options) = @_;
+    my $script = script($statement);
+    my $pid = fork // die "tests/bench: could not start a process: $!\n";
+    unless ($pid) {
+        open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
+        local $ENV{PGOPTIONS} = $without_disk;
+        exec 'pgbench', '-n', @options, '-f', $script->filename, $database or POSIX::_exit(1);
+    }
+    return { pid => $pid, script => $script };
+}
+
+# Stops a pgbench in the background. It is an error if it has ended before.
+sub stop {
+    my ($pgbench) = @_;
+    waitpid($pgbench->{pid}, WNOHANG) == 0 or die "tests/bench: pgbench in the background failed\n";
+    kill TERM => $pgbench->{pid};
+    waitpid $pgbench->{pid}, 0;
+    return;
 }
 
 sub run_pgbench {

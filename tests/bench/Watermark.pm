@@ -1,4 +1,5 @@
-# What the watermark costs: a call of it, and the first ID of a transaction, which enters a slot.
+# What the watermark costs: a call of it, the first ID of a transaction, which enters a slot, and a reader beside
+# writers. BENCH_MAX_CONNECTIONS (scripts/bench) sets the number of slots that a call looks at.
 package Watermark;
 use strict;
 use warnings;
@@ -7,7 +8,7 @@ use Report;
 use Rounds;
 use Server;
 
-our @EXPORT = qw(watermark_and_transactions);
+our @EXPORT = qw(watermark_and_transactions reader_beside_writers);
 
 my $statements = $ENV{BENCH_QUICK} ? 20_000 : 200_000;
 my @calls = ('now()', 'flakeid_watermark()');
@@ -47,6 +48,40 @@ sub watermark_and_transactions {
     my ($connections) = psql('bench', 'SHOW max_connections;');
     text("Each call in a statement of its own, with max_connections = $connections; each first ID in a transaction of its own, with its COMMIT. Net of the same statements with a function that does nothing.\n");
     table(['what', 'net ns'], map { [$_, spread($nanos{$_}, '%.0f')] } sort keys %nanos);
+    return;
+}
+
+# Writers that insert rows one by one, with and without a reader that polls ten times per second, each time for the
+# rows between the last one and the watermark.
+sub reader_beside_writers {
+    my ($rounds) = @_;
+    my ($writers, $seconds) = (16, 4);
+    my @contenders = ('without a reader', 'with a reader');
+    psql('bench', 'CREATE TABLE outbox (id bigint PRIMARY KEY DEFAULT flake_next(), payload integer);');
+    my $poll = <<'END';
+SELECT coalesce(max(id), :last) AS last FROM outbox WHERE id > :last AND flake_before(id, flakeid_watermark()) \gset
+END
+    my (%rate, @ratio);
+    rounds('reader', $rounds, scalar @contenders, sub {
+        my ($counts, @order) = @_;
+        my %now;
+        for my $contender (@contenders[@order]) {
+            psql('bench', 'TRUNCATE outbox;', 'CHECKPOINT;');
+            my $has_reader = $contender eq 'with a reader';
+            my $reader = $has_reader && background_pgbench('bench', $poll, '-R', 10, '-D', 'last=0', '-T', 3600);
+            $now{$contender} = pgbench('bench', 'INSERT INTO outbox (payload) VALUES (1);', $writers, $seconds);
+            stop($reader) if $has_reader;
+        }
+        return unless $counts;
+        push @{ $rate{$_} }, $now{$_} / 1e3 for @contenders;
+        push @ratio, $now{'with a reader'} / $now{'without a reader'};
+    });
+    psql('bench', 'DROP TABLE outbox;');
+
+    heading('A reader beside writers');
+    text("$writers sessions insert rows one by one, each in a transaction of its own. The reader polls ten times per second.\n");
+    table(['what', 'thousand rows per second'], map { [$_, spread($rate{$_}, '%.1f')] } @contenders);
+    text("\nWith a reader, times without: " . spread(\@ratio, '%.3f'));
     return;
 }
 
