@@ -180,14 +180,9 @@ pub fn no_flakes(report: Report) {
     log(format!("flakeid cannot generate or read flakes: {message}"), detail);
 }
 
-/// Reports that the epoch in force is earlier than that of existing flakes; `epochs` names both.
-pub fn earlier_epoch(epochs: &str) {
-    log(
-        "\"flakeid.epoch\" is earlier than the epoch of existing flakes".into(),
-        format!(
-            "{epochs} Their times are read differently now. The first flake makes this epoch final."
-        ),
-    );
+/// Reports that the epoch in force is earlier than that of existing flakes; `detail` names both, and what follows.
+pub fn earlier_epoch(detail: String) {
+    log("\"flakeid.epoch\" is earlier than the epoch of existing flakes".into(), detail);
 }
 
 /// Writes what an error withheld from a session's user. With `limits` it does so at most once in ten seconds.
@@ -197,6 +192,16 @@ pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
         Some(limits) => limits.withheld.write(message, detail),
         None => log(message(), detail.into()),
     }
+}
+
+/// Reports that the server has no state, and begins a new one.
+pub fn new_state() {
+    log(
+        "flakeid begins a new state, after the time that the clock shows".into(),
+        "The data directory has no directory \"flakeid\". If this server has generated IDs before, someone removed it: \
+         check that the clock is past all of them."
+            .into(),
+    );
 }
 
 /// Reports that the state was last written in another place; `places` names both.
@@ -229,7 +234,9 @@ pub fn not_exact(report: Report) {
     let (message, detail) = report.line();
     log(
         format!("flakeid could not write its last horizon: {message}"),
-        format!("The server may have to wait for its first ID when it starts again. {detail}"),
+        format!("The server may have to wait for its first ID when it starts again. {detail}")
+            .trim_end()
+            .into(),
     );
 }
 

@@ -46,6 +46,18 @@ impl Report {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Returns the five characters of the SQLSTATE.
+    pub fn sqlstate(&self) -> String {
+        let code = self.code as u32;
+        // PostgreSQL packs them with six bits each, the first one lowest.
+        (0..5).map(|i| char::from((code >> (6 * i) & 0x3F) as u8 + b'0')).collect()
+    }
+
+    /// Returns the message, the detail and the hint, for users who may see confidential details.
+    pub fn texts(self) -> (String, Option<String>, Option<String>) {
+        (self.message, self.detail, self.hint)
+    }
+
     /// Returns the message, and all other parts as one text, for a line in the log.
     pub fn line(self) -> (String, String) {
         let rest = [self.detail, self.hint].into_iter().flatten().collect::<Vec<_>>().join(" ");

@@ -29,7 +29,7 @@ pub trait Issuer: ServerIdType {
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratorSlot {
     /// The key of the cell in shared memory.
-    key: u16,
+    pub(super) key: u16,
     /// The generator ID in the IDs of the cell; or their node or worker, if the ID type has one cell for each server.
     pub generator_id: u64,
 }
@@ -61,7 +61,7 @@ pub fn generator_slots<S: Issuer>() -> Result<Vec<GeneratorSlot>, Report> {
 }
 
 /// Returns the slots of these generator IDs.
-fn slots_of<S: Issuer>(ids: &[u16]) -> Result<Vec<GeneratorSlot>, Report> {
+pub(super) fn slots_of<S: Issuer>(ids: &[u16]) -> Result<Vec<GeneratorSlot>, Report> {
     if let Identity::GeneratorIds { max } = S::IDENTITY
         && let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max)
     {
@@ -138,11 +138,12 @@ fn get_or_create_cells<S: Issuer>(
     slots: Vec<GeneratorSlot>,
     leased: &[LeasedId],
 ) -> Result<Cells, LeaseError> {
+    let start = shared.record.start();
     let cell = |slot: &GeneratorSlot| {
         let lease = leased.iter().find(|leased| leased.id == slot.key);
         let high_water_mark = lease.map_or(UnixNanos(0), |leased| leased.high_water_mark);
         let begin =
-            |cell: &Cell| cell.begin::<S>(horizon::cell_init(shared, S::INDEX, high_water_mark));
+            |cell: &Cell| cell.begin::<S>(horizon::cell_init(&start, S::INDEX, high_water_mark));
         let cell = shared.cell(lock, S::INDEX, slot.key, begin)?;
         if !shared.lease.is_stopping() {
             horizon::revive(shared, S::INDEX, cell, high_water_mark);
@@ -164,7 +165,7 @@ pub(super) fn wait_for_lease<S: Issuer>(shared: &'static Shared) -> Result<(), L
 
 /// Refuses an epoch other than the namespace's. Generator IDs go from server to server. With another epoch a later
 /// holder's ticks would be those of an earlier holder.
-fn refuse_other_epoch<S: Issuer>(state: &LeaseState) -> Result<(), Report> {
+pub(super) fn refuse_other_epoch<S: Issuer>(state: &LeaseState) -> Result<(), Report> {
     let epoch = S::scale().epoch();
     match S::NAME == flakeid_core::flake::NAME && epoch != state.epoch {
         true => Err(lease::other_epoch(epoch, state.epoch)),

@@ -16,10 +16,12 @@
 mod cells;
 mod exit;
 mod node;
+mod readiness;
 mod source;
 
 pub use cells::{Identity, Issuer, generator_slots};
 pub use node::{flake128_worker, guid_node, known_flake128_worker, known_guid_node};
+pub use readiness::{Readiness, readiness};
 pub use source::Run;
 
 use crate::error::OrRaise;

@@ -8,7 +8,7 @@ use crate::error::{Code, OrRaise, Report, moment, span};
 use crate::horizon::GateChoice;
 use crate::id_types::ServerIdType;
 use crate::lease::{self, LeaseError};
-use crate::shmem::{Gates, Shared, shared};
+use crate::shmem::{self, Gates, Shared, shared};
 use crate::{clock, guc, horizon, process, server_log, wait, watermark};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
@@ -135,8 +135,7 @@ impl Source {
 
     /// Returns the first tick that does not begin before the bound.
     fn least(&self) -> Tick {
-        let before = UnixNanos(self.bound.saturating_sub(1));
-        self.scale.tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
+        first_tick(self.scale, UnixNanos(self.bound))
     }
 
     /// Lowers the transaction's bound, if that alone keeps the session from changing its timeline at `now`. Returns
@@ -159,12 +158,21 @@ impl Source {
             server_log::exhausted(&shared.rate_limits, S::INDEX, self.cells.len());
         }
         let longest = guc::max_clock_wait();
-        let patience = longest.max(shared.record.recovery_left::<S>(guc::horizon_lead()));
+        let patience = longest.max(shared.record.start().recovery_left::<S>(guc::horizon_lead()));
         let watch = Stopwatch::start();
         let waited = wait::until(until, self.scale, patience);
         let nanos = watch.elapsed().as_nanos() as u64;
         self.cells[self.session.home()].counters.waited(nanos);
-        waited.map_err(|by| clock_behind(S::NAME, by, longest))
+        waited.map_err(|by| {
+            let floor =
+                shmem::attached_watermark().map_or(UnixNanos(0), |memory| memory.floor.get());
+            let ahead = match until {
+                until if until <= first_tick(self.scale, floor) => Ahead::Watermark,
+                until if until <= self.least() => Ahead::FirstId,
+                _ => Ahead::LastId,
+            };
+            clock_behind(S::NAME, by, longest, ahead)
+        })
     }
 
     /// Waits until the lease of the generator IDs lets a stamp through. The session waits for a renewal; or for the
@@ -229,21 +237,36 @@ impl Source {
     }
 }
 
-/// Checks whether an ID type can have IDs with its present epoch, before that epoch becomes durable: it has IDs for the
-/// present time, and if generator IDs are leased, the registry has the same epoch.
+/// Returns the first tick of a scale that does not begin before a bound.
+pub(super) fn first_tick(scale: Scale, bound: UnixNanos) -> Tick {
+    let before = UnixNanos(bound.0.saturating_sub(1));
+    scale.tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
+}
+
+/// Checks whether the server can count from the ID type's present epoch, and whether the ID type has IDs for the present
+/// time.
 ///
 /// # Errors
-/// The ID type has no IDs for the present time; or a [`LeaseError`].
-fn ensure_may_open<S: Issuer>(shared: &'static Shared) -> Result<(), Report> {
+/// One of these is not the case.
+pub(super) fn ensure_in_time<S: Issuer>(shared: &Shared) -> Result<(), Report> {
     if S::INDEX == Flake::INDEX {
         horizon::ensure_agrees(Some(shared))?;
     }
     let (scale, end) = (S::scale(), S::rules().end);
     match scale.tick(clock::now()) {
-        None => return Err(before_epoch(S::NAME, scale.start(Tick(0)))),
-        Some(now) if now > end => return Err(ended::<S>(shared, scale.start(end))),
-        Some(_) => {}
+        None => Err(before_epoch(S::NAME, scale.start(Tick(0)))),
+        Some(now) if now > end => Err(ended::<S>(shared, scale.start(end))),
+        Some(_) => Ok(()),
     }
+}
+
+/// Checks whether an ID type can have IDs with its present epoch, before that epoch becomes durable. If generator IDs are
+/// leased, the registry must have the same epoch.
+///
+/// # Errors
+/// The errors of [`ensure_in_time`]; or a [`LeaseError`].
+fn ensure_may_open<S: Issuer>(shared: &'static Shared) -> Result<(), Report> {
+    ensure_in_time::<S>(shared)?;
     if is_leased::<S>() {
         wait_for_lease::<S>(shared)?;
     }
@@ -255,22 +278,36 @@ fn is_leased<S: Issuer>() -> bool {
     matches!(S::IDENTITY, Identity::GeneratorIds { .. }) && guc::leased().is_some()
 }
 
-fn clock_behind(name: &str, by: Duration, wait: Duration) -> Report {
-    Report::new(
-        Code::ERRCODE_SYSTEM_ERROR,
-        format!("the clock is {} behind the last {name} ID", span(by)),
-    )
-    .detail(format!(
-        "A new ID could be the same as an earlier one. The wait limit (\"flakeid.max_clock_wait\") is {}.",
-        span(wait)
-    ))
+/// The time that the clock must reach before a session gets an ID.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ahead {
+    /// The last ID of the type.
+    LastId,
+    /// The first ID of the session's transaction, of any type.
+    FirstId,
+    /// The greatest watermark that a reader got.
+    Watermark,
+}
+
+/// Constructs the error of a session that would have to wait longer than `wait`.
+pub(super) fn clock_behind(name: &str, by: Duration, wait: Duration, ahead: Ahead) -> Report {
+    const MISSED: &str = "A reader in ID order could miss the row of a new ID.";
+    let (what, risk) = match ahead {
+        Ahead::LastId => {
+            (format!("the last {name} ID"), "A new ID could be the same as an earlier one.")
+        }
+        Ahead::FirstId => ("the first ID of this transaction".into(), MISSED),
+        Ahead::Watermark => ("the watermark".into(), MISSED),
+    };
+    Report::new(Code::ERRCODE_SYSTEM_ERROR, format!("the clock is {} behind {what}", span(by)))
+    .detail(format!("{risk} The wait limit (\"flakeid.max_clock_wait\") is {}.", span(wait)))
     .hint(
         "Check the server's clock and its time synchronization. IDs are generated again as soon as the clock \
          has caught up.",
     )
 }
 
-fn before_epoch(name: &str, first: UnixMicros) -> Report {
+pub(super) fn before_epoch(name: &str, first: UnixMicros) -> Report {
     Report::wrong_state(format!("the clock is before the epoch of {name}"))
         .detail(format!("The first {name} has the time {}.", moment(first)))
         .hint(match name {
@@ -279,7 +316,7 @@ fn before_epoch(name: &str, first: UnixMicros) -> Report {
         })
 }
 
-fn ended<S: Issuer>(shared: &Shared, last: UnixMicros) -> Report {
+pub(super) fn ended<S: Issuer>(shared: &Shared, last: UnixMicros) -> Report {
     // If there are flakes already, a later epoch is refused.
     let can_move = S::INDEX == Flake::INDEX && !horizon::is_open::<S>(shared);
     Report::new(

@@ -14,7 +14,8 @@ use pgrx::pg_sys::GucSource::{self, PGC_S_DEFAULT};
 use std::ffi::{CStr, CString};
 
 /// The default is the epoch of sno: with it flakes last until 2079.
-static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"2010-01-01"));
+static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(DEFAULT));
+const DEFAULT: &CStr = c"2010-01-01";
 
 /// The least number that counts as milliseconds, except 0. Below it 2010 is a year, 20240101 a date, 1577836800 a time
 /// in seconds, and 202401010000 a date with a time.
@@ -56,6 +57,11 @@ pub fn epoch_setting() -> Result<Epoch, Report> {
         return Err(unknown(EpochSetting::name()));
     }
     refusal_of(EpochSetting::name()).map_or(Ok(epoch()), |refusal| Err(refusal.into()))
+}
+
+/// Returns the built-in default.
+pub fn default_epoch() -> Epoch {
+    DEFAULT.to_str().ok().and_then(|text| parse(text).ok()).unwrap_or(Epoch::UNIX)
 }
 
 /// Returns whether the server's configuration has an epoch. If not, the epoch is the built-in default.

@@ -15,7 +15,9 @@ mod hooks;
 mod process;
 mod server_wide;
 
-pub use epoch::{adopt_epoch, check_epoch_with, epoch, epoch_setting, epoch_value, is_epoch_set};
+pub use epoch::{
+    adopt_epoch, check_epoch_with, default_epoch, epoch, epoch_setting, epoch_value, is_epoch_set,
+};
 pub use process::{Objection, Refusal};
 
 use crate::error::{self, Code, Report};
@@ -155,6 +157,11 @@ pub fn ensure_known() -> Result<(), Report> {
 /// Returns the first setting whose value is invalid.
 pub fn refusal() -> Option<Refusal> {
     PROCESS.0.refused.borrow().first().cloned()
+}
+
+/// Returns all settings whose value is invalid.
+pub fn refusals() -> Vec<Refusal> {
+    PROCESS.0.refused.borrow().clone()
 }
 
 struct GeneratorIdsSetting;

@@ -31,6 +31,10 @@ use pgrx::pg_sys;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
+/// The consequences of an epoch that is earlier than that of existing flakes.
+const EARLIER: &str =
+    "Their times are read differently now. The first flake makes this epoch final.";
+
 const FLAKE: usize = Flake::INDEX;
 
 /// The earliest epochs of all ID types, by their index.
@@ -122,12 +126,17 @@ pub(super) fn log_disagreement(shared: &Shared) {
     if let Err(refusal) = ensure_agrees(Some(shared)) {
         return server_log::no_flakes(refusal);
     }
-    let ours = guc::epoch().scale().epoch();
-    if let Ok(Some(recorded)) = recorded(Some(shared))
-        && ours < recorded
-    {
+    if let Ok(Some(recorded)) = recorded(Some(shared)) {
+        log_earlier(recorded, guc::epoch());
+    }
+}
+
+/// Writes a line to the log if an epoch is earlier than that of existing flakes.
+fn log_earlier(recorded: UnixNanos, epoch: Epoch) {
+    let ours = epoch.scale().epoch();
+    if ours < recorded {
         let conflict = Conflict { recorded, ours, is_default: false };
-        server_log::earlier_epoch(&conflict.detail());
+        server_log::earlier_epoch(format!("{} {EARLIER}", conflict.detail()));
     }
 }
 
@@ -137,12 +146,43 @@ pub(super) fn log_disagreement(shared: &Shared) {
 /// Flakes were generated with another epoch.
 pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Objection> {
     let Some(shared) = shmem::attached() else { return Ok(()) };
-    match recorded(Some(shared)) {
-        Ok(Some(recorded)) => match conflict(recorded, epoch, is_default) {
-            Some(conflict) => Err(conflict.into()),
-            None => Ok(()),
-        },
-        _ => Ok(()),
+    let Ok(Some(recorded)) = recorded(Some(shared)) else { return Ok(()) };
+    conflict(recorded, epoch, is_default).map_or(Ok(()), |conflict| Err(conflict.into()))
+}
+
+/// Publishes what the postmaster has by its settings, after one of them has changed. If a reload has brought an earlier
+/// epoch than that of existing flakes, this writes a line to the log.
+pub(super) fn publish() {
+    let in_force = || {
+        let shared = shmem::attached()?;
+        Some((shared, shared.record.epoch_in_force.load(Ordering::Relaxed)))
+    };
+    let before = in_force();
+    shmem::publish_identity();
+    if let (Some((shared, before)), Some((_, now))) = (before, in_force())
+        && before != now
+        && before != NO_EPOCH
+        && let Some(recorded) = shared.record.epoch(FLAKE)
+    {
+        log_earlier(recorded, guc::epoch());
+    }
+}
+
+/// Returns what is wrong with the configuration's epoch, in sentences: it is missing although existing flakes need it, or
+/// it is earlier than theirs and not yet final.
+pub fn wrong_line() -> Option<String> {
+    let recorded = recorded(shmem::shared().ok());
+    if guc::is_epoch_set() {
+        let (recorded, ours) = (recorded.ok()??, guc::epoch().scale().epoch());
+        let conflict = Conflict { recorded, ours, is_default: false };
+        return (ours < recorded).then(|| format!("{} {EARLIER}", conflict.detail()));
+    }
+    match recorded {
+        Ok(recorded) => {
+            let conflict = conflict(recorded?, guc::default_epoch(), true)?;
+            Some(format!("{} {}", conflict.detail(), conflict.hint()))
+        }
+        Err(failure) => Some(unreadable(failure).line().1),
     }
 }
 

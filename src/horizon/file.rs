@@ -77,6 +77,17 @@ pub enum StateFileError {
     Denied { action: &'static str, error: io::Error },
 }
 
+impl StateFileError {
+    /// Constructs the error of the last write, from what [`counted`] returned for it.
+    pub fn last_write(number: i32) -> Self {
+        let error = match number {
+            0 => ErrorKind::Other.into(),
+            number => io::Error::from_raw_os_error(number),
+        };
+        denied("write")(error)
+    }
+}
+
 fn denied(action: &'static str) -> impl Fn(io::Error) -> StateFileError {
     move |error| StateFileError::Denied { action, error }
 }

@@ -78,7 +78,7 @@ use crate::error::Report;
 use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::{Names, no_randomness};
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Gates, Shared, shared};
+use crate::shmem::{Gates, Shared, Start, shared};
 use crate::{guc, server_log};
 use file::{PersistedState, StateFileError};
 use flakeid_core::cell::Cell;
@@ -86,11 +86,11 @@ use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use opening::{install_state, load, merge_replayed, starting_at, write};
+use opening::{begin_at, check_cluster, install_state, load, merge_replayed, starting_at, write};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub use epoch::{ensure_agrees, server_epoch};
+pub use epoch::{ensure_agrees, server_epoch, wrong_line};
 pub use file::{denied_code, directory};
 pub use replayed::ensure_not_in_recovery;
 pub use replayed::system_identifier;
@@ -102,26 +102,52 @@ pub fn watch_epoch() {
     guc::check_epoch_with(epoch::check_new);
 }
 
-/// Installs what observes recovery, while libraries are preloaded.
+/// Installs what observes recovery and changes of the epoch, while libraries are preloaded.
 pub fn register() {
+    guc::call_after_change(epoch::publish);
     wal::register();
     recovery::register();
 }
 
 /// Returns how a new cell of the ID type with this index begins: above the horizon, and above the high-water mark
-/// with which its generator ID was leased (0 if it is not leased). The state has been [`open`]ed for the ID type.
-pub fn cell_init(shared: &Shared, id_type: usize, high_water_mark: UnixNanos) -> CellInit {
-    let (record, entry) = (&shared.record, &ID_TYPES[id_type]);
-    let (start, scale) = (record.start_horizon().raised(high_water_mark), (entry.scale)());
-    let earliest = record.epoch(id_type).unwrap_or(scale.epoch());
+/// with which its generator ID was leased (0 if it is not leased). The state has been [`open`]ed for the ID type, if
+/// the cell is to issue.
+pub fn cell_init(start: &Start, id_type: usize, high_water_mark: UnixNanos) -> CellInit {
+    let entry = &ID_TYPES[id_type];
+    let (horizon, scale) = (start.horizon.raised(high_water_mark), (entry.scale)());
+    let earliest = start.epochs[id_type].unwrap_or(scale.epoch());
     let tick = |moment| scale.tick(moment);
     CellInit {
-        floors: (entry.floors)(start, scale.counted_from(earliest)),
-        toggle: start.toggle,
-        last_clock_reading: tick(UnixNanos(record.start_clock_reading.load(Ordering::Relaxed)))
-            .unwrap_or(Tick(0)),
+        floors: (entry.floors)(horizon, scale.counted_from(earliest)),
+        toggle: horizon.toggle,
+        last_clock_reading: tick(start.last_clock_reading).unwrap_or(Tick(0)),
         now: tick(now()),
     }
+}
+
+/// Returns the state with which this life of the memory began, or would begin if a session opened the state now. It
+/// opens nothing and writes nothing.
+///
+/// # Errors
+/// The errors of [`ensure_loaded`].
+pub fn peek(shared: &Shared) -> Result<Start, Report> {
+    if shared.record.loaded() {
+        return Ok(shared.record.start());
+    }
+    guc::ensure_known()?;
+    let state = begin_at(shared, check_cluster(file::read()?)?)?;
+    let PersistedState { horizon, last_clock_reading, epochs, .. } = state;
+    Ok(Start { horizon, last_clock_reading, epochs })
+}
+
+/// Checks that the last attempt to write the state succeeded, for a session that has to write it now.
+///
+/// # Errors
+/// The error of that attempt, with another action in its text. It stays until a write succeeds, also if its cause is
+/// gone.
+pub fn ensure_writable(shared: &Shared) -> Result<(), Report> {
+    let fails_with = shared.record.fails_with();
+    fails_with.map_or(Ok(()), |number| Err(StateFileError::last_write(number).into()))
 }
 
 /// Lets a sealed cell of the ID type with this index issue again: above the horizon, a high-water mark, and all that
@@ -136,7 +162,7 @@ pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: Uni
         let scale = entry.scale_from(earliest(shared, id_type));
         shared.record.keep((entry.covering)(Horizon::NONE, scale, issued));
     }
-    (entry.revive)(cell, cell_init(shared, id_type, high_water_mark));
+    (entry.revive)(cell, cell_init(&shared.record.start(), id_type, high_water_mark));
 }
 
 /// Returns the earliest epoch with which IDs of the ID type with this index were issued; its present one if there are

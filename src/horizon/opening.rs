@@ -25,8 +25,14 @@ pub(super) fn load(shared: &Shared) -> Result<(), Report> {
     open_state(shared, check_cluster(file::read()?)?)
 }
 
-/// Begins this life at the file's state and at what recovery has shown, if that is allowed, with the lock held.
-pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Result<(), Report> {
+/// Returns the state at which this life begins: the file's, with what recovery has shown.
+///
+/// # Errors
+/// Another place wrote the state, or the server was down for too long; and the settings do not allow it.
+pub(super) fn begin_at(
+    shared: &Shared,
+    on_disk: Option<PersistedState>,
+) -> Result<PersistedState, Report> {
     location::ensure_not_moved()?;
     let state = merge_replayed(shared, on_disk)?;
     if let Some(allowed) = guc::allowable_downtime() {
@@ -36,6 +42,15 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
             return Err(downtime(down, allowed));
         }
     }
+    Ok(state)
+}
+
+/// Begins this life, with the lock held.
+///
+/// # Errors
+/// The errors of [`begin_at`]; or the state cannot be written.
+pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Result<(), Report> {
+    let state = begin_at(shared, on_disk)?;
     // Before the first write, which makes this place that of the state.
     location::log_move();
     // PostgreSQL forgets what it has replayed with the next start, whether or not there are IDs before it.
@@ -153,8 +168,10 @@ pub(super) fn save(
     let (since_boot, now) = (since_boot(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = Stopwatch::start();
+    let begins = !file::directory().exists();
     // A server that has generated IDs has written the directory, so someone has removed it.
-    if record.epochs().iter().any(Option::is_some) && !file::directory().exists() {
+    let was_removed = begins && record.epochs().iter().any(Option::is_some);
+    if was_removed {
         server_log::state_directory_missing();
     }
     let outcome = file::write(&PersistedState {
@@ -168,6 +185,9 @@ pub(super) fn save(
     });
     record.count_write(file::counted(&outcome));
     outcome?;
+    if begins && !was_removed && record.recovered.message().is_none() {
+        server_log::new_state();
+    }
     record.written_at.store(now.0, Ordering::Relaxed);
     record.written_since_boot.store(since_boot.as_nanos() as u64, Ordering::Relaxed);
     record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -32,8 +32,8 @@ impl From<LeaseError> for Report {
 }
 
 /// The hint if etcd may be the cause.
-const LOOK: &str = "Check that etcd answers at \"flakeid.etcd_endpoints\", and see pg_stat_flakeid_lease. IDs \
-                    are generated as soon as generator IDs are leased.";
+const LOOK: &str = "See the last error in pg_stat_flakeid_lease. If it has no error, check that etcd answers at \
+                    \"flakeid.etcd_endpoints\". IDs are generated as soon as generator IDs are leased.";
 
 /// Returns the error that says why this server holds no generator IDs.
 pub fn not_leased(state: &LeaseState) -> LeaseError {

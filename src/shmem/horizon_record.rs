@@ -52,6 +52,8 @@ pub struct HorizonRecord {
     pub failures: AtomicU64,
     pub failed: AtomicU64,
     pub failed_with: AtomicI32,
+    /// The error of the last write; [`NO_FAILURE`] if it succeeded, or before the first.
+    fails_with: AtomicI32,
     /// Whether this server has written its place beside the state.
     pub located: AtomicBool,
     /// The primary's time, as far as a standby has replayed it.
@@ -60,6 +62,37 @@ pub struct HorizonRecord {
     pub recovered: Recovered,
     /// The number of processes that issue IDs, on a server where the last of them makes the horizon exact.
     pub users: AtomicU32,
+}
+
+/// A number that no error of a write has.
+const NO_FAILURE: i32 = -1;
+
+/// The state with which a life of the memory begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    pub horizon: Horizon,
+    /// The last reading of the clock that is known: see [`flakeid_core::gate::CellInit`].
+    pub last_clock_reading: UnixNanos,
+    /// The earliest epoch of each ID type; `None` if the server has issued none of its IDs.
+    pub epochs: [Option<UnixNanos>; ID_TYPES.len()],
+}
+
+impl Start {
+    /// Returns how far the clock is behind the horizon, in the timelines of one ID type: the wait after a crash. Of two
+    /// timelines the nearer one counts. The result is zero if it would be longer than the lead, or if the clock has
+    /// stepped back.
+    pub fn recovery_left<S: IdLayout>(&self, lead: Duration) -> Duration {
+        let now = now();
+        // The lead may have been another when that horizon was written.
+        let was = self.horizon.in_use().0.saturating_sub(self.last_clock_reading.0);
+        let longest = lead.max(Duration::from_nanos(was));
+        let ahead =
+            [false, true].map(|toggle| self.horizon.of::<S>(toggle).0.saturating_sub(now.0));
+        match ahead.into_iter().filter(|&left| left > 0).min().map(Duration::from_nanos) {
+            Some(left) if left <= longest && now >= self.last_clock_reading => left,
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 /// The last write of the state file.
@@ -100,6 +133,7 @@ impl HorizonRecord {
             failures: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             failed_with: AtomicI32::new(0),
+            fails_with: AtomicI32::new(NO_FAILURE),
             located: AtomicBool::new(false),
             replayed: AtomicU64::new(0),
             recovered: Recovered::new(),
@@ -120,6 +154,15 @@ impl HorizonRecord {
                 UnixNanos(self.start_horizon[lane].load(Ordering::Relaxed))
             }),
             toggle: self.toggle.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Returns the state with which this life began; and the earliest epochs of now.
+    pub fn start(&self) -> Start {
+        Start {
+            horizon: self.start_horizon(),
+            last_clock_reading: UnixNanos(self.start_clock_reading.load(Ordering::Relaxed)),
+            epochs: self.epochs(),
         }
     }
 
@@ -181,12 +224,20 @@ impl HorizonRecord {
     /// another kind.
     pub fn count_write(&self, outcome: Result<(), i32>) {
         let Err(failed_with) = outcome else {
+            self.fails_with.store(NO_FAILURE, Ordering::Relaxed);
             self.writes.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        self.fails_with.store(failed_with, Ordering::Relaxed);
         self.failed.store(now().0, Ordering::Relaxed);
         self.failed_with.store(failed_with, Ordering::Relaxed);
         self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the error of the last write as [`Self::count_write`] got it, if that write failed. A reset of the counts
+    /// does not change it.
+    pub fn fails_with(&self) -> Option<i32> {
+        Some(self.fails_with.load(Ordering::Relaxed)).filter(|&number| number != NO_FAILURE)
     }
 
     /// Begins to count writes from 0.
@@ -205,22 +256,6 @@ impl HorizonRecord {
             failures: self.failures.load(Ordering::Relaxed),
             failed: (failed.0 != 0).then_some(failed),
             failed_with: self.failed_with.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Returns how far the clock is behind the horizon at which this life began, in the timelines of one ID type: the
-    /// wait after a crash. Of two timelines the nearer one counts. The result is zero if it would be longer than the
-    /// lead, or if the clock has stepped back.
-    pub fn recovery_left<S: IdLayout>(&self, lead: Duration) -> Duration {
-        let (now, start_horizon) = (now().0, self.start_horizon());
-        let start_clock_reading = self.start_clock_reading.load(Ordering::Relaxed);
-        // The lead may have been another when that horizon was written.
-        let was =
-            Duration::from_nanos(start_horizon.in_use().0.saturating_sub(start_clock_reading));
-        let ahead = [false, true].map(|toggle| start_horizon.of::<S>(toggle).0.saturating_sub(now));
-        match ahead.into_iter().filter(|&left| left > 0).min().map(Duration::from_nanos) {
-            Some(left) if left <= lead.max(was) && now >= start_clock_reading => left,
-            _ => Duration::ZERO,
         }
     }
 }

@@ -350,13 +350,18 @@ impl Lease {
         }
     }
 
+    /// Returns whether a worker runs.
+    pub fn has_worker(&self) -> bool {
+        !self.latch.load(Ordering::Acquire).is_null()
+    }
+
     /// Returns whether to ask the server for a worker: no worker runs, and no session has asked for a while.
     pub fn lacks_worker(&self) -> bool {
         const REQUEST_INTERVAL: u64 = 5_000_000_000;
         let (now, last) =
             (since_boot().as_nanos() as u64, self.worker_requested_at.load(Ordering::Relaxed));
         let early = last != 0 && now.saturating_sub(last) < REQUEST_INTERVAL;
-        self.latch.load(Ordering::Acquire).is_null()
+        !self.has_worker()
             && !early
             && self
                 .worker_requested_at

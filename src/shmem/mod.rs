@@ -25,7 +25,7 @@ mod named_memory;
 mod watermark;
 
 pub use gates::Gates;
-pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered};
+pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
 pub use lease::{Authority, Lease, LeaseState, LeaseStatus, LeasedId, Revision};
 pub use watermark::{Prepared, ProcessSlot, Watermark};
 
@@ -124,7 +124,6 @@ pub fn request(on_clean_exit: fn(&'static Shared)) {
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
         pg_sys::shmem_startup_hook = Some(startup);
     }
-    guc::call_after_change(publish_identity);
 }
 
 #[pg_guard]
@@ -389,6 +388,22 @@ impl Shared {
     /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`], if it exists.
     pub fn find(&'static self, id_type: usize, id: u16) -> Option<&'static Cell> {
         self.cells[id_type].find(id)
+    }
+
+    /// Checks that there is a cell for each of these generator IDs of an ID type, or room for it.
+    ///
+    /// # Errors
+    /// The server has owned too many different generator IDs since its start.
+    pub fn ensure_room(
+        &'static self,
+        id_type: usize,
+        ids: impl Iterator<Item = u16>,
+    ) -> Result<(), Report> {
+        let missing = ids.filter(|&id| self.find(id_type, id).is_none()).count();
+        match self.cells(id_type).count() + missing > MAX_CELLS {
+            true => Err(too_many_cells()),
+            false => Ok(()),
+        }
     }
 
     /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`]. If it does not exist, it is

@@ -60,7 +60,14 @@ impl From<ValueError> for Report {
                 format!("invalid input syntax for type {}: \"{}\"", type_info.name, quoted(&text)),
             )
             .detail(text_detail(&format!("A {}", type_info.name), error))
-            .hint(type_info.spelling),
+            .hint(match looks_like_time(&text) {
+                true => format!(
+                    "{} To compare an ID with a time, write timestamptz '{}'.",
+                    type_info.spelling,
+                    quoted(&text)
+                ),
+                false => type_info.spelling.into(),
+            }),
             ValueError::Length { type_info: TypeInfo { name, .. }, expected, bytes } => Self::new(
                 Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
                 format!("invalid length in external \"{name}\" value"),
@@ -121,4 +128,13 @@ impl From<ValueError> for Report {
             )),
         }
     }
+}
+
+/// Returns whether a text begins as a date of ISO 8601 does.
+fn looks_like_time(text: &[u8]) -> bool {
+    text.len() >= b"2026-01-01".len()
+        && text.iter().zip(b"2026-01-01").all(|(byte, form)| match form {
+            b'-' => byte == form,
+            _ => byte.is_ascii_digit(),
+        })
 }

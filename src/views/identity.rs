@@ -1,6 +1,7 @@
-//! The function `flakeid_identity()`: all that tells this server's IDs from those of others.
+//! The function `flakeid_identity()`: all that tells this server's IDs from those of others. And the settings that are
+//! not in effect: with an invalid one the server generates no IDs, so the value that it would have is not its own.
 
-use crate::{error, generator, guc, library, shmem};
+use crate::{error, generator, guc, horizon, library, shmem};
 use flakeid_core::flake;
 use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
@@ -62,9 +63,14 @@ fn leased() -> Option<shmem::LeaseState> {
     shmem::shared().ok().map(shmem::Shared::lease_snapshot)
 }
 
+/// Returns whether the value of a setting is valid.
+fn is_valid(setting: &str) -> bool {
+    !guc::refusals().iter().any(|refusal| refusal.setting == setting)
+}
+
 /// Returns the generator IDs that this server has now, fixed or leased.
 fn generator_ids() -> Vec<u16> {
-    match guc::owned() {
+    match guc::owned().filter(|_| is_valid("flakeid.generator_ids")) {
         Some(Owned::Fixed(ids)) => ids.as_slice().to_vec(),
         Some(Owned::Leased(_)) => leased()
             .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
@@ -95,12 +101,38 @@ fn flakeid_identity() -> pgrx::JsonB {
             last_time: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
         },
         sno: SnoIdentity { sequence_min, sequence_max },
-        flake128: Flake128Identity { worker: generator::known_flake128_worker().map(colons) },
-        guid: GuidIdentity { node: generator::known_guid_node() },
+        flake128: Flake128Identity {
+            worker: generator::known_flake128_worker()
+                .filter(|_| is_valid("flakeid.interface"))
+                .map(colons),
+        },
+        guid: GuidIdentity {
+            node: generator::known_guid_node().filter(|_| is_valid("flakeid.guid_node")),
+        },
         uniqueid: UniqueIdIdentity { cluster_id: cluster_id() },
     };
     match serde_json::to_value(&identity) {
         Ok(value) => pgrx::JsonB(value),
         Err(error) => pgrx::error!("could not write the identity as JSON: {error}"),
     }
+}
+
+/// Returns the settings whose value is invalid in this process, and an epoch that is missing or not yet final. PostgreSQL's
+/// own list of errors does not have them.
+#[pg_extern(sql = false)]
+fn flakeid_get_refused_settings() -> TableIterator<
+    'static,
+    (name!(name, String), name!(setting, Option<String>), name!(error, String)),
+> {
+    let refused = guc::refusals()
+        .into_iter()
+        .map(|refusal| (refusal.setting.into(), Some(refusal.value), refusal.reason));
+    let epoch = horizon::wrong_line().map(|error| {
+        (
+            "flakeid.epoch".into(),
+            guc::is_epoch_set().then(|| guc::epoch_value(guc::epoch().scale().epoch())),
+            error,
+        )
+    });
+    TableIterator::new(refused.chain(epoch).collect::<Vec<_>>())
 }

@@ -3,6 +3,7 @@
 mod horizon;
 mod identity;
 mod lease;
+mod readiness;
 mod watermark;
 
 use crate::clock::now;

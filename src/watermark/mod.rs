@@ -35,7 +35,7 @@ mod reader;
 mod session;
 mod statement;
 
-pub use prepared::register_replay;
+pub use prepared::{peek_floor, register_replay};
 pub use reader::holders;
 pub use session::{bound, enter, lower, register};
 pub use statement::watermark_of_statement;

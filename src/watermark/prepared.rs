@@ -29,7 +29,7 @@ use super::file;
 use crate::error::Report;
 use crate::horizon::{self, Listener};
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Prepared, Shared, Watermark};
+use crate::shmem::{self, Prepared, Shared, Start, Watermark};
 use crate::{process, server_log, wal_message};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::Position;
@@ -86,12 +86,32 @@ fn load(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
         if is_changed && file::write(memory.prepared(&mut lock), false).is_ok() {
             memory.locked(&mut lock).is_lost = false;
         }
-        // All IDs of this life are above the horizon of their lane, and watermarks may be up to the greatest.
-        let lanes = shared.record.start_horizon().until;
-        memory.floor.raise(lanes.into_iter().max().unwrap_or(UnixNanos(0)));
+        memory.floor.raise(first_floor(&shared.record.start()));
     }
     memory.loaded.store(true, Ordering::Release);
     Ok(())
+}
+
+/// Returns the floor with which a life of the memory begins, if a watermark may have been reported before. All IDs of
+/// this life are above the horizon of their lane, and watermarks may be up to the greatest.
+fn first_floor(start: &Start) -> UnixNanos {
+    start.horizon.until.into_iter().max().unwrap_or(UnixNanos(0))
+}
+
+/// Returns the floor, or what it will be when the first session opens the list. This opens nothing and writes nothing.
+///
+/// # Errors
+/// The errors of [`shmem::watermark`].
+pub fn peek_floor(start: &Start) -> Result<UnixNanos, Report> {
+    let memory = shmem::watermark()?;
+    // Acquire pairs with the Release in `load`.
+    let is_loaded = memory.loaded.load(Ordering::Acquire);
+    // A file that cannot be read counts as a list that is lost.
+    let begins = || memory.used.load(Ordering::Relaxed) || !matches!(file::read(), Ok(None));
+    match !is_loaded && begins() {
+        true => Ok(memory.floor.get().max(first_floor(start))),
+        false => Ok(memory.floor.get()),
+    }
 }
 
 /// Makes the list durable. The caller holds the lock.

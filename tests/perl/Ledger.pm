@@ -84,7 +84,7 @@ sub horizon_of
 sub is_behind
 {
 	my ($error, $id_type, $seconds, $test) = @_;
-	my ($by, $unit) = $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the last $id_type->{name} ID/;
+	my ($by, $unit) = $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the (?:last $id_type->{name} ID|first ID of this transaction|watermark)/;
 	my %unit = (ms => [ 0.001, 0.001 ], s => [ 1, 0.1 ], min => [ 60, 60 ], days => [ 86_400, 86_400 ]);
 	my ($of_unit, $exact) = @{ $unit{ $unit || 's' } };
 	local $Test::Builder::Level = $Test::Builder::Level + 1;

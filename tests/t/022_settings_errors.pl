@@ -15,7 +15,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nlog
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE ordinary');
 
-my $query = "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), error FROM flakeid_settings_errors";
+my $query = "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), error FROM flakeid_settings_errors ORDER BY sourceline";
 sub errors { return $node->safe_psql('postgres', "SET SESSION AUTHORIZATION watcher; $query") }
 
 is(errors(), '', 'a server with good settings shows no line to a member of pg_monitor');
@@ -73,6 +73,15 @@ is(errors(), $misspelled, '... and the view has it');
 is(
 	$node->safe_psql('postgres', 'SELECT flakeid_identity() ->> \'generator_ids_setting\''), '0-7',
 	'... while the server has the generator IDs of the default');
+
+$node->stop;
+configure("flakeid.guid_node = '99999999999'\nflakeid.etcd_endpoints = 'http://user:secret\@host'\n");
+$node->start;
+is(
+	errors(), <<'END' =~ s/\n\z//r, 'a value that was refused at the start is there, also one that PostgreSQL hides from ordinary users');
+flakeid.guid_node|99999999999|postgresql.conf|A number must be from 0 to 4294967295.
+flakeid.etcd_endpoints|http://user:secret@host|postgresql.conf|An endpoint cannot contain a user or password. Use "flakeid.etcd_user" and "flakeid.etcd_password_file".
+END
 
 configure('');
 $node->reload;

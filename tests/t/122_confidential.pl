@@ -56,7 +56,7 @@ sub is_not_told
 	my ($sql, $test) = @_;
 	my $error = error_of($node, $sql);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	like($error, qr/ERROR:  55000: \Q$message\E\n\Q$withheld\E\nHINT:  Check that etcd answers/, $test);
+	like($error, qr/ERROR:  55000: \Q$message\E\n\Q$withheld\E\nHINT:  See the last error in pg_stat_flakeid_lease/, $test);
 	return unlike($error, $secrets, '... and no more');
 }
 

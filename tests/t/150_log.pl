@@ -19,7 +19,8 @@ my $any = qr/LOG:  (?:\w+ IDs of this tick|the clock |writing flakeid|flakeid |\
 
 my ($node, %seen);
 
-# What the log has of flakeid's since this was asked last of this server: each line with its detail.
+# What the log has of flakeid's since this was asked last of this server: each line with its detail. That a state begins
+# is looked at once, below.
 sub lines
 {
 	my $log = slurp_file($node->logfile, $seen{ $node->name } // 0);
@@ -32,7 +33,7 @@ sub lines
 		$mine = $line =~ /($any.*)/;
 		push @lines, $1 if $mine;
 	}
-	return @lines;
+	return grep { !/flakeid begins a new state/ } @lines;
 }
 
 # Waits for a line that has not been asked for; `lines` still has it.
@@ -103,6 +104,8 @@ $node->stop('immediate');
 $node->start;
 $node->safe_psql('postgres', $few);
 is(untrue(), '', '... nor do those after a crash of the server');
+my $states = () = slurp_file($node->logfile) =~ /LOG:  flakeid begins a new state, after the time that the clock shows/g;
+is($states, 1, '... but that a state began, once');
 $node->stop;
 $session->{run}->kill_kill if $session->{run};
 

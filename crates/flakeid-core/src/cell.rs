@@ -227,6 +227,24 @@ impl Cell {
         self.word.store(word.0, Ordering::Release);
     }
 
+    /// Returns a cell that would issue what this one would issue now, for a caller that wants to know that without
+    /// issuing. It has no counts. If other threads issue at this moment, it may be a state that this cell never had.
+    pub fn copy(&self) -> Self {
+        // Acquire pairs with the Release of the swap that wrote the word: what is loaded below belongs to it, or is
+        // later.
+        let word = AtomicU64::new(self.word.load(Ordering::Acquire));
+        let copy = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
+        let [a, b] = &self.timeline_high_water;
+        let [c, d] = &self.floors;
+        Self {
+            word,
+            timeline_high_water: [copy(a), copy(b)],
+            floors: [copy(c), copy(d)],
+            horizon_written_at: copy(&self.horizon_written_at),
+            counters: Counters::default(),
+        }
+    }
+
     /// Returns whether the cell has been sealed and not revived.
     pub fn is_sealed(&self) -> bool {
         self.word() == Word::SEALED

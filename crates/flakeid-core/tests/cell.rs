@@ -594,3 +594,47 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
         session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(11))).is_ok()
     );
 }
+
+/// Takes some IDs, after the step back that is reported first.
+fn settled<S: IdLayout>(cell: &Cell, want: u32, now: u64) -> Outcome {
+    let gate = node_in(false);
+    match ask::<S>(cell, &gate, want, || now) {
+        Outcome::SteppedBack { .. } => ask::<S>(cell, &gate, want, || now),
+        outcome => outcome,
+    }
+}
+
+fn a_copy_issues_what_the_cell_would_issue<S: IdLayout>() {
+    for init in [0, 20, 40] {
+        let cell = begun::<S>([init, init / 2], false, init / 2, 30);
+        for (now, want) in [
+            (30, 1),
+            (31, 40),
+            (31, 1),
+            (20, 3),
+            (20, 40),
+            (20, 1),
+            (5, 1),
+            (45, 2),
+            (44, 31),
+            (50, 1),
+        ] {
+            let (before, counts) = (cell.word(), cell.counters.get());
+            let expected = settled::<S>(&cell.copy(), want, now);
+            assert_eq!((cell.word(), cell.counters.get()), (before, counts));
+            assert_eq!(settled::<S>(&cell, want, now), expected);
+        }
+        cell.seal::<S>();
+        let copy = cell.copy();
+        for cell in [&copy, &cell] {
+            revive::<S>(cell, [45, 45], false, 45, 60);
+        }
+        assert_eq!(settled::<S>(&copy, 1, 60), settled::<S>(&cell, 1, 60));
+    }
+}
+
+#[test]
+fn a_copy_of_a_cell_issues_what_the_cell_would_issue_and_leaves_it_alone() {
+    a_copy_issues_what_the_cell_would_issue::<Plain>();
+    a_copy_issues_what_the_cell_would_issue::<TickTock>();
+}
