@@ -177,6 +177,10 @@ END
         { title => 'a million rows, seconds', format => '%.2f', values => $values->('seconds') },
         { title => 'its WAL, MB', format => '%.0f', values => $values->('wal') },
         { title => 'one by one, microseconds a row', format => '%.1f', values => $values->('microseconds') });
+    bars('sizes', 'What IDs take on disk: an index, and WAL',
+        { title => 'index of 6 million rows, MB', format => '%.0f', values => $values->('index') },
+        { title => 'WAL of the last million rows, MB', format => '%.0f', values => $values->('wal') })
+        if $section eq 'grown';
 
     my $flake = $results->{'flake_next()'};
     my $million = "a million rows into $where";

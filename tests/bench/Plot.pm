@@ -8,7 +8,7 @@ use List::Util qw(max);
 use Contenders qw(kind);
 use Report;
 
-our @EXPORT = qw(bars has_gnuplot);
+our @EXPORT = qw(bars has_gnuplot measured_by);
 
 my %color = (flakeid => '#1f6f8b', postgresql => '#9aa5b1', peer => '#d9a441');
 my %owner = (flakeid => 'flakeid', postgresql => 'PostgreSQL', peer => 'other extensions');
@@ -16,9 +16,12 @@ my %owner = (flakeid => 'flakeid', postgresql => 'PostgreSQL', peer => 'other ex
 # In pixels. gnuplot does not know how wide a text is in the reader's font, so every letter counts as
 # much as a wide one.
 my ($width, $row, $letter, $font) = (960, 26, 7.6, 13);
-my ($above, $below) = (70, 36);
+my ($above, $below) = (70, 56);
 
-my $version;
+my ($version, $measured_by);
+
+# Sets the line below the next charts: where and when they were measured, and by which command.
+sub measured_by { $measured_by = $_[0] }
 
 sub has_gnuplot {
     $version //= `gnuplot --version 2>/dev/null` // '';
@@ -111,10 +114,11 @@ sub legend {
     my %here = map { kind($_) => 1 } @names;
     my ($x, @labels) = (12);
     for (grep { $here{$_} } 'flakeid', 'postgresql', 'peer') {
-        push @labels, label("\x{25a0} $owner{$_}", $x, $height - 14, $height, $color{$_}, 12);
+        push @labels, label("\x{25a0} $owner{$_}", $x, $height - 34, $height, $color{$_}, 12);
         $x += 40 + 7 * length $owner{$_};
     }
-    return join "\n", @labels, label('bar: median, whisker: quartiles', $x, $height - 14, $height, '#8b949e', 12);
+    return join "\n", @labels, label('bar: median, whisker: quartiles', $x, $height - 34, $height, '#57606a', 12),
+        label($measured_by, 12, $height - 14, $height, '#57606a', 12);
 }
 
 sub label {
@@ -129,6 +133,8 @@ sub entitle {
     open my $svg, '<', $path or die "tests/bench: could not read $path: $!\n";
     my $content = do { local $/; <$svg> };
     $content =~ s,<title>.*?</title>,,g;
+    # No label has a box.
+    $content =~ s,\s*<filter .*?</filter>,,gs;
     $content =~ s,<desc>.*?</desc>,<title>$title</title>,s;
     open $svg, '>', $path or die "tests/bench: could not write $path: $!\n";
     print $svg $content;

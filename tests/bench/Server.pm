@@ -73,10 +73,10 @@ sub pgbench {
     return run_pgbench($database, $statement, @length, '-c', $sessions, '-j', $sessions < 2 ? 1 : 2);
 }
 
-# As pgbench, in one session and this many times.
+# As pgbench, this many times in each session (one by default).
 sub pgbench_times {
-    my ($database, $statement, $times) = @_;
-    return run_pgbench($database, $statement, '-t', $times);
+    my ($database, $statement, $times, $sessions) = @_;
+    return run_pgbench($database, $statement, '-t', $times, '-c', $sessions // 1);
 }
 
 # Starts pgbench in one session, and returns its process ID and its script, for `stop`.
