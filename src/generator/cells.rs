@@ -107,9 +107,8 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
 /// Returns `None` if one is missing, which is rare.
 fn lookup_cells<S: Issuer>(shared: &'static Shared, slots: &[GeneratorSlot]) -> Option<Cells> {
     let generation = shared.lease.generation();
-    let lease = &shared.lease;
     if matches!(S::IDENTITY, Identity::GeneratorIds { .. })
-        && (lease.is_active() || !lease.admits(guc::identity_fingerprint()))
+        && !shared.lease.admits_fixed(guc::identity_fingerprint())
     {
         return None;
     }

@@ -84,10 +84,9 @@ fn slots<S: Issuer>(shared: &Shared) -> Result<Option<Slots>, LeaseError> {
         (Identity::Node(_), _) => Ok(fixed(vec![GeneratorSlot { key: 0, generator_id: 0 }])),
         (_, None) => Err(guc::no_generator_ids().into()),
         (_, Some(Owned::Fixed(ids))) => {
-            let lease = &shared.lease;
-            match lease.is_active() || !lease.admits(guc::identity_fingerprint()) {
-                true => Err(LeaseError::StillLeased),
-                false => Ok(fixed(slots_of::<S>(ids.as_slice())?)),
+            match shared.lease.admits_fixed(guc::identity_fingerprint()) {
+                true => Ok(fixed(slots_of::<S>(ids.as_slice())?)),
+                false => Err(LeaseError::StillLeased),
             }
         }
         (_, Some(Owned::Leased(_))) => {

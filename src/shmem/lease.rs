@@ -312,6 +312,12 @@ impl Lease {
         self.generation() == 0 || [0, fingerprint].contains(&self.in_force.load(Ordering::Acquire))
     }
 
+    /// Returns whether sessions may use fixed generator IDs: no lease is on, and the settings with this fingerprint are in
+    /// force.
+    pub fn admits_fixed(&self, fingerprint: u64) -> bool {
+        !self.is_active() && self.admits(fingerprint)
+    }
+
     /// Lets sealed cells stay sealed from now on.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);

@@ -234,12 +234,10 @@ impl Cell {
         // later.
         let word = AtomicU64::new(self.word.load(Ordering::Acquire));
         let copy = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
-        let [a, b] = &self.timeline_high_water;
-        let [c, d] = &self.floors;
         Self {
             word,
-            timeline_high_water: [copy(a), copy(b)],
-            floors: [copy(c), copy(d)],
+            timeline_high_water: self.timeline_high_water.each_ref().map(copy),
+            floors: self.floors.each_ref().map(copy),
             horizon_written_at: copy(&self.horizon_written_at),
             counters: Counters::default(),
         }
