@@ -18,6 +18,7 @@ mod lease;
 mod ledger;
 mod sessions;
 mod watermark;
+mod watermark_moves;
 
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::Tick;

@@ -8,7 +8,7 @@ use flakeid_core::watermark::{Floor, History, Position, Scan, Slot};
 
 /// A fault in how the parts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flaw {
+pub enum Flaw {
     None,
     /// The session reads the floor before it enters.
     EarlyFloor,
@@ -20,29 +20,31 @@ enum Flaw {
     LateFloor,
     /// The session generates an ID below its bound.
     BelowBound,
+    /// The session loses its bound when the identity of the server changes.
+    ForgottenBound,
 }
 
 const ENTRIES: usize = 2;
 
-struct Server<const SLOTS: usize> {
-    flaw: Flaw,
-    floor: Floor,
-    slots: [Slot<ENTRIES>; SLOTS],
+pub struct Server<const SLOTS: usize> {
+    pub flaw: Flaw,
+    pub floor: Floor,
+    pub slots: [Slot<ENTRIES>; SLOTS],
     /// The transactions that have ended, as bits.
-    ended: AtomicU64,
-    clock: AtomicU64,
+    pub ended: AtomicU64,
+    pub clock: AtomicU64,
 }
 
 /// The result of a reader: the transactions that its snapshot sees, the watermark, and what was settled.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+pub struct Told {
     seen: u64,
     watermark: Option<u64>,
     settled: u64,
 }
 
 impl<const SLOTS: usize> Server<SLOTS> {
-    fn new(flaw: Flaw, now: u64) -> Arc<Self> {
+    pub fn new(flaw: Flaw, now: u64) -> Arc<Self> {
         Arc::new(Self {
             flaw,
             floor: Floor::at(UnixNanos(0)),
@@ -52,7 +54,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
         })
     }
 
-    fn now(&self) -> UnixNanos {
+    pub fn now(&self) -> UnixNanos {
         UnixNanos(self.clock.load(Ordering::Relaxed))
     }
 
@@ -84,7 +86,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
     }
 
     /// Takes a snapshot and scans the slots.
-    fn read(&self) -> Told {
+    pub fn read(&self) -> Told {
         self.read_by(self.ended.load(Ordering::Acquire))
     }
 
@@ -104,7 +106,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
         Told { seen, watermark: scan.watermark().map(|time| time.0), settled: scan.settled().0 }
     }
 
-    fn spawn<T: 'static>(
+    pub fn spawn<T: 'static>(
         server: &Arc<Self>,
         run: impl FnOnce(&Self) -> T + 'static,
     ) -> thread::JoinHandle<T> {
@@ -114,7 +116,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
 }
 
 /// Checks that no row of these IDs, by their transactions, becomes visible below a watermark that was told before.
-fn check(told: &[Told], ids: &[(u64, u64)]) {
+pub fn check(told: &[Told], ids: &[(u64, u64)]) {
     for reader in told {
         for &(transaction, time) in ids {
             let is_seen = reader.seen & 1 << transaction != 0;
