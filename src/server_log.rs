@@ -127,6 +127,16 @@ pub fn clock_behind(limits: &RateLimits, by: Duration) {
     }
 }
 
+/// Reports that the horizon of a server which has crashed is so far ahead of the clock.
+pub fn first_ids_wait(by: Duration) {
+    log(
+        format!("flakeid generates its first IDs in {}", span(by)),
+        "The server did not shut down cleanly. Sessions that need an ID wait until the clock has passed the horizon on \
+         disk, which is up to \"flakeid.horizon_lead\" ahead."
+            .into(),
+    );
+}
+
 /// Reports a clock that has gained on the time since boot since the horizon was last written. The session that writes
 /// the horizon again checks this.
 pub fn clock_ahead(

@@ -69,6 +69,9 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     let was = Duration::from_nanos(was).min(gate::MAX_LEAD_FOR_DISK);
     if ahead > guc::horizon_lead().max(was) {
         server_log::clock_behind(&shared.rate_limits, ahead);
+    } else if ahead > gate::MAX_LEAD_FOR_DISK {
+        // A shorter wait is that of a short lead, or of a slow disk.
+        server_log::first_ids_wait(ahead);
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ $ledger = Ledger->new('backend');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-my $offset = 0;
+my ($offset, $crashes) = (0, 0);
 for my $victim ('client backend', 'background writer', 'client backend')
 {
 	$ledger->crowd($node, ways => [ 'single', 'batch', 'stream' ]);
@@ -87,6 +87,8 @@ WHERE application_name = 'crowd' AND wait_event_type = 'Extension' AND state = '
 SQL
 	  or die 'the sessions do not wait';
 	is($ledger->given, 0, '... then sessions wait, as the clock is behind the horizon') or next;
+	my @waits = slurp_file($node->logfile) =~ /LOG:  flakeid generates its first IDs in ([\d.]+ (?:min|s))\n/g;
+	is(scalar(@waits), ++$crashes, "... of which the log has one line: @waits");
 	$offset += 600;
 	$clock->step($offset);
 	$ledger->wait_until_given(0.2);

@@ -8,7 +8,7 @@ use flakeid_core::gate::CellInit;
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
 
-/// What happens to the generator ID of a session when the identity changes.
+/// The generator ID that the server gets when its identity changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     /// The server gets it again, so its cell is revived.
