@@ -127,12 +127,12 @@ pub fn clock_behind(limits: &RateLimits, by: Duration) {
     }
 }
 
-/// Reports that the horizon of a server which has crashed is so far ahead of the clock.
+/// Reports that the horizon at which this life begins is so far ahead of the clock, as after a crash.
 pub fn first_ids_wait(by: Duration) {
     log(
         format!("flakeid generates its first IDs in {}", span(by)),
-        "The server did not shut down cleanly. Sessions that need an ID wait until the clock has passed the horizon on \
-         disk, which is up to \"flakeid.horizon_lead\" ahead."
+        "After a crash or a failover sessions that need an ID wait until the clock has passed the last horizon. It is up \
+         to \"flakeid.horizon_lead\" ahead."
             .into(),
     );
 }

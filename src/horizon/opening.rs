@@ -67,11 +67,15 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     // The lead may have been longer: another setting, or a slow disk.
     let was = state.horizon.in_use().0.saturating_sub(state.last_clock_reading.0);
     let was = Duration::from_nanos(was).min(gate::MAX_LEAD_FOR_DISK);
-    if ahead > guc::horizon_lead().max(was) {
+    let lead = guc::horizon_lead();
+    if ahead > lead.max(was) {
         server_log::clock_behind(&shared.rate_limits, ahead);
-    } else if ahead > gate::MAX_LEAD_FOR_DISK {
-        // A shorter wait is that of a short lead, or of a slow disk.
-        server_log::first_ids_wait(ahead);
+        return Ok(());
+    }
+    let left = shared.record.start().recovery_left::<Flake>(lead);
+    // A shorter wait is that of a short lead, or of a slow disk.
+    if left > gate::MAX_LEAD_FOR_DISK {
+        server_log::first_ids_wait(left);
     }
     Ok(())
 }

@@ -109,6 +109,14 @@ unlike(
 	'... and nothing of it looked like a fault of the clock');
 $node->stop;
 
+# The clock is as far behind the last ID as after a crash, but it has stepped back.
+$clock->step($offset - 300);
+$clock->start;
+like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'a clock that stepped back before a start is an error');
+my $told = () = slurp_file($node->logfile) =~ /LOG:  flakeid generates its first IDs in/g;
+is($told, $crashes, '... and the log does not take that for a crash');
+$node->stop;
+
 # the postmaster, and the clock is stepped back ----------------------------------------------------------------
 
 # No machine takes as long as this lead from a crash until all that wait for it do.

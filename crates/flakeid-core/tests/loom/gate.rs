@@ -2,7 +2,6 @@
 //! every ID at the time when a thread gets it.
 
 use super::*;
-use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, LANES};
 use loom::sync::Mutex;
 
@@ -39,11 +38,6 @@ struct Server {
     disk: Disk,
     /// The number of writes to the disk.
     lock: Mutex<usize>,
-}
-
-/// Returns the time at which a tick begins.
-fn moment(tick: u64) -> UnixNanos {
-    SCALE.nanos(Tick(tick))
 }
 
 impl Server {

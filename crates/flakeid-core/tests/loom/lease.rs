@@ -2,7 +2,6 @@
 //! by another. The registry is a lock around the holder of the ID and the high-water mark.
 
 use super::*;
-use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{CellInit, Horizon};
 use flakeid_core::lease::{Claim, LeaseDuration, RequestTime};
 use flakeid_core::session::{Session, Stall};
@@ -27,11 +26,6 @@ enum Flaw {
     IgnoresHighWaterMark,
     /// A server that has lost the claim writes the high-water mark, too.
     Unchecked,
-}
-
-/// Returns the time at which a tick begins.
-fn moment(tick: u64) -> UnixNanos {
-    SCALE.nanos(Tick(tick))
 }
 
 /// The lease duration, of which three ticks can be used.

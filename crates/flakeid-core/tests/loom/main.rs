@@ -21,7 +21,7 @@ mod watermark;
 mod watermark_moves;
 
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
-use flakeid_core::clock::Tick;
+use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Gate;
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
 use flakeid_core::sno::SCALE;
@@ -45,6 +45,11 @@ impl<const BITS: u32> IdLayout for TickTock<BITS> {
 
 const fn rules<S: IdLayout>() -> Rules {
     Rules { sequence: (0, (1 << S::SEQUENCE_BITS) - 1), end: Tick(1000) }
+}
+
+/// Returns the time at which a tick begins.
+fn moment(tick: u64) -> UnixNanos {
+    SCALE.nanos(Tick(tick))
 }
 
 /// Checks a model with as many preemptions as loom can try in seconds.

@@ -3,7 +3,6 @@
 //! row may become visible to a reader later that is below the watermark which it was told.
 
 use super::*;
-use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{Floor, History, Position, Scan, Slot};
 
 /// A fault in how the parts are used.

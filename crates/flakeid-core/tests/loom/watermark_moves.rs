@@ -17,11 +17,6 @@ enum Change {
     OtherGeneratorId,
 }
 
-/// Returns the time at which a tick begins.
-fn moment(tick: u64) -> u64 {
-    SCALE.nanos(Tick(tick)).0
-}
-
 /// Generates up to two IDs in transaction 1 and ends it. Returns the times of the IDs. The lock says which of the cells
 /// the server uses.
 fn run_transaction<S: IdLayout>(
@@ -39,7 +34,7 @@ fn run_transaction<S: IdLayout>(
         let clock = &mut || SCALE.tick(server.now());
         loop {
             match session.next::<S>(&[held], 1, &rules::<S>(), gate, SCALE, clock) {
-                Ok(issued) => ids.push((1, moment(issued.block.stamp.tick::<S>().0))),
+                Ok(issued) => ids.push((1, moment(issued.block.stamp.tick::<S>().0).0)),
                 // A session that waits for longer than the model runs generates no ID.
                 Err(Stall::Wait { .. }) => {}
                 Err(Stall::SteppedBack { .. }) => continue,
@@ -65,7 +60,7 @@ fn run_transaction<S: IdLayout>(
 
 /// Runs the transaction beside a reader, while the identity changes and the clock steps back from tick 12 to 8.
 fn change<S: IdLayout + 'static>(flaw: Flaw, change: Change) {
-    let server = Server::<1>::new(flaw, moment(12));
+    let server = Server::<1>::new(flaw, moment(12).0);
     let shared =
         Arc::new(([(); 2].map(|()| Cell::after::<S>(Tick(5))), Gate::open(), Mutex::new(0)));
     let writer = {
@@ -91,7 +86,7 @@ fn change<S: IdLayout + 'static>(flaw: Flaw, change: Change) {
             Change::OtherGeneratorId => *in_use = 1,
         }
     }
-    server.clock.store(moment(8), Ordering::Relaxed);
+    server.clock.store(moment(8).0, Ordering::Relaxed);
     check(&[reader.join().unwrap()], &writer.join().unwrap());
 }
 
