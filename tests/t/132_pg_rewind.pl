@@ -15,12 +15,7 @@ use Test::More;
 
 my @id_types = map { $_->{name} } @ID_TYPES;
 chomp(my $bindir = `pg_config --bindir`);
-if (!-x "$bindir/pg_rewind")
-{
-	pass('this installation of PostgreSQL has no pg_rewind');
-	done_testing();
-	exit;
-}
+-x "$bindir/pg_rewind" or die "there is no $bindir/pg_rewind\n";
 
 sub make
 {

@@ -17,12 +17,7 @@ use Test::More;
 
 chomp(my $makefiles = `pg_config --pgxs`);
 my $tester = dirname($makefiles) . '/../../src/test/isolation/isolationtester';
-if (!-x $tester)
-{
-	pass('there is no isolationtester');
-	done_testing();
-	exit;
-}
+-x $tester or die "there is no $tester\n";
 
 my $node = PostgreSQL::Test::Cluster->new('orders');
 $node->init;
