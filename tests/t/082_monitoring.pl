@@ -401,17 +401,20 @@ sub lease
 	return join '|', $state, map { $value->{"flakeid_etcd_$_"} // '' } 'generator_ids_wanted', 'generator_ids_held', 'lease_losses_total';
 }
 
-# Scrapes until the lease is as said; on a busy machine it may be lost now and then. Returns the values.
+# Scrapes until the lease is as said; on a busy machine it may be lost now and then. The exporter asks for the state and
+# for the generator IDs one after the other, so a scrape counts only if the lease was the same before and after it. Returns
+# the values, and the number of losses.
 sub scrape_until
 {
 	my ($state) = @_;
+	my $lease = "SELECT losses || '|' || state || '|' || generator_ids::text FROM pg_stat_flakeid_lease";
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	for (;;)
 	{
-		my $before = $node->safe_psql('postgres', 'SELECT losses FROM pg_stat_flakeid_lease');
+		my $before = $node->safe_psql('postgres', $lease);
 		my $value  = note_seen(scrape($watcher));
-		my $after  = $node->safe_psql('postgres', 'SELECT losses FROM pg_stat_flakeid_lease');
-		return ($value, $after) if lease($value) =~ /\A$state\|/ && $before == $after;
+		my $after  = $node->safe_psql('postgres', $lease);
+		return ($value, $after =~ /\A(\d+)/) if lease($value) =~ /\A$state\|/ && $before eq $after;
 		die "the lease is not $state: " . lease($value) if time() > $until;
 		sleep 0.1;
 	}
