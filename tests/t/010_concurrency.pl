@@ -34,13 +34,13 @@ $node->start;
 # makes so many in a round, and at least four rounds.
 my $rounds = 4;
 my %id_type = (
-	flake    => { type => 'bigint', function => 'flake', each => 75_000 },
-	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 75_000 },
-	flake128 => { type => 'flake128', function => 'flake128', each => 40_000 },
-	guid       => { type => 'guid',       function => 'guid',       each => 25_000 },
-	guid_local => { type => 'guid_local', function => 'guid_local', each => 25_000 },
-	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 15_000 },
-	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 4_000, scattered => 1 },
+	flake    => { type => 'bigint', function => 'flake', each => 25_000, source_rows => 75_000 },
+	sno      => { type => 'sno', function => 'sno', arguments => [7], each => 25_000, source_rows => 75_000 },
+	flake128 => { type => 'flake128', function => 'flake128', each => 15_000, source_rows => 40_000 },
+	guid       => { type => 'guid',       function => 'guid',       each => 10_000, source_rows => 25_000 },
+	guid_local => { type => 'guid_local', function => 'guid_local', each => 10_000, source_rows => 25_000 },
+	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 6_000, source_rows => 15_000 },
+	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 4_000, source_rows => 4_000, scattered => 1 },
 );
 my @id_types = sort keys %id_type;
 my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ]);
@@ -88,7 +88,7 @@ my @sessions = (
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
-$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source_$_ AS SELECT generate_series(1, $id_type{$_}{each})")
+$node->safe_psql('postgres', "CREATE UNLOGGED TABLE source_$_ AS SELECT generate_series(1, $id_type{$_}{source_rows})")
   for @id_types;
 
 # Each statement in a session of its own, all side by side; their outputs.

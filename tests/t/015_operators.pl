@@ -10,9 +10,11 @@
 #           live as long as the data: these stay as they are.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 my %types = (
@@ -115,10 +117,12 @@ for my $type (@types)
 	my ($between, $above) = @{ $known->{between} };
 	my $index_only = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;";
 
+	my $session = session($node);
+
 	# Whether a query has this result, with one line a row.
 	my $gives = sub {
 		my ($sql, $expected, $claim) = @_;
-		is($node->safe_psql('postgres', "SET search_path = of_$type, public; $sql"), $expected, "$type: $claim");
+		is($session->query_safe("RESET ALL; SET search_path = of_$type, public; $sql"), $expected, "$type: $claim");
 	};
 	# Whether a query has this plan.
 	my $plans = sub {
@@ -350,6 +354,7 @@ SELECT estimate(format('SELECT FROM things WHERE id < %L', id)) BETWEEN 200 AND 
 	estimate(format('SELECT FROM things WHERE id = %L', id))
 FROM things WHERE nr = 256
 SQL
+	$session->quit;
 }
 
 $node->stop;

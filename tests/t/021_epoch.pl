@@ -45,10 +45,12 @@ sub refuses
 	my ($node, $message, $value, $test, %but) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my @ask = (@decode, $but{standby} ? () : ('flake_next()', 'flake_next_batch(2)'));
+	my $session = session($node);
 	my @wrong = grep {
-		my $error = error_of($node, "SELECT $_");
+		my $error = error_in($session, "SELECT $_");
 		$error !~ /ERROR:  55000: $message/ || $error !~ /HINT:  Write "flakeid\.epoch = '\Q$value\E'" into postgresql\.conf, and reload.*ALTER SYSTEM \(postgresql\.auto\.conf\).*command line/
 	} @ask;
+	$session->quit;
 	is(join(', ', @wrong), '', $test) or diag(error_of($node, "SELECT $wrong[0]"));
 	is(
 		error_of($node, "SELECT flake_timestamp(1, 'epoch'), flake_min(now(), '2020-01-01'), sno_timestamp(sno_min(now()))" . ($but{standby} ? '' : ', sno_next()')),

@@ -237,6 +237,8 @@ $node->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\nflakeid
 $clock->start;
 $node->poll_query_until('postgres', "SELECT last_error IS NOT NULL FROM pg_stat_flakeid_lease") or die 'etcd answers';
 is(readiness() =~ s/ (?:un)?used//gr, "flake 55000\nsno 55000\nflake128 ready\nguid ready\nuniqueid 55000", 'without a lease there are only IDs that need none');
+# The worker asks again each second. A stall gives it another error for a while.
+$node->poll_query_until('postgres', "SELECT last_error LIKE '%refused%' FROM pg_stat_flakeid_lease") or die 'port 1 is not refused';
 is_as_sessions_see('flake128 guid', '... as sessions see');
 $node->stop;
 

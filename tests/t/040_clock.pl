@@ -318,8 +318,10 @@ $clock->start;
 is(
 	$node->safe_psql('postgres', is_of_now('flake', 'flake_next()')),
 	't', 'until 2039 there are flakes');
-$clock->set($flakes_end - 0.5);
-$error = error_of($node, 'SELECT count(flake_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
+# It asks at once, without a start of its own.
+my $asks = session($node);
+$clock->set($flakes_end - 0.05);
+$error = error_in($asks, 'SELECT count(flake_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
 like(
 	$error, qr/ERROR:  2200H: no flake ID can be generated after 2039-09-07 15:47:35\.551\+00/,
 	'then there is an error');
@@ -328,8 +330,8 @@ is(
 	$node->safe_psql('postgres', 'SELECT flake_timestamp(9223372036854775807),'
 		  . " sno_timestamp(sno_next()) > '2039-09-07'"),
 	'2039-09-07 15:47:35.551+00|t', '... while flakes are decoded and snos made');
-$clock->set($snos_end - 0.5);
-$error = error_of($node, 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
+$clock->set($snos_end - 0.05);
+$error = error_in($asks, 'SELECT count(sno_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many');
 like(
 	$error, qr/ERROR:  2200H: no sno ID can be generated after 2079-09-07 15:47:35\.548\+00/,
 	'after 2079 there are no snos');
@@ -341,9 +343,9 @@ for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'gu
 	is(
 		$node->safe_psql('postgres', is_of_now($name, $id_type->{next})),
 		't', "until $last there are $name IDs");
-	$clock->set($moment - 0.5);
+	$clock->set($moment - 0.05);
 	like(
-		error_of($node, "SELECT count($id_type->{next}) FROM (SELECT generate_series(1, 1000000000000)) AS many"),
+		error_in($asks, "SELECT count($id_type->{next}) FROM (SELECT generate_series(1, 1000000000000)) AS many"),
 		qr/ERROR:  2200H: no $name ID can be generated after \Q$last\E\+00/, '... then there is an error');
 	is(
 		$node->safe_psql('postgres', "SELECT ${name}_timestamp(${name}_max('2100-01-01')) > '2099-12-31',"
@@ -353,6 +355,7 @@ for my $end ([ 'uniqueid', 4_398_046_511.104, '2109-05-15 07:35:11.103' ], [ 'gu
 like(
 	error_of($node, 'SELECT guid_local_next()'), qr/ERROR:  2200H: no guid ID can be generated after 2262-04-11/,
 	'... nor are there local guids');
+$asks->quit;
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2030-01-01'\n");
 $node->stop;
 $clock->start;

@@ -95,14 +95,23 @@ SQL
 # So far ahead that the other timeline is free for all that comes.
 my $ahead = 10_000;
 $clock->step($ahead);
+# None begins before all are there. Else the first make most of the rows while the last are started.
+$watch->query_safe('SELECT pg_advisory_lock(1)');
 my @runs = map {
 	my $id_type = $_;
 	map {
 		IPC::Run::start(
-			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', work($id_type, $_) ],
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'),
+				'-c', 'SELECT pg_advisory_lock_shared(1)', '-c', work($id_type, $_)
+			],
+			'>', '/dev/null',
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default))
 	} 1 .. 4
 } @id_types;
+$node->poll_query_until('postgres', 'SELECT count(*) = ' . @runs . " FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or die 'not every session is there';
+$watch->query_safe('SELECT pg_advisory_unlock(1)');
 # Each round has 40 IDs as long as the clock is right.
 wait_for_rounds(33);
 
@@ -114,6 +123,8 @@ for my $step (@steps)
 {
 	if (!defined $step)
 	{
+		# The time until it stands still is a step back.
+		$back++;
 		$clock->stand_still(time() + $offset);
 		wait_for_rounds(2);
 		$clock->step($offset);

@@ -35,10 +35,11 @@ my %wrong = (
 	'nine characters and a NUL'     => "222222222\0\0",
 	'many bytes'                    => "\0" x 100_000,
 );
+my $session = session($node);
 for my $what (sort keys %wrong)
 {
 	write_rows("$dir/wrong", [$ten], [ $wrong{$what} ]);
-	my $error = error_of($node, "COPY ids (id) FROM '$dir/wrong' (FORMAT binary)");
+	my $error = error_in($session, "COPY ids (id) FROM '$dir/wrong' (FORMAT binary)");
 	my $length = length $wrong{$what};
 	like($error, qr/ERROR:  22P03: invalid length in external "sno" value/, "$what are no sno in binary");
 	like(
@@ -79,13 +80,13 @@ for my $name (sort keys %type)
 	for my $length (0, 1, $bytes - 1, $bytes + 1, 2 * $bytes, 100_000)
 	{
 		write_rows("$dir/wrong", [$good], [ "\0" x $length ]);
-		my $error = error_of($node, "COPY ${name}s (id) FROM '$dir/wrong' (FORMAT binary)");
+		my $error = error_in($session, "COPY ${name}s (id) FROM '$dir/wrong' (FORMAT binary)");
 		like($error, qr/ERROR:  22P03: invalid length in external "$name" value/, "$length bytes are no $name in binary");
 		like(
 			$error, qr/DETAIL:  A $name has $bytes bytes, this value has $length\./,
 			'... and the error gives their number');
 		like(
-			error_of($node, "SELECT decode(repeat('00', $length), 'hex')::$name"),
+			error_in($session, "SELECT decode(repeat('00', $length), 'hex')::$name"),
 			qr/ERROR:  22P03: .*\n(?:.*\n)*DETAIL:  A $name has $bytes bytes, this value has $length\./, '... nor as bytea');
 	}
 	is($node->safe_psql('postgres', "SELECT count(*) FROM ${name}s"), '3', '... nothing of them came in');
@@ -168,15 +169,15 @@ for (@texts)
 	if ($version >= 16)
 	{
 		is(
-			$node->safe_psql('postgres', "SELECT pg_input_is_valid('$text', 'sno')"),
+			$session->query_safe("SELECT pg_input_is_valid('$text', 'sno')"),
 			defined $detail ? 'f' : 't', "pg_input_is_valid of '$text'");
 		is(
-			$node->safe_psql('postgres', 'SELECT message, detail, hint, sql_error_code'
+			$session->query_safe('SELECT message, detail, hint, sql_error_code'
 				  . " FROM pg_input_error_info('$text', 'sno')"),
 			defined $detail ? "invalid input syntax for type sno: \"$text\"|$detail|$hint|22P02" : '|||',
 			'... and pg_input_error_info');
 	}
-	my $error = error_of($node, "SELECT '$text'::sno");
+	my $error = error_in($session, "SELECT '$text'::sno");
 	defined $detail
 	  ? like(
 		$error,
@@ -251,15 +252,15 @@ for my $name (sort keys %type)
 		if ($version >= 16)
 		{
 			is(
-				$node->safe_psql('postgres', "SELECT pg_input_is_valid('$text', '$name')"),
+				$session->query_safe("SELECT pg_input_is_valid('$text', '$name')"),
 				defined $detail ? 'f' : 't', "pg_input_is_valid of '$shown' as a $name");
 			is(
-				$node->safe_psql('postgres', 'SELECT message, detail, hint, sql_error_code'
+				$session->query_safe('SELECT message, detail, hint, sql_error_code'
 					  . " FROM pg_input_error_info('$text', '$name')"),
 				defined $detail ? "invalid input syntax for type $name: \"$text\"|$detail|$hint|22P02" : '|||',
 				'... and pg_input_error_info');
 		}
-		my $error = error_of($node, "SELECT '$text'::$name");
+		my $error = error_in($session, "SELECT '$text'::$name");
 		defined $detail
 		  ? like(
 			$error,
@@ -295,13 +296,16 @@ for my $database ('ascii', 'latin')
 		"flake128_from_text(chr(228), 16)" => 'invalid input syntax for a flake128 in base 16: "\xe4"',
 		map { ("repeat(chr(228), 16)::$_" => "invalid input syntax for type $_: \"" . '\xe4' x 16 . '"') } keys %type
 	);
+	my $asks = session($node, $database);
 	for my $ask (sort keys %errors)
 	{
 		like(
-			error_of($node, "SELECT $ask", $database), qr/ERROR:  22(?:P02|023): \Q$errors{$ask}\E/,
+			error_in($asks, "SELECT $ask"), qr/ERROR:  22(?:P02|023): \Q$errors{$ask}\E/,
 			"$ask is the error it should be in $database");
 	}
+	$asks->quit;
 }
+$session->quit;
 
 $node->stop;
 done_testing();

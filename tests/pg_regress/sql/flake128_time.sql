@@ -74,7 +74,7 @@ INSERT INTO span VALUES
     ('[1900-01-01,1969-12-31]'), ('[2600-01-01,2700-01-01]'), ('(294247-01-10 04:00:54.775+00,)'),
     ('[294247-01-10 04:00:54.775+00,infinity)'), ('(294247-01-10 04:00:54.774999+00,infinity]'),
     ('[2026-07-01,294276-12-31 23:59:59.999999+00]'), ('[294276-12-31 23:59:59.999999+00,infinity]'), (NULL);
-SELECT count(DISTINCT times) AS spans, count(*) AS cases,
+SELECT (SELECT count(DISTINCT times) FROM span) AS spans, count(*) AS cases,
        count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (at <@ times)) AS within,
        count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (times @> at)) AS holds,
        count(*) FILTER (WHERE id <@ times) AS in, count(*) FILTER (WHERE (id <@ times) IS NULL) AS unknown

@@ -79,7 +79,7 @@ INSERT INTO span VALUES
     ('(2026-05-23 18:06:09.555456+00,infinity]'), ('[infinity,infinity]'), ('(,-infinity]'),
     ('[1900-01-01,1969-12-31]'), ('[2600-01-01,2700-01-01]'), ('[1970-01-01,1970-01-01]'),
     ('[2554-07-21 23:34:33.70942+00,)'), (NULL);
-SELECT count(DISTINCT times) AS spans, count(*) AS cases,
+SELECT (SELECT count(DISTINCT times) FROM span) AS spans, count(*) AS cases,
        count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (at <@ times)) AS within,
        count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (times @> at)) AS holds,
        count(*) FILTER (WHERE id <@ times) AS in, count(*) FILTER (WHERE (id <@ times) IS NULL) AS unknown

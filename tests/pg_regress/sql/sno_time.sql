@@ -65,7 +65,7 @@ INSERT INTO span VALUES
     ('(-infinity,infinity)'), ('[-infinity,2026-07-01 12:34:56.788+00)'),
     ('(2026-07-01 12:34:56.788+00,infinity]'), ('[infinity,infinity]'), ('(,-infinity]'),
     ('[1970-01-01,2009-12-31]'), ('[2100-01-01,2200-01-01]'), (NULL);
-SELECT count(DISTINCT times) AS spans, count(*) AS cases,
+SELECT (SELECT count(DISTINCT times) FROM span) AS spans, count(*) AS cases,
        count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (at <@ times)) AS within,
        count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (times @> at)) AS holds,
        count(*) FILTER (WHERE id <@ times) AS in, count(*) FILTER (WHERE (id <@ times) IS NULL) AS unknown

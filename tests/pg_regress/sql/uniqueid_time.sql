@@ -79,7 +79,7 @@ INSERT INTO span VALUES
     ('(2026-07-01 12:34:56.788+00,infinity]'), ('[infinity,infinity]'), ('(,-infinity]'),
     ('[1900-01-01,1969-12-31]'), ('[2600-01-01,2700-01-01]'), ('(2109-05-15 07:35:11.102+00,)'),
     ('[2109-05-15 07:35:11.102+00,infinity)'), ('(2109-05-15 07:35:11.103+00,infinity]'), (NULL);
-SELECT count(DISTINCT times) AS spans, count(*) AS cases,
+SELECT (SELECT count(DISTINCT times) FROM span) AS spans, count(*) AS cases,
        count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (sequential AND at <@ times)) AS within,
        count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (sequential AND times @> at)) AS holds,
        count(*) FILTER (WHERE id <@ times) AS in, count(*) FILTER (WHERE (id <@ times) IS NULL) AS unknown
