@@ -16,6 +16,14 @@ use Time::HiRes qw(time sleep);
 	no warnings 'redefine';
 	*PostgreSQL::Test::BackgroundPsql::note    = sub { print STDOUT @_, "\n" };
 	*PostgreSQL::Test::BackgroundPsql::explain = sub { map { "$_: $_[0]{$_}" } sort keys %{ $_[0] } };
+	# The timer of a session runs on between two queries, however long that is. Without this such a session would end with
+	# the error that its time is over.
+	*PostgreSQL::Test::BackgroundPsql::quit = sub {
+		my ($self) = @_;
+		$self->{timeout}->start if $self->{query_timer_restart};
+		$self->{stdin} .= "\\q\n";
+		return $self->{run}->finish;
+	};
 }
 
 our @EXPORT = qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server);
@@ -72,17 +80,10 @@ sub error_in
 sub reload_with
 {
 	my ($node, %settings) = @_;
-	for my $name (sort keys %settings)
-	{
-		$node->safe_psql('postgres', "ALTER SYSTEM SET flakeid.$name = '$settings{$name}'");
-	}
-	$node->reload;
-	for my $name (sort keys %settings)
-	{
-		$node->poll_query_until(
-			'postgres', "SELECT current_setting('flakeid.$name') = '$settings{$name}'")
-		  or die "flakeid.$name did not become $settings{$name}";
-	}
+	my @names = sort keys %settings;
+	$node->safe_psql('postgres', join ";\n", (map { "ALTER SYSTEM SET flakeid.$_ = '$settings{$_}'" } @names), 'SELECT pg_reload_conf()');
+	$node->poll_query_until('postgres', 'SELECT ' . join ' AND ', map { "current_setting('flakeid.$_') = '$settings{$_}'" } @names)
+	  or die 'these settings did not come: ' . join ', ', map { "flakeid.$_ = '$settings{$_}'" } @names;
 	return;
 }
 

@@ -162,14 +162,16 @@ for my $name (sort keys %other)
 	$writer{$name}->safe_psql('mutual', "CREATE SUBSCRIPTION at_$name CONNECTION '$connection' PUBLICATION by_$other{$name}");
 }
 $writer{$_}->wait_for_subscription_sync($writer{ $other{$_} }, "at_$_", 'mutual') for sort keys %other;
-# Both write until they are told to stop, which is when both have written much.
+# Both write until they are told to stop, which is when both have written much. One that has written enough goes on more
+# slowly: what it writes is replicated, too.
 my %run;
 my $inserts = join ' ', map { "INSERT INTO $_->{name}_both (nr) SELECT generate_series(1, 100);" } @shared;
 for my $name (sort keys %writer)
 {
 	$writer{$name}->safe_psql('mutual', 'CREATE TABLE stop ()');
 	$run{$name} = IPC::Run::start([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $writer{$name}->connstr('mutual'),
-		'-c', "DO \$\$ BEGIN LOOP $inserts COMMIT; EXIT WHEN EXISTS (SELECT FROM stop); END LOOP; END \$\$" ]);
+		'-c', "DO \$\$ DECLARE round integer := 0; BEGIN LOOP $inserts COMMIT; EXIT WHEN EXISTS (SELECT FROM stop); round := round + 1;"
+		  . " IF round > 50 THEN PERFORM pg_sleep(0.02); END IF; END LOOP; END \$\$" ]);
 }
 for my $name (sort keys %writer)
 {

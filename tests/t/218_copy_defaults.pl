@@ -37,8 +37,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub records
 {
 	my ($database, $tables, $sql) = @_;
-	my $begin = $node->safe_psql($database, 'SELECT pg_current_wal_insert_lsn()');
-	$node->safe_psql($database, $sql);
+	my ($begin) = $node->safe_psql($database, "SELECT 'begin ' || pg_current_wal_insert_lsn(); $sql") =~ /^begin (.*)$/m;
 	return records_since($begin, $database, $tables);
 }
 
@@ -46,10 +45,10 @@ sub records_since
 {
 	my ($begin, $database, $tables) = @_;
 	# The commit of this message brings all that is before it to the disk.
-	my (undef, $end) = split /\n/, $node->safe_psql($database, "SELECT pg_logical_emit_message(true, 'end', ''); SELECT pg_current_wal_flush_lsn()");
 	my $names = join ', ', map { "'$_'::regclass" } split / /, $tables;
-	my %ours  = map { $_ => 1 } split /\n/, $node->safe_psql($database,
-		"SELECT '1663/' || (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' || pg_relation_filenode(t) FROM unnest(ARRAY[$names]) AS t");
+	my (undef, $end, @files) = split /\n/, $node->safe_psql($database, "SELECT pg_logical_emit_message(true, 'end', ''); SELECT pg_current_wal_flush_lsn();"
+		  . "SELECT '1663/' || (SELECT oid FROM pg_database WHERE datname = current_database()) || '/' || pg_relation_filenode(t) FROM unnest(ARRAY[$names]) AS t");
+	my %ours = map { $_ => 1 } @files;
 	my ($printed, $errors) = ('', '');
 	IPC::Run::run([ 'pg_waldump', '-p', $node->data_dir . '/pg_wal', '-s', $begin, '-e', $end ], '>', \$printed, '2>', \$errors)
 	  or die "pg_waldump failed: $errors";
@@ -322,8 +321,8 @@ is(sql($noted), '100|100', 'a policy: an ID for each row');
 # Compiled expressions.
 SKIP:
 {
-	skip "this $version cannot compile", 1 unless sql('SELECT pg_jit_available()') eq 't';
-	sql('DELETE FROM log; TRUNCATE checked; ALTER FUNCTION noted SET jit = off; SET jit_above_cost = 0; SET jit_optimize_above_cost = 0; SET jit_inline_above_cost = 0;'
+	skip "this $version cannot compile", 1 unless sql('SET jit = on; SELECT pg_jit_available()') eq 't';
+	sql('DELETE FROM log; TRUNCATE checked; ALTER FUNCTION noted SET jit = off; SET jit = on; SET jit_above_cost = 0; SET jit_optimize_above_cost = 0; SET jit_inline_above_cost = 0;'
 		  . ' INSERT INTO checked SELECT generate_series(1, 100); INSERT INTO domains SELECT generate_series(1, 100)');
 	is(sql($noted), '300|300', 'compiled: an ID for each evaluation');
 }
