@@ -96,10 +96,13 @@ sub is_behind
 my %way = (
 	single   => 'SELECT %s, %s FROM generate_series(1, 20)',
 	batch    => 'SELECT %s, %s',
-	# One long answer, of which the client sees each row when it comes.
-	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000)) AS many',
+	# One long answer, of which the client sees each row when it comes. It pauses, so that a session gets no more than
+	# 100,000 IDs a second on a fast machine.
+	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000) AS nr) AS many WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
 	# By workers, from a table that the test has made.
 	parallel => 'SELECT %s, %s FROM source',
+	# By workers, in one long answer.
+	workers  => 'SELECT %s, %s FROM source, generate_series(1, 100000) AS nr WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
 );
 
 sub new
@@ -114,7 +117,7 @@ sub _statement
 {
 	my ($id_type, $way, $n) = @_;
 	my $call = $way eq 'batch' ? sprintf($id_type->{batch}, $n || 50) : $id_type->{next};
-	return sprintf "COPY ($way{$way}) TO STDOUT", "'$id_type->{name}'", $call;
+	return sprintf 'COPY (%s) TO STDOUT', $way{$way} =~ s/%s/'$id_type->{name}'/r =~ s/%s/$call/r;
 }
 
 # Begins sessions that ask until the server ends them or an error comes: one for each ID type, database

@@ -263,7 +263,7 @@ $postmaster = Postmaster->start($node);
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql($_, <<'SQL') for @databases;
 CREATE EXTENSION flakeid;
-CREATE TABLE source AS SELECT generate_series(1, 20000);
+CREATE TABLE source AS SELECT generate_series(1, 5000);
 SQL
 
 # Of every ID type, in both databases.
@@ -300,6 +300,8 @@ SQL
 for my $victim ('postmaster', 'parallel worker')
 {
 	crowd();
+	# So that there is a worker that stays until it is killed.
+	$ledger->crowd($node, id_types => [ $ID_TYPES[0] ], ways => ['workers']) if $victim eq 'parallel worker';
 	if ($victim eq 'postmaster')
 	{
 		$postmaster->kill9;

@@ -15,7 +15,7 @@ my $node = PostgreSQL::Test::Cluster->new('places');
 $node->init;
 $node->append_conf(
 	'postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nstatement_timeout = '30s'\nlog_statement = none\nflakeid.horizon_lead = '1ms'\n");
+	"shared_preload_libraries = 'flakeid'\nstatement_timeout = '${PostgreSQL::Test::Utils::timeout_default}s'\nlog_statement = none\nflakeid.horizon_lead = '1ms'\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 is(error_of($node, 'SELECT flake_next()'), '', 'a server makes IDs');

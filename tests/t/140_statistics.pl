@@ -272,24 +272,6 @@ is(
 is(
 	$node->safe_psql('postgres', 'SELECT max(drifts) FROM flakeid_snapshot()'), '0', '... in the snapshot, too');
 
-# what a session waits for -----------------------------------------------------------------------------------
-
-# The horizon is written without a pause, and a tick is short.
-reload_with($node, horizon_lead => '1ms');
-my $script = PostgreSQL::Test::Utils::tempdir('script') . '/script';
-append_to_file($script, "SELECT count(*) FROM flake_next_batch(10000);\n");
-my $load = IPC::Run::start(
-	[ 'pgbench', '-n', '-c', 4, '-T', 3600, '-f', $script, $node->connstr('postgres') ],
-	'>', \my $out, '2>', \my $error,
-	IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-for my $event ($version >= 17 ? ('FlakeidClock', 'FlakeidHorizonWrite') : 'Extension')
-{
-	ok(
-		$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND wait_event = '$event'"),
-		"a session that waits shows it as $event");
-}
-$load->signal('TERM');
-$load->finish;
 $session->quit;
 $node->stop;
 
@@ -567,7 +549,7 @@ begin('waiting', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '10h'\n"
 $clock->step(7200);
 $node->safe_psql('postgres', 'SELECT flake_next()');
 $clock->step(3600);
-($out, $error) = ('', '');
+my ($out, $error) = ('', '');
 my $waiter = do
 {
 	local $ENV{PGAPPNAME} = 'waiter';

@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use FakedClock;
 use FakedNode;
+use FaultyDisk;
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -173,17 +174,19 @@ my $paused = time();
 
 # a slow disk ------------------------------------------------------------------------------------------------
 
-# A session that does nothing but write the horizon is stopped again and again: so a write takes long on any disk, and
-# all the time until there is a second line.
+# The disk is slow again and again for a session that generates IDs until there is a second line.
+my $disk = FaultyDisk->new;
 $node = PostgreSQL::Test::Cluster->new('slow');
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.horizon_lead = '1ms'\n");
-$node->start;
+{
+	local %ENV = (%ENV, $disk->environment);
+	$node->start;
+}
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 $begin = time();
 $session = session($node);
-my $pid = $session->query_safe('SELECT pg_backend_pid()');
-$session->query_until(qr/writes/, "\\echo writes\nSELECT count(flake_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many;\n");
+$session->query_until(qr/writes/, "\\echo writes\nSELECT count(flake_next()) FROM (SELECT generate_series(1, 1000000000000)) AS many WHERE pg_sleep(0.001) IS NOT NULL;\n");
 my @slow;
 my $until = $begin + $PostgreSQL::Test::Utils::timeout_default;
 while (@slow < 2)
@@ -191,10 +194,10 @@ while (@slow < 2)
 	die 'slow writes are not told' if time() > $until;
 	for (1 .. 20)
 	{
-		kill 'STOP', $pid;
-		sleep 0.005;
-		kill 'CONT', $pid;
-		sleep 0.005;
+		$disk->becomes('slow');
+		sleep 0.02;
+		$disk->ends('slow');
+		sleep 0.02;
 	}
 	push @slow, lines_of(qr/writing/);
 }

@@ -85,7 +85,7 @@ my @id_types = (
 );
 
 # A month of IDs, at odd times, until after tomorrow, and beside each its time.
-my $rows = 50_000;
+my $rows = 20_000;
 my $days = 32;
 my $session = session($node);
 my $today = $session->query_safe('SELECT current_date');
@@ -224,7 +224,7 @@ sub predicate
 
 for my $id_type (@id_types)
 {
-	my ($from, $to) = map { $session->query_safe("SELECT created_at FROM $id_type->{table} WHERE nr = $_") } 40_000, 40_200;
+	my ($from, $to) = map { $session->query_safe("SELECT created_at FROM $id_type->{table} WHERE nr = $_") } 16_000, 16_080;
 	@{ $id_type->{times} }{ 'from', 'to' } = ($from, $to);
 	my @both = ([ timestamptz => $from ], [ timestamptz => $to ]);
 
@@ -538,7 +538,7 @@ for my $id_type (@id_types)
 	my $table = $id_type->{table};
 	my ($from, $to) = map { "timestamptz '$_'" } @{ $id_type->{times} }{ 'from', 'to' };
 	my $within = sprintf $id_type->{one_range}, "tstzrange($from, $to)";
-	my $last = sprintf "'%s'::$id_type->{type}", $session->query_safe("SELECT id FROM $table WHERE nr = 40000");
+	my $last = sprintf "'%s'::$id_type->{type}", $session->query_safe("SELECT id FROM $table WHERE nr = 16000");
 	my $in_time = "created_at >= $from AND created_at < $to";
 	my %order = (
 		'a page after the last ID' =>

@@ -177,7 +177,7 @@ wait_for_lease($one, 2);
 $stays = session($one);
 wait_for_flow($stays);
 $ledger->crowd($one, id_types => \@LEASED, ways => [ 'single', 'batch' ]);
-# One asks for as many as there are, in one statement.
+# One asks for them in one long statement.
 $ledger->crowd($one, id_types => [ grep { $_->{name} eq 'flake' } @LEASED ], ways => ['stream']);
 $ledger->wait_until_given(0.5);
 pause(lease_of($one)->{worker_pid});
