@@ -67,7 +67,7 @@ sub is_as_it_was
 
 my @forms = (
 	[ 'plain', ['plain.sql'], [] ],
-	[ 'inserts', ['inserts.sql'], ['--inserts'] ],
+	[ 'inserts', ['inserts.sql'], ['--rows-per-insert=50'] ],
 	[ 'custom', ['custom'], ['-Fc'] ],
 	[ 'tar',    ['tar'],    ['-Ft'] ],
 	[ 'directory', ['directory'], [ '-Fd', '-j', '2' ], [ '-j', '2' ] ],

@@ -24,8 +24,19 @@ if (!@earlier)
 }
 
 my $preload = "shared_preload_libraries = 'flakeid'\n";
-# Some versions have checksums by default, others not; pg_upgrade wants both clusters alike.
+# Some versions have checksums by default, others not; pg_upgrade wants both clusters alike. Those of this version are copies
+# of one that has them.
 my %alike = (init => { extra => ['-k'] });
+my $template = PostgreSQL::Test::Utils::tempdir('alike') . '/template';
+system_or_bail("$bindir/initdb", '-D', $template, '-A', 'trust', '-N', '-k');
+
+sub init_alike
+{
+	my ($node) = @_;
+	local $ENV{TEMPLATE_CLUSTER} = $template;
+	$node->init;
+	return;
+}
 
 # Calls pg_upgrade, in a folder of its own, where it leaves files.
 sub upgrade
@@ -127,8 +138,8 @@ sub is_missed
 		symlink $libraries, "$root$libraries" or die "could not link $libraries: $!";
 	}
 	unlink $root . "$folders[0]/flakeid.so" or die "could not remove the library: $!";
-	my $new = PostgreSQL::Test::Cluster->new($test =~ tr/ /_/r . '_without', install_path => $copy);
-	$new->init(%{ $alike{init} });
+	my $new = PostgreSQL::Test::Cluster->new($test =~ tr/ /_/r . '_without');
+	init_alike($new);
 	my ($upgraded, $said) = upgrade($old, $new, "$copy/bin", '--check');
 	ok(!$upgraded, "$test: pg_upgrade --check refuses a target without the library");
 	my ($list) = $said =~ m{^\s*(/.*/loadable_libraries\.txt)$}m or die "there is no list of libraries: $said";
@@ -168,7 +179,7 @@ for my $pg_config (@earlier)
 	{
 		my $test = "$name, pg_upgrade" . ($option && " $option");
 		my $new = PostgreSQL::Test::Cluster->new("new_$major" . $option =~ tr/-/_/r);
-		$new->init(%{ $alike{init} });
+		init_alike($new);
 		$new->append_conf('postgresql.conf', $preload);
 		my ($upgraded, $said) = upgrade($old, $new, $bindir, $option || ());
 		ok($upgraded, $test) or BAIL_OUT($said);

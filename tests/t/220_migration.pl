@@ -40,10 +40,10 @@ sub for_sno
 # Orders as they are found: of a year, many of one millisecond, a bulk load of one moment, one just before
 # the move; and times that are invalid.
 my $old = <<'SQL';
-INSERT INTO orders (created_at, note) SELECT '2025-01-01 00:00+00'::timestamptz + nr * interval '17 min 3.217 ms', 'old' FROM generate_series(1, 20000) AS nr;
+INSERT INTO orders (created_at, note) SELECT '2025-01-01 00:00+00'::timestamptz + nr * interval '42 min 3.217 ms', 'old' FROM generate_series(1, 8000) AS nr;
 INSERT INTO orders (created_at, note) SELECT '2025-03-01 00:00+00'::timestamptz + nr * interval '0.1 ms', 'old' FROM generate_series(1, 2000) AS nr;
-INSERT INTO orders (created_at, note) SELECT '2025-06-01 12:00+00', 'old' FROM generate_series(1, 10000);
-INSERT INTO orders (note) SELECT 'old' FROM generate_series(1, 5000);
+INSERT INTO orders (created_at, note) SELECT '2025-06-01 12:00+00', 'old' FROM generate_series(1, 9000);
+INSERT INTO orders (note) SELECT 'old' FROM generate_series(1, 1000);
 INSERT INTO orders (created_at, note)
 SELECT created_at, 'odd' FROM (VALUES (NULL::timestamptz), ('infinity'), ('2199-01-01 00:00+00'), ('-infinity'), ('1999-12-31 00:00+00')) AS odd (created_at), generate_series(1, 20);
 INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders, generate_series(1, 2);
@@ -51,13 +51,13 @@ CREATE TABLE deleted (note text);
 CREATE FUNCTION is_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO deleted VALUES (OLD.note); RETURN NULL; END $$;
 CREATE TRIGGER is_deleted AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION is_deleted();
 SQL
-my $orders = 37_100;
+my $orders = 20_100;
 
 # What the application does all the time: orders with their items, items for old orders (in a transaction that
 # stays for a while, so that batches do not see them), changes, and now and then an order that goes.
 my $writers = $node->basedir . '/writers.sql';
 append_to_file($writers, <<'SQL');
-\set any random(1, 74200)
+\set any random(1, 40200)
 \set one random(1, 50)
 BEGIN;
 INSERT INTO orders (note) VALUES ('new') RETURNING id AS an_order \gset
@@ -66,7 +66,7 @@ UPDATE orders SET note = 'changed' WHERE id = ':an_order';
 COMMIT;
 BEGIN;
 INSERT INTO items (order_id, what) SELECT id, 'late' FROM orders WHERE id = (SELECT order_id FROM items WHERE id = :any) FOR KEY SHARE;
-\sleep 10 ms
+\sleep 40 ms
 COMMIT;
 UPDATE orders SET note = note || '' WHERE id = (SELECT order_id FROM items WHERE id = :any);
 UPDATE items SET what = what || '', order_id = order_id WHERE id = :any;
@@ -177,8 +177,9 @@ for my $id_type ('flake', 'sno')
 	$at_work->('during the move');
 	$run->($call, 'it goes on');
 	is($ask->('SELECT count(*) FROM orders WHERE new_id IS NULL'), '0', '... to the end');
-	like($ask->($look), qr/^(\d+)\|\d+\|\d+\.\d\|.*\|20\d\d-/, '... and says so');
-	cmp_ok($1, '<=', $orders, '... and took no row twice');
+	my ($moved, $total) = $ask->($look) =~ /^(\d+)\|(\d+)\|\d+\.\d\|.*\|20\d\d-/;
+	ok(defined $moved, '... and says so');
+	cmp_ok($moved, '<=', $total, '... and took no row twice');
 	$run->($call, 'once more it does nothing');
 
 	$run->($indexes, 'the indexes');
