@@ -70,13 +70,42 @@ sub answer_in
 	return join "\n", sort keys %answers;
 }
 
+# Asks every ID type for ten IDs, each in a transaction of its own of one session, and enters what they give. Returns by
+# each ID type's name its error, which is empty where there is no error, and its IDs.
+sub given_by_each
+{
+	my ($given, $error, $late) = ('', '', 0);
+	my $longest = $PostgreSQL::Test::Utils::timeout_default;
+	my @asked = map {
+		my $call = sprintf $_->{batch}, 10;
+		"\\warn >>>$_->{name}\nCOPY (SELECT '$_->{name}', $call) TO STDOUT;\n"
+	} @ID_TYPES;
+	$node->psql(
+		'postgres', join('', "\\set VERBOSITY verbose\n", @asked),
+		stdout        => \$given,
+		stderr        => \$error,
+		on_error_stop => 0,
+		timeout       => $longest,
+		timed_out     => \$late);
+	die "no answer within $longest s: $error" if $late;
+	$ledger->enter($given);
+	my %answers = "$error\n" =~ /^>>>(\w+)\n(.*?)(?=^>>>|\z)/gms;
+	my @left_out = grep { !defined $answers{ $_->{name} } } @ID_TYPES;
+	die "not all ID types were asked: $error" if @left_out;
+	return map {
+		my $name = $_->{name};
+		($name => [ $answers{$name} =~ s/\s+\z//r, $given =~ /^$name\t(\S+)/mg ])
+	} @ID_TYPES;
+}
+
 # Asks every ID type and enters what it gives; dies where that is nothing.
 sub give
 {
-	for my $id_type (@ID_TYPES)
+	my %given = given_by_each();
+	for my $name (map { $_->{name} } @ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
-		die "no $id_type->{name} IDs: $error" if $error ne '';
+		my ($error, @ids) = @{ $given{$name} };
+		die "no $name IDs: $error" if $error ne '' || !@ids;
 	}
 	return;
 }
@@ -139,31 +168,21 @@ $node->start;
 my $session = session($node);
 
 my $damaged = qr/\AXX001 state file "flakeid\/state" is damaged\z/;
-my @wrong;
-for my $length (0 .. length($good) - 1)
-{
-	put_state($node, substr $good, 0, $length);
-	my $answer = answer_in($session);
-	push @wrong, "$length: $answer" unless $answer =~ $damaged;
-}
-is(join("\n", @wrong), '', 'cut off anywhere it is damaged: no IDs of any ID type');
 
-@wrong = ();
-my $flips = 0;
-for my $place (0 .. length($good) - 1)
-{
-	my $all = $place < 24 || $place >= length($good) - 24;
-	for my $bit ($all ? 0 .. 7 : $place % 8)
-	{
-		my $bad = $good;
-		substr($bad, $place, 1) = chr(ord(substr $bad, $place, 1) ^ 1 << $bit);
-		put_state($node, $bad);
-		my $answer = answer_in($session);
-		push @wrong, "$place, $bit: $answer" unless $answer =~ $damaged;
-		$flips++;
-	}
-}
-is(join("\n", @wrong), '', "with any bit flipped of $flips it is damaged: no IDs of any ID type");
+# The server writes such a file over the one that is there, which keeps its mode. So no file costs a round trip.
+$session->query_safe(<<'SQL');
+CREATE FUNCTION answer_with(contents bytea, path text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	large oid := lo_from_bytea(0, contents);
+BEGIN
+	PERFORM lo_export(large, path), lo_unlink(large);
+	IF pg_read_binary_file(path) IS DISTINCT FROM contents THEN
+		RETURN 'the file was not written';
+	END IF;
+	RETURN (SELECT string_agg(DISTINCT answer, '; ') FROM answers() AS answer);
+END
+$$
+SQL
 
 # Documents with the right checksum.
 sub with
@@ -173,6 +192,43 @@ sub with
 	$other =~ s/$from/$to/ or die "no $from in $document";
 	return checksummed($other);
 }
+
+my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
+my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
+
+# Puts many files in place, one after the other, by one statement. This SELECT makes a name and the
+# contents of each from the good file. Returns how many there were, and what is said with those that are not damaged. The
+# last file is from another cluster, and the server has to say so: it reads each file again, also within a statement.
+sub not_damaged
+{
+	chomp(my $files = shift);
+	my ($of_good, $of_foreign) = map { "'\\x" . unpack('H*', $_) . "'::bytea" } $good, $foreign;
+	my ($last, $number, @others) = split /\n/, $session->query_safe(<<"SQL");
+WITH good (file) AS (VALUES ($of_good)),
+	files AS ($files UNION ALL SELECT 'last', $of_foreign),
+	answers AS MATERIALIZED (SELECT name, answer_with(contents, '$path') AS answer FROM files)
+SELECT string_agg(answer, '') FROM answers WHERE name = 'last'
+UNION ALL SELECT count(*)::text FROM answers WHERE name <> 'last'
+UNION ALL SELECT name || ': ' || coalesce(answer, 'none') FROM answers
+	WHERE name <> 'last' AND answer IS DISTINCT FROM 'XX001 state file "flakeid/state" is damaged'
+SQL
+	like($last, qr/\A55000 state file "flakeid\/state" is from a different cluster\z/, 'each file is read again');
+	return ($number, join "\n", @others);
+}
+my ($cuts, $wrong) = not_damaged(<<'SQL');
+SELECT cut::text AS name, substr(file, 1, cut) AS contents FROM good, generate_series(0, length(file) - 1) AS cut
+SQL
+is($wrong, '', 'cut off anywhere it is damaged: no IDs of any ID type');
+is($cuts, length $good, '... anywhere');
+
+# Every bit at both ends, and one bit of every other byte.
+(my $flips, $wrong) = not_damaged(<<'SQL');
+SELECT format('%s, %s', place, bit) AS name, set_byte(file, place, get_byte(file, place) # (1 << bit)) AS contents
+	FROM good, generate_series(0, length(file) - 1) AS place, generate_series(0, 7) AS bit
+	WHERE place < 24 OR place >= length(file) - 24 OR bit = place % 8
+SQL
+is($wrong, '', "with any bit flipped of $flips it is damaged: no IDs of any ID type");
+is($flips, 2 * 24 * 8 + length($good) - 2 * 24, '... and so many were');
 
 my %damaged = (
 	'something after it'         => $good . "\n",
@@ -224,8 +280,6 @@ like(
 	qr/DETAIL:  The contents are not those of a state file\..*\n.*HINT:  .*flakeid_accept_clock\(\)/,
 	'... with the reason and the remedy');
 
-my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
-my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
 my $directory = $node->data_dir . '/flakeid';
 
 # Makes something else of the file, or of its directory; what is said then; and what undoes it beyond
@@ -289,6 +343,7 @@ until (-s $path)
 {
 	die 'the state file is not written' if time() > $until;
 	give();
+	sleep 0.05;
 }
 ok(state_of($node)->{server} eq 'running', 'while the server goes on it needs no file, and writes it again');
 $session->quit;
@@ -345,9 +400,10 @@ for my $stopped (1, 0)
 	});
 	my $test = 'a state file of the first version, of a server that ' . ($stopped ? 'was stopped' : 'went on');
 	$node->start;
+	my %given = given_by_each();
 	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+		my ($error, @ids) = @{ $given{ $id_type->{name} } };
 		is($error, '', "$test: there are $id_type->{name} IDs") or next;
 		cmp_ok(
 			(times_of($node, $id_type, @ids))[0], '>=', horizon_of($state, $id_type, 0),
@@ -403,9 +459,10 @@ for my $what ('missing', 'empty', 'of another cluster')
 	like(error_of($node, "SELECT $_->{next}"), qr/ERROR:  $code: $message/, "$what: no $_->{name}") for @ID_TYPES;
 	is(error_of($node, 'SELECT flakeid_accept_clock()'), '', '... which a superuser can accept');
 	is(state_of($node)->{system_identifier}, $identifier, '... and has a state file of this cluster');
+	my %given = given_by_each();
 	for my $id_type (@ID_TYPES)
 	{
-		my ($error, @ids) = $ledger->ask($node, $id_type, 10);
+		my ($error, @ids) = @{ $given{ $id_type->{name} } };
 		is($error, '', "... and $id_type->{name} begins") or next;
 		cmp_ok(
 			(times_of($node, $id_type, @ids))[0], '>=', $what eq 'of another cluster' ? $ahead : $begin - $id_type->{tick},
