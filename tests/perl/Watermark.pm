@@ -5,11 +5,12 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
+use List::Util qw(max min);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in clock_in insert_into generate_from
+our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in clock_in insertion_of insert_into generate_from
   passes clock_passes is_held begin_in ended_in is_blocked);
 
 sub in_micros
@@ -34,13 +35,15 @@ sub before_watermark
 sub watermark_in { my ($session) = @_; return $session->query_safe("SELECT $WATERMARK") }
 sub clock_in     { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
 
-# Inserts a row with a new ID in a session, and returns the ID's time.
-sub insert_into
+# A statement that inserts a row with a new ID, and returns the ID's time.
+sub insertion_of
 {
-	my ($session, $id_type) = @_;
-	return $session->query_safe(
-		"INSERT INTO $id_type->{name}s DEFAULT VALUES RETURNING " . in_micros("$id_type->{name}_timestamp(id)"));
+	my ($id_type) = @_;
+	return "INSERT INTO $id_type->{name}s DEFAULT VALUES RETURNING " . in_micros("$id_type->{name}_timestamp(id)");
 }
+
+# Inserts such a row in a session, and returns the ID's time.
+sub insert_into { my ($session, $id_type) = @_; return $session->query_safe(insertion_of($id_type)) }
 
 # Generates an ID in a session, and returns its time.
 sub generate_from
@@ -49,15 +52,18 @@ sub generate_from
 	return $session->query_safe('SELECT ' . in_micros("$id_type->{name}_timestamp($id_type->{next})"));
 }
 
-# Waits until the value of an expression in a session is past a time. Returns whether that came.
+# Waits until the value of an expression in a session is past a time. Returns whether that came. A clock that goes on needs
+# as long as it has left, and the watermark a millisecond more, since it is in whole ones. But what holds the watermark can
+# end at any moment.
 sub _wait_until_past
 {
 	my ($session, $expression, $time) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	while (time() < $until)
 	{
-		return 1 if $session->query_safe("SELECT $expression > $time") eq 't';
-		sleep 0.005;
+		my $left = $session->query_safe("SELECT ($time) - $expression");
+		return 1 if $left < 0;
+		sleep max(0.005, min(0.25, ($left + 1000) / 1_000_000));
 	}
 	return 0;
 }
@@ -70,11 +76,13 @@ sub passes
 	return ok(_wait_until_past($session, $WATERMARK, $time), $test);
 }
 
-# Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back.
+# Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back. Each
+# call reads the clock. What nothing holds back is 4 ms before that reading, the longest tick of all ID types, and is cut to
+# whole milliseconds. So 10 ms after the time each later call returns more than the time and 5 ms, on a slow machine, too.
 sub clock_passes
 {
 	my ($session, $time) = @_;
-	_wait_until_past($session, $CLOCK, $time + 50_000) or die 'the clock does not go on';
+	_wait_until_past($session, $CLOCK, $time + 10_000) or die 'the clock does not go on';
 	return;
 }
 

@@ -365,7 +365,7 @@ sub lines_in
 	my ($file) = @_;
 	open my $handle, '<', $file or return 0;
 	my $lines = 0;
-	$lines++ while <$handle>;
+	$lines++ while defined(my $line = readline $handle);
 	return $lines;
 }
 
@@ -404,6 +404,8 @@ SQL
 	my $have_rows = 'SELECT ' . join ' AND ', map { "(SELECT count(*) > 100 FROM $_->{name}s)" } @ID_TYPES;
 	my $until   = $begin + 60 * ($ENV{FLAKEID_WATERMARK_MINUTES} || 0);
 	my $stepped = 0;
+	# How much each of them has done, and since when.
+	my (%seen, %since);
 	for (;;)
 	{
 		my @ended = grep { waitpid($_, POSIX::WNOHANG()) != 0 } @readers, @writers;
@@ -412,7 +414,14 @@ SQL
 			write_line("$dir/enough", '');
 			die 'a process of the test has ended too early';
 		}
-		my @done = map { lines_in("$dir/writer_$_") } 1 .. $writers;
+		my %lines = map { $_ => lines_in("$dir/$_") } (map { "writer_$_" } 1 .. $writers), (map { "reader_$_" } 0 .. $#ways);
+		for my $who (sort keys %lines)
+		{
+			($seen{$who}, $since{$who}) = ($lines{$who}, time()) if $lines{$who} > ($seen{$who} // -1);
+			# All of them go on until this loop ends. It has no other limit.
+			die "$who does not go on" if time() > $since{$who} + $PostgreSQL::Test::Utils::timeout_default;
+		}
+		my @done = map { $lines{"writer_$_"} } 1 .. $writers;
 		my $done = 0;
 		$done += $_ for @done;
 		if ($step && $done >= 40 * ($stepped + 1))
@@ -421,9 +430,7 @@ SQL
 			$stepped++;
 		}
 		my $is_enough = time() >= $until && (!$step || $stepped >= 10) && !grep { $_ < $transactions } @done;
-		last if $is_enough && !(grep { lines_in("$dir/reader_$_") < $rounds } 0 .. $#ways) && $node->safe_psql('postgres', $have_rows) eq 't';
-		# In a long run readers that cannot go on are found soon.
-		die 'the readers do not go on' if time() > ($until > $begin ? $until : $begin) + $PostgreSQL::Test::Utils::timeout_default;
+		last if $is_enough && !(grep { $lines{"reader_$_"} < $rounds } 0 .. $#ways) && $node->safe_psql('postgres', $have_rows) eq 't';
 		sleep 0.1;
 	}
 	write_line("$dir/enough", '');

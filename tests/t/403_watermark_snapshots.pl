@@ -399,7 +399,12 @@ my $held = 0;
 for my $step (1 .. 3)
 {
 	my $waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = 100 + $step";
-	$observer->query_safe($waits) ? last : sleep 0.005 for 1 .. 200 * $PostgreSQL::Test::Utils::timeout_default;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until ($observer->query_safe($waits))
+	{
+		die "step $step does not wait for its lock" if time() > $until;
+		sleep 0.005;
+	}
 	passes($observer, $held, "a procedure that commits in a loop: the watermark passes what it has committed, step $step");
 	my $first = $observer->query_safe('SELECT ' . in_micros('first_id_at') . ' FROM pg_stat_flakeid_watermark');
 	is_held($observer, $first, '... and is held by what it has not');

@@ -26,31 +26,28 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
 # A step ends when the watermark has passed its time, or something holds it. So a row's ID is not of the tick of another
-# step's, and a reader has no row to wait for but those that are held.
-my $setup = <<'SQL';
-setup
-{
-	CREATE TABLE entries (id bigint PRIMARY KEY DEFAULT flake_next(), name text);
-	CREATE TABLE positions (last bigint);
-	INSERT INTO positions VALUES (0);
-	CREATE FUNCTION pause() RETURNS void LANGUAGE plpgsql AS $$
-	DECLARE
-		since timestamptz := clock_timestamp();
-	BEGIN
-		WHILE clock_timestamp() < since + interval '10 ms'
-			OR flakeid_watermark() <= since AND NOT EXISTS (SELECT FROM pg_stat_flakeid_watermark)
-		LOOP
-			PERFORM pg_sleep(0.002);
-		END LOOP;
-	END
-	$$;
-}
-teardown
-{
-	DROP TABLE entries, positions;
-	DROP FUNCTION pause;
-}
+# step's, and a reader has no row to wait for but those that are held. The bound of a later transaction is at most 4 ms
+# before its begin, and the watermark is cut to whole milliseconds. So after a pause of 6 ms the watermark that a later
+# transaction holds is more than 1 ms past all earlier rows.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE entries (id bigint PRIMARY KEY DEFAULT flake_next(), name text);
+CREATE TABLE positions (last bigint);
+INSERT INTO positions VALUES (0);
+CREATE FUNCTION pause() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	since timestamptz := clock_timestamp();
+BEGIN
+	PERFORM pg_sleep(0.006);
+	WHILE clock_timestamp() < since + interval '6 ms'
+		OR flakeid_watermark() <= since AND NOT EXISTS (SELECT FROM pg_stat_flakeid_watermark)
+	LOOP
+		PERFORM pg_sleep(0.002);
+	END LOOP;
+END
+$$;
 SQL
+# All orders have the same tables and the same function. So the sessions keep their plans.
+my $setup = "setup { DELETE FROM entries; UPDATE positions SET last = 0; }\n";
 
 my $read = 'WITH read AS (SELECT id, name FROM entries WHERE id > (SELECT last FROM positions) AND flake_before(id, flakeid_watermark()) ORDER BY id),'
   . ' kept AS (UPDATE positions SET last = (SELECT max(id) FROM read) WHERE EXISTS (SELECT FROM read))'
@@ -125,7 +122,7 @@ sub run_orders
 {
 	my ($what, $level, $of_reader, @lists) = @_;
 	my @orders = orders(@lists);
-	my $specification = "$setup\nsession a\nsetup { BEGIN ISOLATION LEVEL $level; }\n";
+	my $specification = "${setup}session a\nsetup { BEGIN ISOLATION LEVEL $level; }\n";
 	my %of;
 	push @{ $of{ substr $_, 0, 1 } }, $_ for map { @$_ } @lists;
 	$specification .= join '', map { "step $_ { $steps{$_} }\n" } @{ $of{a} };

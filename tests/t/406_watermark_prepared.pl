@@ -20,12 +20,14 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 use Watermark;
 
+# With a short lead the first ID after a crash waits for a short time.
 my $settings = <<'END';
 shared_preload_libraries = 'flakeid'
 log_statement = none
 max_prepared_transactions = 120
 wal_keep_size = '1GB'
 flakeid.max_clock_wait = '100ms'
+flakeid.horizon_lead = '300ms'
 END
 
 my ($flake, $sno) = map { my $name = $_; grep { $_->{name} eq $name } @ID_TYPES } 'flake', 'sno';
@@ -85,11 +87,7 @@ sub restart
 sub prepare
 {
 	my ($gid, $id_type, $session) = @_;
-	$session //= $writer;
-	$session->query_safe('BEGIN');
-	my $time = insert_into($session, $id_type // $flake);
-	$session->query_safe("PREPARE TRANSACTION '$gid'");
-	return $time;
+	return ($session // $writer)->query_safe('BEGIN; ' . insertion_of($id_type // $flake) . "; PREPARE TRANSACTION '$gid'");
 }
 
 # What the view says of prepared transactions.
@@ -151,33 +149,40 @@ passes($observer, $time, '... until it ends');
 
 for my $how ('fast', 'immediate', 'kill')
 {
-	for my $end ('COMMIT', 'ROLLBACK')
+	my @left;
+	# Prepares another one, when the clock has passed the last one. So each of them holds a later time.
+	my $prepare_later = sub {
+		my ($id_type, $gid, $end, $session) = @_;
+		clock_passes($observer, $left[-1]{time}) if @left;
+		push @left, { gid => "$id_type->{name} $gid", end => $end, time => prepare("$id_type->{name} $gid", $id_type, $session) };
+	};
+	for my $id_type ($flake, $sno)
 	{
-		for my $id_type ($flake, $sno)
-		{
-			my $time = prepare('two', $id_type);
-			my $held = watermark_in($observer);
-			is_held($observer, $time, "$id_type->{name}, $how, $end: a prepared transaction");
-			for my $life (1, 2)
-			{
-				restart($how);
-				is_held($observer, $time, "... holds the watermark in its server's life $life");
-				cmp_ok(watermark_in($observer), '>=', $held, '... which has not fallen');
-				is(held_by(), "two|" . watermark_in($observer), '... the view says so');
-			}
-			my $more = prepare('three', $id_type, $other);
-			$observer->query_safe("$end PREPARED 'two'");
-			is_held($observer, $more, '... another one holds it when it has ended');
-			passes($observer, $time, '... past the first');
-			$observer->query_safe("COMMIT PREPARED 'three'");
-			passes($observer, $more, '... until that has ended');
-		}
+		$prepare_later->($id_type, "to $_", $_) for 'COMMIT', 'ROLLBACK';
+	}
+	my ($held, $view) = (watermark_in($observer), held_by());
+	is_held($observer, $left[0]{time}, "$how: the first of some prepared transactions");
+	for my $life (1, 2)
+	{
+		restart($how);
+		is_held($observer, $left[0]{time}, "... holds the watermark in its server's life $life");
+		my $now = watermark_in($observer);
+		cmp_ok($now, '>=', $held, '... which has not fallen');
+		like(held_by(), qr/^\Q$left[0]{gid}|$now\E$/m, '... the view says so');
+		is(held_by(), $view, '... and of each of them what it said before');
+	}
+	$prepare_later->($_, 'later', 'COMMIT', $other) for $flake, $sno;
+	while (my $ended = shift @left)
+	{
+		$observer->query_safe("$ended->{end} PREPARED '$ended->{gid}'");
+		is_held($observer, $left[0]{time}, "... another one holds it when '$ended->{gid}' has ended") if @left;
+		passes($observer, $ended->{time}, @left ? '... past that' : '... until the last one has ended');
 	}
 
 	# A transaction that was open has no rows.
 	$writer->query_safe('BEGIN');
 	my $open = insert_into($writer, $flake);
-	my $held = watermark_in($observer);
+	$held = watermark_in($observer);
 	stop($how);
 	start();
 	passes($observer, $open, "$how: a transaction that was open does not hold it after the restart");
@@ -250,7 +255,7 @@ for my $nr (0 .. $#gids)
 	$falls++ if $now < $seen;
 	$seen = $now;
 	push @read, split /\n/, $observer->query_safe("SELECT id FROM flakes WHERE id > $read[-1] AND flake_before(id, flakeid_watermark()) ORDER BY id");
-	restart($nr % 50 ? 'kill' : 'fast') if $nr % 25 == 24;
+	restart($nr % 50 == 24 ? 'fast' : 'kill') if $nr % 25 == 24;
 }
 is($falls, 0, '... and it does not fall');
 passes($observer, clock_in($observer), '... when all have ended nothing holds it');
@@ -259,26 +264,29 @@ is(join("\n", @read), $observer->query_safe("SELECT id FROM flakes WHERE id >= $
 is(held_by(), '', '... the view is empty');
 
 # More than there may be is an error, and holds nothing.
-prepare("full $_") for 1 .. 120 - 1;    # "no IDs" is there, too
+my @full = map { "full $_" } 1 .. 120 - 1;    # "no IDs" is there, too
+prepare($_) for @full;
 $writer->query_safe('BEGIN');
 $time = insert_into($writer, $flake);
 like(error_in($writer, "PREPARE TRANSACTION 'too many'"), qr/53200/, 'one that cannot be prepared');
-$observer->query_safe("ROLLBACK PREPARED 'full $_'") for 1 .. 119;
+$observer->query_safe(join '; ', map { "ROLLBACK PREPARED '$_'" } @full);
 passes($observer, $time, '... holds nothing');
 $observer->query_safe("ROLLBACK PREPARED 'no IDs'");
 
-# Many that are prepared and end, one after the other, alone and beside an open transaction that has generated no ID.
+# Many that are prepared and end, one after the other, alone and beside an open transaction that has generated no ID. They
+# are more than there may be at the same time.
+my $many = 130;
 for my $beside ('', "BEGIN; CREATE TABLE beside ()")
 {
 	$other->query_safe($beside);
 	my ($seen, $falls, $early) = (watermark_in($observer), 0, 0);
 	my $falls_to;
-	for my $nr (1 .. 200)
+	for my $nr (1 .. $many)
 	{
 		my $time = prepare("after another $nr");
 		for my $end ('', ($nr % 3 ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'after another $nr'")
 		{
-			$observer->query_safe($end);
+			$observer->query_safe($end) if $end;
 			my $now = watermark_in($observer);
 			$early++ if $end eq '' && $now > $time;
 			next if $now >= $seen && ($seen = $now);
@@ -287,7 +295,7 @@ for my $beside ('', "BEGIN; CREATE TABLE beside ()")
 		}
 	}
 	my $what = $beside ? 'beside an open transaction' : 'alone';
-	is($early, 0, "200 that are prepared and end, $what: each holds the watermark");
+	is($early, 0, "$many that are prepared and end, $what: each holds the watermark");
 	is($falls, 0, '... which does not fall') or diag('it fell from ' . $seen . ' to ' . $falls_to);
 	passes($observer, clock_in($observer), '... and at the end nothing holds it');
 	$other->query_safe('ROLLBACK') if $beside;
@@ -364,6 +372,7 @@ for (my $from = clock_in($observer); clock_in($observer) < $from + 3_000_000;)
 	$refusal  = $observer->{stderr} if $observer->{stderr} ne '';
 	$observer->{stderr} = '';
 	last if $refusal;
+	sleep 0.02;
 }
 cmp_ok($reported * 1000, '<=', until_of(state_of($node)), 'where the folder is read-only no watermark past the horizon is reported');
 like($refusal, qr/ERROR:  42501: could not create state file "flakeid\/state": Permission denied/, '... but an error') if defined $refusal;
@@ -561,33 +570,45 @@ takes_over($copy, 'a server from a backup', undef);
 
 # clocks ---------------------------------------------------------------------------------------------------------------
 
-# When a watermark was reported no ID is below it, no matter what the clock does.
-for my $how ('none', 'fast', 'immediate', 'kill')
+# The least time of these IDs of an ID type.
+sub least_time
 {
-	for my $back (0.05, 2, 3600)
+	my ($id_type, @ids) = @_;
+	return $observer->query_safe('SELECT min(' . in_micros("$id_type->{name}_timestamp(id)") . ") FROM unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[]) AS id');
+}
+
+# When a watermark was reported no ID is below it, no matter what the clock does. Each kill needs a server on which the
+# watermark was not called before.
+my @backs = (0.05, 2, 3600);
+for my $server ((map { [ $_, @backs ] } 'none', 'fast', 'immediate'), (map { [ 'kill', $_ ] } @backs))
+{
+	my ($how, @steps) = @$server;
+	my $name  = "stepped_${how}_" . int($steps[0] * 100);
+	my $clock = FakedClock->new($name, "log_statement = none\nflakeid.max_clock_wait = '100ms'\n");
+	$node = $clock->node;
+	# Each step comes long after all that was before, so that the other timeline of sno is free.
+	my $base = -7200;
+	$clock->step($base);
+	$postmaster = Postmaster->start($node, $clock->environment);
+	create_tables($node);
+	sessions($node);
+	my $ledger = Ledger->new($name);
+	$ledger->ask_in($writer, $_, 3) for @ID_TYPES;
+	for my $back (@steps)
 	{
-		my $name  = "stepped_${how}_" . int($back * 100);
-		my $clock = FakedClock->new($name, "log_statement = none\nflakeid.max_clock_wait = '100ms'\n");
-		$node = $clock->node;
-		# Long ago, so that the other timeline of sno is free.
-		$clock->step(-7200);
-		$postmaster = Postmaster->start($node, $clock->environment);
-		create_tables($node);
-		my $ledger = Ledger->new($name);
-		$ledger->ask($node, $_, 3) for @ID_TYPES;
-		$clock->step(0);
+		$base += 7200;
+		$clock->step($base);
 		if ($how eq 'kill')
 		{
 			# Without a call sno goes on in its other timeline: so it is the watermark that keeps it from that.
-			my (undef, @first) = $ledger->ask($node, $sno, 3);
-			$clock->step(-$back);
-			my ($error, @second) = $ledger->ask($node, $sno, 3);
+			$ledger->ask_in($writer, $sno, 3);
+			$clock->step($base - $back);
+			my $error = $ledger->ask_in($other, $sno, 3);
 			is($error, '', "$back s: where the watermark was not called sno does not wait for the clock") if $back > 1;
-			$clock->step(0);
+			$clock->step($base);
 		}
-		sessions($node);
 		passes($observer, clock_in($observer), "$how, $back s: a watermark is reported");
-		$ledger->ask($node, $_, 3) for @ID_TYPES;
+		$ledger->ask_in($writer, $_, 3) for @ID_TYPES;
 		# It goes on while no ID is generated.
 		my $to = clock_in($observer) + 1_500_000;
 		passes($observer, $to, '... and goes on while no ID is generated');
@@ -595,12 +616,12 @@ for my $how ('none', 'fast', 'immediate', 'kill')
 		cmp_ok($reported * 1000, '<=', until_of(state_of($node)), '... it is not past the horizon on disk');
 		if ($how eq 'none')
 		{
-			$clock->step(-$back);
+			$clock->step($base - $back);
 		}
 		else
 		{
 			stop($how);
-			$clock->step(-$back);
+			$clock->step($base - $back);
 			$postmaster = Postmaster->start($node, $clock->environment);
 			sessions($node);
 		}
@@ -615,22 +636,22 @@ for my $how ('none', 'fast', 'immediate', 'kill')
 			}
 			else
 			{
-				cmp_ok((times_of($node, $id_type, @ids))[0], '>=', $reported * 1000, "... $id_type->{name} IDs are not below it");
+				cmp_ok(least_time($id_type, @ids), '>=', $reported, "... $id_type->{name} IDs are not below it");
 			}
 		}
 		cmp_ok(watermark_in($observer), '>=', $reported, '... and still it does not fall');
-		$clock->step(5);
+		$clock->step($base + 5);
 		my $last = watermark_in($observer);
 		for my $id_type (@ID_TYPES)
 		{
 			my ($error, @ids) = $ledger->ask($node, $id_type, 5);
 			is($error, '', "... when the clock is past that there are $id_type->{name} IDs") or next;
-			cmp_ok((times_of($node, $id_type, @ids))[0], '>=', $last * 1000, '... which are not below the watermark');
+			cmp_ok(least_time($id_type, @ids), '>=', $last, '... which are not below the watermark');
 		}
 		passes($observer, clock_in($observer), '... and it goes on');
 		is($ledger->twice, '', '... and no ID repeats');
-		stop('fast');
 	}
+	stop('fast');
 }
 
 done_testing();
