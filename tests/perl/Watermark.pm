@@ -77,7 +77,7 @@ sub passes
 }
 
 # Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back. Each
-# call reads the clock. What nothing holds back is 4 ms before that reading, the longest tick of all ID types, and is cut to
+# call reads the clock. A watermark that nothing holds is that reading less 4 ms, the longest tick of all ID types, cut to
 # whole milliseconds. So 10 ms after the time each later call returns more than the time and 5 ms, on a slow machine, too.
 sub clock_passes
 {

@@ -196,9 +196,9 @@ sub with
 my $newer = with(qr/"flakeid_state": 2/, '"flakeid_state": 3');
 my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
 
-# Puts many files in place, one after the other, by one statement. This SELECT makes a name and the
-# contents of each from the good file. Returns how many there were, and what is said with those that are not damaged. The
-# last file is from another cluster, and the server has to say so: it reads each file again, also within a statement.
+# Puts many files in place by one statement, one after the other. This SELECT makes a name and the contents of each from
+# the good file. Returns how many there were, and what is said with those that are not damaged. The last file is from
+# another cluster, and the server says so: it reads each file again, also within a statement.
 sub not_damaged
 {
 	chomp(my $files = shift);
@@ -215,6 +215,7 @@ SQL
 	like($last, qr/\A55000 state file "flakeid\/state" is from a different cluster\z/, 'each file is read again');
 	return ($number, join "\n", @others);
 }
+
 my ($cuts, $wrong) = not_damaged(<<'SQL');
 SELECT cut::text AS name, substr(file, 1, cut) AS contents FROM good, generate_series(0, length(file) - 1) AS cut
 SQL

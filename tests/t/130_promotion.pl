@@ -46,7 +46,7 @@ $clock->step($ahead);
 sub make
 {
 	my (@of) = @_;
-	$primary->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000)") for @of ? @of : @id_types;
+	$primary->safe_psql('postgres', join "\n", map { "INSERT INTO ${_}s (nr) SELECT generate_series(1, 2000);" } @of ? @of : @id_types);
 	return;
 }
 
@@ -112,12 +112,20 @@ sub promote
 	return;
 }
 
-# What a request for IDs ends in. It doesn't wait for a clock that is far behind: that would not end before the test does.
+# A session that requests IDs. It doesn't wait for a clock that is far behind: that would not end before the test does.
+sub asking_session
+{
+	my ($node) = @_;
+	my $session = session($node);
+	$session->query_safe("SET statement_timeout TO '${PostgreSQL::Test::Utils::timeout_default}s'");
+	return $session;
+}
+
+# What a request for IDs ends in.
 sub asked
 {
-	my ($node, $id_type) = @_;
-	my $longest = $PostgreSQL::Test::Utils::timeout_default;
-	return error_of($node, "SET statement_timeout TO '${longest}s'; INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)");
+	my ($session, $id_type) = @_;
+	return error_in($session, "INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100)");
 }
 
 # Waits until there is the worker of a standby, which has no title before it begins. Returns its process ID.
@@ -162,13 +170,14 @@ sub makes_none_again
 {
 	my ($node, $clock, $what) = @_;
 	my $behind = qr/ERROR:  58000: the clock is [\d.]+ (?:s|ms|min) behind the last/;
+	my $session = asking_session($node);
 	for my $id_type (@id_types)
 	{
-		like(asked($node, $id_type), qr/$behind $id_type ID/, "$what, with its clock behind: no $id_type IDs");
+		like(asked($session, $id_type), qr/$behind $id_type ID/, "$what, with its clock behind: no $id_type IDs");
 	}
 	for my $id_type (@id_types)
 	{
-		my ($count, @moments) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+		my ($count, @moments) = split /\|/, $session->query_safe(<<"SQL");
 SELECT count(*), extract(epoch FROM min(at)), extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY at)),
 	extract(epoch FROM max(at))
 FROM (SELECT ${id_type}_timestamp(id) AS at FROM ${id_type}s) AS made WHERE at > (SELECT min(${id_type}_timestamp(id)) FROM ${id_type}s) + interval '10 min'
@@ -177,17 +186,18 @@ SQL
 		for my $moment (@moments)
 		{
 			$clock->stand_still($moment);
-			like(asked($node, $id_type), $behind, '... and at the very moment when they were made it makes none');
+			like(asked($session, $id_type), $behind, '... and at the very moment when they were made it makes none');
 		}
 	}
 	$clock->step($ahead + 2);
 	for my $id_type (@id_types)
 	{
-		is(asked($node, $id_type), '', "... when its clock has caught up $id_type IDs go on");
+		is(asked($session, $id_type), '', "... when its clock has caught up $id_type IDs go on");
 		is(
-			$node->safe_psql('postgres', "SELECT at BETWEEN now() - interval '4 ms' AND clock_timestamp() FROM (SELECT ${id_type}_timestamp(${id_type}_next()) AS at OFFSET 0) AS made"),
+			$session->query_safe("SELECT at BETWEEN now() - interval '4 ms' AND clock_timestamp() FROM (SELECT ${id_type}_timestamp(${id_type}_next()) AS at OFFSET 0) AS made"),
 			't', '... with the present time');
 	}
+	$session->quit;
 	$postmaster{ $node->name }->stop('fast');
 	return;
 }
@@ -249,16 +259,18 @@ has_seen($standby);
 has_looked($standby);
 my $ahead_on_disk = until_of(state_of($standby));
 promote($standby);
+my $session = asking_session($standby);
 for my $id_type (@id_types)
 {
-	is(asked($standby, $id_type), '', "a standby whose clock is in step makes $id_type IDs when it is promoted");
+	is(asked($session, $id_type), '', "a standby whose clock is in step makes $id_type IDs when it is promoted");
 	cmp_ok(
-		$standby->safe_psql('postgres', "SELECT trunc(extract(epoch FROM max(${id_type}_timestamp(id))) * 1000000000) FROM ${id_type}s"),
+		$session->query_safe("SELECT trunc(extract(epoch FROM max(${id_type}_timestamp(id))) * 1000000000) FROM ${id_type}s"),
 		'<', $ahead_on_disk, '... without a wait');
 }
 is(
 	$standby->safe_psql('postgres', 'SELECT sum(clock_steps_back), sum(tick_tocks) FROM pg_stat_flakeid'), '0|0',
 	'... and sees no step of the clock');
+$session->quit;
 $postmaster{in_step}->stop('fast');
 
 # the primary's clock is stepped back --------------------------------------------------------------------------
@@ -275,6 +287,8 @@ make('sno');
 like(error_of($primary, 'SELECT count(flake_next()) FROM generate_series(1, 50000)'), qr/58000: the clock is (?:5\d|60) min behind/,
 	'the primary\'s clock is stepped back by an hour');
 $primary->safe_psql('postgres', 'CHECKPOINT');
+# The restart point begins at the last checkpoint that the standby has replayed.
+$primary->wait_for_catchup($standbys[2][0]);
 $standbys[2][0]->safe_psql('postgres', 'CHECKPOINT');
 crash($standbys[2][1]);
 make('sno');

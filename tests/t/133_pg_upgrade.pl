@@ -16,6 +16,7 @@ use Test::More;
 my @id_types = map { $_->{name} } @ID_TYPES;
 chomp(my $bindir = `pg_config --bindir`);
 -x "$bindir/pg_upgrade" or die "there is no $bindir/pg_upgrade\n";
+my @no_sync = `$bindir/pg_upgrade --help` =~ /--no-sync/ ? ('--no-sync') : ();
 
 # A server that is set up alike.
 sub server
@@ -47,7 +48,7 @@ my ($new, $new_clock) = server('new');
 		[
 			'sh', '-c', 'cd "$0" && exec "$@"', $here,
 			'pg_upgrade', '-b', $bindir, '-B', $bindir, '-d', $old->data_dir, '-D', $new->data_dir,
-			'-p', $old->port, '-P', $new->port, '-s', $new->host
+			'-p', $old->port, '-P', $new->port, '-s', $new->host, @no_sync
 		],
 		'pg_upgrade');
 }

@@ -81,24 +81,27 @@ my @ways = (
 	'guid_local_next()', "uniqueid_next('spread')", "flake_at('2026-01-01')", "sno_at('2026-01-01')", "uniqueid_at('2026-01-01', 0)",
 	'late()');
 
+# Asks in each way, in a session of its own each time. All these sessions are of one psql: with \c it keeps its user, and
+# the PGOPTIONS that it began with.
 sub refuses
 {
 	my ($setting, $test, %psql) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $database = $psql{database} || 'postgres';
-	my @wrong;
-	for my $ask ($setting =~ /^(?:generator_ids|epoch)$/ ? @ways : ('flake_next()', 'guid_next()', 'late()'))
-	{
-		next if $ask eq 'late()' && $database ne 'postgres';
-		for my $begin ('', $parallel)
-		{
-			my ($out, $err) = ('', '');
-			$node->psql($database, "\\set VERBOSITY verbose\n${begin}SELECT $ask", stdout => \$out, stderr => \$err,
-				$psql{extra} ? (extra_params => $psql{extra}) : ());
-			push @wrong, "$begin$ask: $out$err"
-			  if $out ne '' || $err !~ /ERROR:  55P02: this session does not know the server's value of "flakeid\.$setting"/;
-		}
-	}
+	my @asks = map { ("SELECT $_", "${parallel}SELECT $_") }
+	  grep { $_ ne 'late()' || $database eq 'postgres' }
+	  $setting =~ /^(?:generator_ids|epoch)$/ ? @ways : ('flake_next()', 'guid_next()', 'late()');
+	my ($out, $err) = ('', '');
+	$node->psql(
+		$database, join('', "\\set VERBOSITY verbose\n", map { "\\c\n\\warn >>>$_\n$asks[$_];\n" } 0 .. $#asks),
+		stdout        => \$out,
+		stderr        => \$err,
+		on_error_stop => 0,
+		$psql{extra} ? (extra_params => $psql{extra}) : ());
+	my %error = "$err\n" =~ /^>>>(\d+)\n(.*?)(?=^>>>|\z)/gms;
+	my @wrong = map { "$asks[$_]: " . ($error{$_} // 'not asked') }
+	  grep { ($error{$_} // '') !~ /ERROR:  55P02: this session does not know the server's value of "flakeid\.$setting"/ } 0 .. $#asks;
+	push @wrong, "given: $out" if $out ne '';
 	is_deeply(\@wrong, [], $test);
 	return;
 }

@@ -11,15 +11,15 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('sanity');
-# The lists are sorted, and what PostgreSQL's tests expect is in this order.
-$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
+$node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
 $node->start;
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 
 # Two databases that differ in nothing but the extension. The enum is there for the lists of functions that
-# enums use: PostgreSQL's tests have one by the time they ask, and the extension has uniqueid_mode.
-$node->safe_psql('postgres', 'CREATE DATABASE without');
+# enums use: PostgreSQL's tests have one by the time they ask, and the extension has uniqueid_mode. The lists are
+# sorted, and what PostgreSQL's tests expect is in the order of the locale C.
+$node->safe_psql('postgres', "CREATE DATABASE without TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
 $node->safe_psql('without', slurp_file('tests/sanity/binary_coercible.sql'));
 $node->safe_psql('without', "CREATE TYPE any_enum AS ENUM ('one')");
 $node->safe_psql('postgres', 'CREATE DATABASE extended TEMPLATE without');
