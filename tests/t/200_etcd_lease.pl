@@ -86,7 +86,14 @@ sub wait_for_keys
 
 my $before = time();
 my $node   = begin('first');
-is(join(' ', wait_for_lease($node, 8)), '0 1 2 3 4 5 6 7', 'a server leases the first generator IDs that are free');
+my @first  = wait_for_lease($node, 8);
+# On a machine that stalls, an answer of etcd can be late. The view shows that as an error until the next start.
+while ((lease_of($node)->{last_error} // '') =~ /did not answer in time$/)
+{
+	$node->restart;
+	@first = wait_for_lease($node, 8);
+}
+is("@first", '0 1 2 3 4 5 6 7', 'a server leases the first generator IDs that are free');
 is(
 	join(' ', $etcd->keys), join(' ', 'address', 'cluster-id', 'epoch', (map { "pool/0:$_" } 0 .. 7), 'registry-id', map { "until/$_" } 0 .. 7),
 	'... for each there is a key of the claim and one of the high-water mark');
@@ -292,6 +299,8 @@ is(join(' ', wait_for_lease($third, 2)), '608 609', 'where there are fewer than 
 gives($third, $third, '... and goes on with them', 608, 609);
 my $of_some = session($third);
 $session->quit;
+# From its next start on it has the pool of its configuration file.
+$other->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.etcd_pool');
 $other->stop;
 my $end_of_log = -s $third->logfile;
 is(join(' ', wait_for_lease($third, 8)), join(' ', 600 .. 605, 608, 609), '... and more when there are');

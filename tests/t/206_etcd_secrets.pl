@@ -217,6 +217,7 @@ $node->stop;
 set($node, etcd_endpoints => $hole->{endpoint});
 $node->start;
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where none answers the server starts and serves');
+lease_becomes($node, "state = 'starting'") or die 'the worker does not begin';
 like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
 is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
 $node->stop('fast');

@@ -40,7 +40,7 @@ my @first = map { ($ledger->ask($node, $_, 100))[1] } @LEASED;
 my $lease = lease_of($node)->{lease_id};
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(worker_pid) FROM pg_stat_flakeid_lease');
 my $renewed = lease_of($node)->{renewed_at};
-$node->poll_query_until('postgres', "SELECT renewed_at > '$renewed' FROM pg_stat_flakeid_lease") or die 'it is not renewed';
+lease_becomes($node, "renewed_at > '$renewed'") or die 'it is not renewed';
 is(lease_of($node)->{lease_id}, $lease, 'a worker that an error has ended goes on with the lease');
 is(lease_of($node)->{losses}, 0, '... of which nothing was lost');
 

@@ -1,4 +1,6 @@
 # What takes a worker's connections and is no etcd: it keeps none of them, and what it says is cut and escaped.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

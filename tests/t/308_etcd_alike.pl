@@ -52,7 +52,7 @@ sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})
 sub wait_until_lost
 {
 	my ($node) = @_;
-	$node->poll_query_until('postgres', "SELECT state = 'lost' FROM pg_stat_flakeid_lease") or die $node->name . ' has not lost its lease';
+	lease_becomes($node, "state = 'lost'") or die $node->name . ' has not lost its lease';
 	return;
 }
 
@@ -137,7 +137,7 @@ $stranger->stop;
 $b->stop;
 my $losses = lease_of($a)->{losses};
 $other->lose_data;
-$a->poll_query_until('postgres', "SELECT losses > $losses AND state = 'held' FROM pg_stat_flakeid_lease") or die 'the server does not notice the loss';
+lease_becomes($a, "losses > $losses AND state = 'held'") or die 'the server does not notice the loss';
 my ($new) = $other->get('registry-id') =~ /\A(\w{16}),$id_there\z/;
 ok(defined $new, 'where data are lost at the same endpoint, a new registry follows the one that a server remembers');
 is(memory_of($a)->{registry_id}, $new, '... which goes on with that, and needs no administrator');
@@ -209,7 +209,7 @@ $other->lose_data;
 wait_for_error($a, qr/an endpoint that does not answer may still have the registry: /);
 pass('... which is not enough to know that the data are lost, while the first one is cut off');
 lead($a, $second->{endpoint});
-$a->poll_query_until('postgres', "SELECT losses > $losses AND state = 'held' FROM pg_stat_flakeid_lease") or die 'the server does not notice the loss';
+lease_becomes($a, "losses > $losses AND state = 'held'") or die 'the server does not notice the loss';
 like($other->get('registry-id'), qr/\A\w{16},$lost\b/, '... until it is taken out of the settings');
 $a->stop;
 
@@ -269,7 +269,7 @@ $fresh->stop;
 sub wait_for_loss
 {
 	my ($node, $losses) = @_;
-	$node->poll_query_until('postgres', "SELECT losses > $losses AND state = 'held' FROM pg_stat_flakeid_lease") or die $node->name . ' does not notice the loss';
+	lease_becomes($node, "losses > $losses AND state = 'held'") or die $node->name . ' does not notice the loss';
 	return;
 }
 

@@ -200,11 +200,11 @@ my $g = begin($etcd, 'g', etcd_endpoints => proxies($etcd, 1, sub {
 	append_to_file("$armed.lost", '');
 	return;
 }));
-$g->poll_query_until('postgres', "SELECT state = 'waiting' FROM pg_stat_flakeid_lease") or die 'it does not wait';
+lease_becomes($g, "state = 'waiting'") or die 'it does not wait';
 $etcd->kill;
 append_to_file($armed, '');
 $etcd->lose_data($empty);
-$g->poll_query_until('postgres', "SELECT state = 'held' OR last_error ~ 'etcd has forgotten leases' FROM pg_stat_flakeid_lease") or die 'it does not notice the loss';
+lease_becomes($g, "state = 'held' OR last_error ~ 'etcd has forgotten leases'") or die 'it does not notice the loss';
 is(generator_ids($g), '', 'a server that has seen a later revision, and cannot begin the grace period at once, leases nothing before it');
 # The server may say so before its next request has reached the proxy.
 $until = time() + $PostgreSQL::Test::Utils::timeout_default;

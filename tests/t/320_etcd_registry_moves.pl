@@ -332,7 +332,7 @@ sub trap
 					$state->{is_mute} = 1;
 					CORE::kill 'STOP', slurp_file($victim) if -s $victim;
 				}
-				$state->{is_listed} ||= $state->{is_first} && !$is_near{$socket} && $data =~ m{flakeid/address};
+				$state->{is_listed} ||= -e $armed && $state->{is_first} && !$is_near{$socket} && $data =~ m{flakeid/address};
 				syswrite $other, $data if !$state->{is_mute};
 			}
 		}
