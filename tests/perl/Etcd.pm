@@ -172,8 +172,6 @@ sub start
 	my ($self, @numbers) = @_;
 	my $everyone = join ',', map { "$_->{name}=$_->{peer}" } $self->_members;
 	my ($test) = $0 =~ m{([^/]+?)(?:\.pl)?\z};
-	# A single member elects itself. It need not wait long for others.
-	my @times = $self->_members == 1 ? ('--heartbeat-interval', 50, '--election-timeout', 250) : ();
 	for my $member ($self->_members(@numbers))
 	{
 		mkdir my $data = "$self->{dir}/$member->{name}", 0700;
@@ -183,7 +181,7 @@ sub start
 			'--listen-client-urls', $member->{url}, '--advertise-client-urls', $member->{url},
 			'--listen-peer-urls', $member->{listen}, '--initial-advertise-peer-urls', $member->{peer},
 			'--initial-cluster', $everyone, '--initial-cluster-token', $self->{token},
-			'--logger', 'zap', '--log-outputs', 'stderr', @times, @{ $self->{options} });
+			'--logger', 'zap', '--log-outputs', 'stderr', @{ $self->{options} });
 		$member->{pid} = in_process(sub {
 			delete @ENV{ grep { /^ETCD/ } CORE::keys %ENV };
 			open my $to, '>>', $log or return;

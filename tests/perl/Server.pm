@@ -33,6 +33,7 @@ use Time::HiRes qw(time sleep);
 	*PostgreSQL::Test::RecursiveCopy::copypath = sub {
 		my ($from, $to, %how) = @_;
 		return $copy_by_file->(@_) if $how{filterfn};
+		die "$to is there already\n" if -e $to;
 		return system('cp', '-RT', $from, $to) == 0 || die "could not copy $from\n";
 	};
 }

@@ -31,7 +31,8 @@ END
 $node->start;
 
 # All snos have one meta, so that it can't tell two of them apart that are otherwise the same. Each session
-# makes so many in a round, and at least four rounds.
+# makes `each` in a round, and at least four rounds. One with workers makes `source_rows`, so that its leader is not done before
+# they begin.
 my $rounds = 4;
 my %id_type = (
 	flake    => { type => 'bigint', function => 'flake', each => 25_000, source_rows => 75_000 },

@@ -627,9 +627,14 @@ ok(state_of($node)->{server} eq 'stopped', '... to the end');
 
 # killed while it is written -------------------------------------------------------------------------------------
 
-begin('killed', "restart_after_crash = on\nflakeid.horizon_lead = '1ms'\n");
+my $slow_disk = FaultyDisk->new;
+{
+	local %ENV = (%ENV, $slow_disk->environment);
+	begin('killed', "restart_after_crash = on\nflakeid.horizon_lead = '1ms'\n");
+}
 # What is written is there under another name until it is whole: so it shows whether a crash comes in the midst of
-# that. Half of the crashes do: there all sessions are stopped until they are found so.
+# that. Half of the crashes do: there all sessions are stopped until they are found so. Where they are not found so for a
+# while, as a disk is too fast for that, it holds the next write.
 my ($crashes, $whole, $midst) = (10, 0, 0);
 
 # Stops processes; returns when none of them does anything.
@@ -654,11 +659,13 @@ for my $crash (1 .. $crashes)
 	$ledger->wait_until_given(0.1);
 	my @pids = split /\n/, $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name = 'crowd'");
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $tries = 0;
 	for (;;)
 	{
 		stop_all(@pids);
 		last if $crash % 2 || -e state_path($node) . '.new';
 		die 'the state file is never being written' if time() > $until;
+		$slow_disk->becomes('slow') if ++$tries == 20;
 		kill 'CONT', @pids;
 		sleep rand 0.01;
 	}
@@ -667,6 +674,7 @@ for my $crash (1 .. $crashes)
 	$ledger->dispersed;
 	$whole++ if state_of($node)->{flakeid_state} == 2;
 	$midst++ if -e state_path($node) . '.new';
+	$slow_disk->ends('slow');
 	wait_for_server($node);
 }
 is($whole, $crashes, 'after every crash of many the state file is whole');

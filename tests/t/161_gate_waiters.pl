@@ -83,8 +83,8 @@ for my $preloaded (1, 0)
 	is($writer->{out} . $late->{out}, '', '... and none has an ID');
 
 	# So long that twice the time is far from the lead of 1 s.
-	$node->safe_psql('postgres', <<'SQL');
-SELECT pg_sleep(greatest(0, extract(epoch FROM query_start + interval '5.1 s' - clock_timestamp()))) FROM pg_stat_activity WHERE application_name = 'writer'
+	$node->safe_psql('postgres', <<'SQL') eq 't' or die 'the writer has gone';
+SELECT pg_sleep(greatest(0, extract(epoch FROM query_start + interval '5.1 s' - clock_timestamp()))) IS NOT NULL FROM pg_stat_activity WHERE application_name = 'writer'
 SQL
 	$disk->ends('slow');
 	$_->{run}->finish for $writer, $late;

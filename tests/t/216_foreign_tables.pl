@@ -43,8 +43,10 @@ END
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 }
 
-sub here  { return $here->safe_psql('postgres', $_[0]); }
-sub there { return $there->safe_psql('postgres', $_[0]); }
+# Sessions that stay: the foreign tables of a new one would connect to the other server again.
+my ($session_here, $session_there) = map { session($_) } $here, $there;
+sub here  { return $session_here->query_safe($_[0]); }
+sub there { return $session_there->query_safe($_[0]); }
 
 # The first server is told nothing of flakeid, the second that both ends have the same.
 my $address = sprintf q{host '%s', port '%s', dbname 'postgres'}, $there->host, $there->port;
@@ -112,21 +114,23 @@ SQL
 	here("INSERT INTO ${name}s_lines SELECT 'there' FROM generate_series(1, 1000)");
 	if ($type->{whose})
 	{
-		my $mine = sub { $_[0]->safe_psql('postgres', "SELECT DISTINCT $type->{whose} FROM (SELECT $next AS id FROM generate_series(1, 10000)) AS made, ${name}_decode(id) ORDER BY 1") };
-		my %owns = map { $_->name => { map { $_ => 1 } split /\n/, $mine->($_) } } $here, $there;
-		%owns = (here => { map { $_ => 1 } 0 .. 7 }, there => { map { $_ => 1 } 8 .. 15 }) if $name =~ /^(?:flake|sno|uniqueid)$/;
+		# Settings say which generator IDs are of a server; of the others it makes some.
+		my $mine = "SELECT DISTINCT $type->{whose} FROM (SELECT $next AS id FROM generate_series(1, 10000)) AS made, ${name}_decode(id)";
+		my %owns = $name =~ /^(?:flake|sno|uniqueid)$/ ? (here => [ 0 .. 7 ], there => [ 8 .. 15 ])
+		  : (here => [ split /\n/, here($mine) ], there => [ split /\n/, there($mine) ]);
 		for my $line ('here', 'there')
 		{
+			my %own   = map { $_ => 1 } @{ $owns{$line} };
 			my @whose = split /\n/, there("SELECT DISTINCT $type->{whose} FROM ${name}s, ${name}_decode(id) WHERE line = '$line'");
 			is(
-				(grep { !$owns{$line}{$_} } @whose), 0,
+				(grep { !$own{$_} } @whose), 0,
 				$line eq 'here' ? "... where the foreign table has the default, the IDs are of the server that evaluates it, here"
 				: '... where the row is made there, or the foreign table lacks the column, of that there');
 		}
 	}
 	# postgres_fdw sends NULL for a column that has no default here.
 	like(
-		error_of($here, "INSERT INTO bare_${name}s (line) VALUES ('bare')"), qr/23502: null value in column "id" of relation "${name}s"/,
+		error_in($session_here, "INSERT INTO bare_${name}s (line) VALUES ('bare')"), qr/23502: null value in column "id" of relation "${name}s"/,
 		'... a foreign table with the column and without the default makes none');
 	is(
 		here("SELECT md5(string_agg(id::text || line, ' ' ORDER BY id)), count(*) FROM ${name}s"),
@@ -136,8 +140,8 @@ SQL
 		here("WITH new AS (INSERT INTO ${name}s (line) VALUES ('x'), ('y') RETURNING id), changed AS (UPDATE ${name}s SET line = 'z' WHERE id = (SELECT max(id) FROM told_${name}s) RETURNING id)"
 			  . " SELECT count(DISTINCT new.id), (SELECT count(*) FROM changed) FROM new"), '2|1', '... RETURNING brings them');
 	is(
-		here("PREPARE gone ($id_type) AS DELETE FROM ${name}s WHERE id = \$1 RETURNING line;"
-			  . " SELECT format('EXECUTE gone (%L)', max(id)) FROM ${name}s WHERE line = 'x' \\gexec"), 'x', '... and an ID finds its row');
+		here("PREPARE gone_$name ($id_type) AS DELETE FROM ${name}s WHERE id = \$1 RETURNING line;"
+			  . " SELECT format('EXECUTE gone_$name (%L)', max(id)) FROM ${name}s WHERE line = 'x' \\gexec"), 'x', '... and an ID finds its row');
 }
 
 # which conditions go there ----------------------------------------------------------------------------------------------
@@ -165,7 +169,7 @@ for my $type (@types)
 	is(here($query =~ s/line/count(*)/r), '744', '... and finds the same');
 	my ($remote) = here("EXPLAIN (VERBOSE, COSTS OFF) $query") =~ /Remote SQL: (.*)/;
 	like(
-		there("SET search_path = pg_catalog; EXPLAIN (COSTS OFF) $remote"), qr/Index Scan using ${name}s_pkey.*Index Cond: \(\(id .*>=.* AND \(id .*<=/s,
+		there("BEGIN; SET LOCAL search_path = pg_catalog; EXPLAIN (COSTS OFF) $remote; COMMIT"), qr/Index Scan using ${name}s_pkey.*Index Cond: \(\(id .*>=.* AND \(id .*<=/s,
 		'... by its index');
 	like(
 		here("EXPLAIN (VERBOSE, COSTS OFF) SELECT id FROM told_${name}s WHERE $within ORDER BY id DESC LIMIT 10"),
@@ -241,5 +245,6 @@ is(
 	'... and this server asks by its own epoch: it looks at the IDs itself');
 is(here("SELECT count(*) FROM told_flakes WHERE flake_within(id, $month, $epoch)"), '744', '... or sends the numbers');
 
+$_->quit for $session_here, $session_there;
 $_->stop for $here, $there;
 done_testing();

@@ -38,12 +38,17 @@ sub for_sno
 }
 
 # Orders as they are found: of a year, many of one millisecond, a bulk load of one moment, one just before
-# the move; and times that are invalid.
-my $old = <<'SQL';
+# the move; and times that are invalid. Who goes back asks nothing of times, so that 3,000 orders are enough.
+my $found = <<'SQL';
 INSERT INTO orders (created_at, note) SELECT '2025-01-01 00:00+00'::timestamptz + nr * interval '42 min 3.217 ms', 'old' FROM generate_series(1, 8000) AS nr;
 INSERT INTO orders (created_at, note) SELECT '2025-03-01 00:00+00'::timestamptz + nr * interval '0.1 ms', 'old' FROM generate_series(1, 2000) AS nr;
 INSERT INTO orders (created_at, note) SELECT '2025-06-01 12:00+00', 'old' FROM generate_series(1, 9000);
 INSERT INTO orders (note) SELECT 'old' FROM generate_series(1, 1000);
+SQL
+my $found_back = <<'SQL';
+INSERT INTO orders (created_at, note) SELECT '2025-01-01 00:00+00'::timestamptz + nr * interval '42 min 3.217 ms', 'old' FROM generate_series(1, 2900) AS nr;
+SQL
+my $odd = <<'SQL';
 INSERT INTO orders (created_at, note)
 SELECT created_at, 'odd' FROM (VALUES (NULL::timestamptz), ('infinity'), ('2199-01-01 00:00+00'), ('-infinity'), ('1999-12-31 00:00+00')) AS odd (created_at), generate_series(1, 20);
 INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders, generate_series(1, 2);
@@ -51,13 +56,13 @@ CREATE TABLE deleted (note text);
 CREATE FUNCTION is_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO deleted VALUES (OLD.note); RETURN NULL; END $$;
 CREATE TRIGGER is_deleted AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION is_deleted();
 SQL
-my $orders = 20_100;
+my ($orders, $orders_back) = (20_100, 3_000);
 
 # What the application does all the time: orders with their items, items for old orders (in a transaction that
 # stays for a while, so that batches do not see them), changes, and now and then an order that goes.
 my $writers = $node->basedir . '/writers.sql';
 append_to_file($writers, <<'SQL');
-\set any random(1, 40200)
+\set any random(1, :items)
 \set one random(1, 50)
 BEGIN;
 INSERT INTO orders (note) VALUES ('new') RETURNING id AS an_order \gset
@@ -100,13 +105,15 @@ sub repeat_block
 	return is($error, '', "$database: $claim");
 }
 
-# Starts the application. It writes into files, as nobody reads pipes while the test looks elsewhere.
+# Starts the application, which begins with so many orders. It writes into files, as nobody reads pipes while the test
+# looks elsewhere.
 sub start_writers
 {
-	my ($database) = @_;
+	my ($database, $begins_with) = @_;
+	my $items = 2 * $begins_with;
 	my ($out, $err) = map { $node->basedir . "/$database.$_" } 'out', 'err';
 	my $pgbench = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', '4', '-T', '86400', '-M', 'simple', '-f', $writers, $node->connstr($database) . ' application_name=writers' ],
+		[ 'pgbench', '-n', '-c', '4', '-T', '86400', '-M', 'simple', '-D', "items=$items", '-f', $writers, $node->connstr($database) . ' application_name=writers' ],
 		'>', $out, '2>', $err);
 	return { database => $database, pgbench => $pgbench, err => $err };
 }
@@ -149,9 +156,9 @@ for my $id_type ('flake', 'sno')
 	my $ask = sub { return $node->safe_psql($id_type, $_[0]) };
 
 	$run->($tables, 'the tables');
-	$run->($old, '... and what is in them');
+	$run->($found . $odd, '... and what is in them');
 
-	my $writers = start_writers($id_type);
+	my $writers = start_writers($id_type, $orders);
 	my $at_work = sub { return is_writing($writers, @_) };
 	$at_work->('before');
 
@@ -177,8 +184,9 @@ for my $id_type ('flake', 'sno')
 	$at_work->('during the move');
 	$run->($call, 'it goes on');
 	is($ask->('SELECT count(*) FROM orders WHERE new_id IS NULL'), '0', '... to the end');
-	my ($moved, $total) = $ask->($look) =~ /^(\d+)\|(\d+)\|\d+\.\d\|.*\|20\d\d-/;
-	ok(defined $moved, '... and says so');
+	my $said = $ask->($look);
+	like($said, qr/^\d+\|\d+\|\d+\.\d\|.*\|20\d\d-/, '... and says so');
+	my ($moved, $total) = split /\|/, $said;
 	cmp_ok($moved, '<=', $total, '... and took no row twice');
 	$run->($call, 'once more it does nothing');
 
@@ -240,7 +248,7 @@ my ($tables, $columns, $trigger, $default, $procedure, $call, undef, $indexes, $
 $node->safe_psql('postgres', 'CREATE DATABASE back');
 my $ask = sub { return $node->safe_psql('back', $_[0]) };
 run_block('back', $tables, 'the tables');
-run_block('back', $old, '... and what is in them');
+run_block('back', $found_back . $odd, '... and what is in them');
 my $as_it_was = $ask->($schema);
 $ask->('CREATE TABLE orders_before AS SELECT id, created_at FROM orders; CREATE TABLE items_before AS SELECT id, order_id FROM items');
 my $as_before = sub {
@@ -264,7 +272,7 @@ my $interrupted = sub {
 	repeat_block('back', $block, "... and repeated: $claim");
 };
 
-my $writers_back = start_writers('back');
+my $writers_back = start_writers('back', $orders_back);
 is_writing($writers_back, 'before');
 repeat_block('back', $back_before, 'where nothing has begun there is nothing to go back from');
 repeat_block('back', $_, 'columns, trigger, default') for $columns, $trigger, $default;

@@ -418,7 +418,7 @@ SQL
 		for my $who (sort keys %lines)
 		{
 			($seen{$who}, $since{$who}) = ($lines{$who}, time()) if $lines{$who} > ($seen{$who} // -1);
-			# All of them go on until this loop ends. It has no other limit.
+			# All of them go on until this loop ends. Only the readers have another limit, ten times as long.
 			die "$who does not go on" if time() > $since{$who} + $PostgreSQL::Test::Utils::timeout_default;
 		}
 		my @done = map { $lines{"writer_$_"} } 1 .. $writers;

@@ -27,7 +27,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
 # A step ends when the watermark has passed its time, or something holds it. So a row's ID is not of the tick of another
 # step's, and a reader has no row to wait for but those that are held. The bound of a later transaction is at most 4 ms
-# before its begin, and the watermark is cut to whole milliseconds. So after a pause of 6 ms the watermark that a later
+# before its first ID, and the watermark is cut to whole milliseconds. So after a pause of 6 ms the watermark that a later
 # transaction holds is more than 1 ms past all earlier rows.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE entries (id bigint PRIMARY KEY DEFAULT flake_next(), name text);
