@@ -234,7 +234,7 @@ $static->stop;
 
 # the cluster --------------------------------------------------------------------------------------------------------
 
-$etcd->ctl('put', 'flakeid/cluster-id', '7');
+$etcd->put('cluster-id', '7');
 $node->start;
 wait_for_lease($node, 8);
 is(lease_of($node)->{cluster_id}, 7, 'a cluster-id that is there is taken');
@@ -247,7 +247,7 @@ $node->stop;
 
 for my $bad ('x', '16', '')
 {
-	$etcd->ctl('put', 'flakeid/cluster-id', '--', $bad);
+	$etcd->put('cluster-id', $bad);
 	$node->start;
 	wait_for_error($node, qr{cluster-id.*"\Q$bad\E"});
 	pass("a cluster-id \"$bad\" is an error that says so");
@@ -255,7 +255,7 @@ for my $bad ('x', '16', '')
 	is(scalar(@{ $lease->{generator_ids} || [] }), 0, '... and nothing is leased');
 	my $told  = qr/ERROR:  55000: .*\n(?:.*\n)*DETAIL:  .*cluster-id.*"\Q$bad\E"/;
 	like(error_becomes($node, 'SELECT flake_next()', $told), $told, '... which the error of a session names');
-	$etcd->ctl('put', 'flakeid/cluster-id', '5');
+	$etcd->put('cluster-id', '5');
 	wait_for_lease($node, 8);
 	is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '5', '... until it is corrected');
 	$node->stop;

@@ -108,7 +108,7 @@ $heir->wait_for_log(qr/LOG:  flakeid waits for generator IDs/);
 $ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given(0.3);
 my $hex = lease_of($node)->{lease_id};
-$etcd->ctl('del', "flakeid/pool/0:$gone");
+$etcd->del("pool/0:$gone");
 is(join(' ', wait_for_lease($heir, 1)), $gone, 'a claim that is deleted is another\'s at once');
 wait_for_flow($heir);
 $ledger->ask($heir, $_, 1000) for @LEASED;

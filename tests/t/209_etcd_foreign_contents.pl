@@ -30,7 +30,7 @@ sub begin
 sub put
 {
 	my ($key, $value) = @_;
-	$etcd->ctl('put', "flakeid/$key", '--', $value);
+	$etcd->put($key, $value);
 	return;
 }
 
@@ -123,7 +123,7 @@ $node->start;
 wait_for_lease($node, 2);
 $ledger->crowd($node, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
-$etcd->ctl('del', '--prefix', 'flakeid/');
+$etcd->del;
 lease_becomes($node, 'losses > 0') or die 'the loss is not told';
 my @generators = wait_for_lease($node, 2);
 wait_for_flow($node);

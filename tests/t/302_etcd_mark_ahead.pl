@@ -24,7 +24,7 @@ my $node   = $etcd->server('ahead', generator_ids => 'etcd:2', etcd_pool => '0-1
 sub put
 {
 	my ($key, $value) = @_;
-	$etcd->ctl('put', "flakeid/$key", '--', $value);
+	$etcd->put($key, $value);
 	return;
 }
 

@@ -174,7 +174,7 @@ my $idle = session($one);
 my $ask  = 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id';
 wait_for_flow($idle);
 is($idle->query_safe($ask), '0', 'a session makes uniqueids of the cluster that its lease is for');
-$etcd->ctl('put', 'flakeid/cluster-id', '5');
+$etcd->put('cluster-id', '5');
 $etcd->ctl('lease', 'revoke', lease_of($one)->{lease_id});
 # Nothing tells the session but what the server does with its cells: no reload, no seal that it meets.
 $one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 50-51/);
@@ -184,7 +184,7 @@ wait_for_flow($one);
 is($idle->query_safe($ask), '5', '... and a session that was idle makes uniqueids of that one');
 $idle->quit;
 $one->stop;
-$etcd->ctl('put', 'flakeid/cluster-id', '0');
+$etcd->put('cluster-id', '0');
 
 # a claim that is deleted by hand ---------------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ my $lease   = lease_of($one);
 my $session = session($one);
 wait_for_flow($session);
 my $end_of_log = -s $one->logfile;
-$etcd->ctl('del', 'flakeid/pool/0:61');
+$etcd->del('pool/0:61');
 $one->reload;
 $one->wait_for_log(qr/LOG:  flakeid leased generator IDs 61 from etcd/, $end_of_log);
 is(join(' ', @{ lease_of($one)->{generator_ids} }), '60 61 62', '... when a claim is deleted it is claimed again, and held once');

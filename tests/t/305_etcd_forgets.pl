@@ -60,8 +60,6 @@ sub other_errors
 	return join '', grep { !/ERROR:  55000: / } map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed;
 }
 
-sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
-
 # Waits until a server holds these, of another lease than before.
 sub wait_for_another_lease
 {
@@ -82,7 +80,7 @@ like($id, qr/\A[0-9a-f]{16}\z/, '... and which it is');
 like(slurp_file($a->logfile), qr{LOG:  flakeid founded the registry of generator IDs \w+/flakeid/#$id in etcd}, '... and the log tells');
 is(generator_ids($a), '', '... and nothing is leased');
 # As if it were over.
-$first->ctl('del', 'flakeid/grace');
+$first->del('grace');
 wait_for_lease($a, 2);
 is($first->get('grace'), undef, '... until it is over');
 my $memory = memory_of($a);
@@ -121,7 +119,7 @@ $c->stop;
 # the data are older --------------------------------------------------------------------------------------------------
 
 # What etcd had when one of the two held nothing.
-$etcd->ctl('del', 'flakeid/grace');
+$etcd->del('grace');
 $b->stop;
 $etcd->stop;
 my $copy = PostgreSQL::Test::Utils::tempdir('etcd_copy') . '/data';
@@ -152,7 +150,7 @@ is($ledger->twice, '', 'no ID repeats');
 $c->stop;
 
 # From here on tests wait for leases to end.
-$etcd->ctl('del', 'flakeid/grace');
+$etcd->del('grace');
 for my $node ($a, $b)
 {
 	$node->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\nflakeid.etcd_lease_ttl = '10s'\n");
@@ -186,7 +184,7 @@ $restored->stop;
 # another etcd --------------------------------------------------------------------------------------------------------
 
 my $other = Etcd->new('other', unfounded => 1);
-$other->ctl('put', 'flakeid/address', $other->cluster_id . '/flakeid/');
+$other->put('address', $other->cluster_id . '/flakeid/');
 my ($old, $new) = map { $_->cluster_id . '/flakeid/' } $etcd, $other;
 isnt($new, $old, 'two etcds have two addresses');
 my $elsewhere = qr{the last lease was of the registry \Q$old\E#\w{16}, and this one is \Q$new\E};
@@ -264,7 +262,7 @@ my $case = sub {
 	return;
 };
 $case->('a copy of a registry', qr{etcd's key "flakeid/address" is "\Q$old\E", where this registry is \Q$new\E},
-	sub { $other->ctl('put', 'flakeid/address', $old) });
+	sub { $other->put('address', $old) });
 $case->('a damaged memory', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, "\n" x 256) });
 $case->('a memory with another byte', qr{file "flakeid/etcd" is damaged}, sub { unlink $file; append_to_file($file, $content =~ s/"registry_id": "./"registry_id": "?/r) });
 $case->('a memory of a later version', qr{file "flakeid/etcd" has version 5, which this flakeid cannot read}, sub {

@@ -24,7 +24,7 @@ my $other  = $etcd->server('by_hand_other', generator_ids => 'etcd:1', etcd_pool
 sub put
 {
 	my ($key, $value) = @_;
-	$etcd->ctl('put', "flakeid/$key", '--', $value);
+	$etcd->put($key, $value);
 	return;
 }
 

@@ -30,8 +30,6 @@ sub begin
 	return $node;
 }
 
-sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
-
 # Waits until a server has been told this three times, each after another try; or holds something.
 sub wait_for_tries
 {
@@ -214,9 +212,9 @@ $_->stop for $f, $g;
 
 # the epoch is there and the address is not ------------------------------------------------------------------------------------------
 
-$etcd->ctl('del', '--prefix', 'flakeid/');
-$etcd->ctl('put', 'flakeid/epoch', '2010-01-01T00:00:00Z');
-$etcd->ctl('put', 'flakeid/cluster-id', '0');
+$etcd->del;
+$etcd->put('epoch', '2010-01-01T00:00:00Z');
+$etcd->put('cluster-id', '0');
 $a->start;
 wait_for_tries($a, $forgotten);
 is(generator_ids($a), '', 'a registry without an address is one of an earlier version, but not to a server that knew its address');

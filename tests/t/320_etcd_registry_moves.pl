@@ -41,7 +41,7 @@ sub start
 
 sub begin { return start(prepare(@_)) }
 
-sub lead
+sub set_endpoints
 {
 	my ($node, $endpoints) = @_;
 	$node->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '$endpoints'\n");
@@ -58,8 +58,6 @@ sub look
 	return $wanted + 1;
 }
 
-sub generator_ids { my ($node) = @_; return join ' ', @{ (lease_of($node) || {})->{generator_ids} || [] } }
-
 # Waits until a server holds so many, or says why it does not; returns what it holds.
 sub settled
 {
@@ -75,7 +73,7 @@ sub settled
 sub advance
 {
 	my ($etcd) = @_;
-	$etcd->ctl('put', 'ready', $_) for 1 .. 20;
+	$etcd->advance for 1 .. 20;
 	return;
 }
 
@@ -128,7 +126,7 @@ $rogue->kill;
 remove_tree("$rogue->{dir}/m1");
 $rogue->start;
 is($rogue->cluster_id, $etcd->cluster_id, 'a removed member that starts again without its data has the old cluster ID');
-lead($a, "$first->{url},$second->{url}");
+set_endpoints($a, "$first->{url},$second->{url}");
 look($a);
 is(settled($a, 3), '0 1 2', '... and a server that finds nothing there leases from the registry, which lives on at another endpoint');
 is(join(' ', $rogue->keys), '', '... and founds nothing');
@@ -155,7 +153,7 @@ $misled->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
 $misled->start;
 wait_for_error($misled, qr/^$forgotten/);
 like($rogue->get('registry-id'), qr/\A\w{16},$r1\b/, 'a server that knows that endpoint alone founds a registry there, which says that it follows the first');
-$rogue->ctl('del', 'flakeid/grace');
+$rogue->del('grace');
 $a->start;
 isnt(settled($a, 3), '', '... and a server with two endpoints leases');
 is(memory_of($a)->{registry_id}, $r1, '... and does not follow');
@@ -168,7 +166,7 @@ my $name  = qr{\Q$old_address\E#\w{16}};
 like(wait_for_error($fresh, qr/show different registries/), qr{^the endpoints show different registries: $name at \Q$first->{url}\E, and $name at \Q$second->{url}\E$},
 	'a server that has never leased leases nothing where its endpoints show different registries');
 is(generator_ids($fresh), '', '... from neither');
-lead($fresh, $second->{url});
+set_endpoints($fresh, $second->{url});
 $fresh->reload;
 isnt(settled($fresh, 2), '', '... until its settings name one');
 
@@ -177,7 +175,7 @@ isnt(settled($fresh, 2), '', '... until its settings name one');
 my $renewing = begin($etcd, 'renewing', etcd_lease_ttl => '60s');
 wait_for_lease($renewing, 2);
 my $renewed = lease_of($renewing)->{renewed_at};
-lead($renewing, "$first->{url},$second->{url}");
+set_endpoints($renewing, "$first->{url},$second->{url}");
 $renewing->reload;
 lease_becomes($renewing, "renewed_at > '$renewed' OR losses > 0") or die 'the lease is not renewed';
 is(lease_of($renewing)->{losses}, 0, 'a renewal that another etcd answers is made again at the right one, and nothing is lost');
@@ -188,7 +186,7 @@ my $hole    = Etcd->hole;
 my $founder = begin($nothing, 'founder', etcd_endpoints => $nothing->endpoints . ",http://$hole->{endpoint}");
 like(wait_for_error($founder, qr/^(?:$silent|$forgotten)/), qr/^\Q$silent/, 'a server that finds no registry founds none while an endpoint does not answer');
 is(join(' ', $nothing->keys), '', '... and writes nothing');
-lead($founder, $nothing->endpoints);
+set_endpoints($founder, $nothing->endpoints);
 $founder->reload;
 wait_for_error($founder, qr/^$forgotten/);
 like($nothing->get('registry-id'), qr/\A\w{16}\z/, '... and founds it when all answer');
@@ -206,7 +204,7 @@ look($b);
 is(settled($b, 3), '0 1 2', 'a server leases after a copy of etcd was made');
 $older->start;
 is($older->cluster_id, $kept->cluster_id, '... which has the same cluster ID');
-lead($b, join ',', map { $_->endpoints } $older, $kept);
+set_endpoints($b, join ',', map { $_->endpoints } $older, $kept);
 look($b);
 is(settled($b, 4), '0 1 2 3', 'a server that finds an older state of its registry leases from the later one, which lives on at another endpoint');
 is($older->get('grace'), undef, '... and writes nothing to the older one');
@@ -222,7 +220,7 @@ $_->stop for $b, $older, $kept;
 	wait_for_lease($node, 2);
 	$copy->restore($whole);
 	$copy->start;
-	lead($node, join ',', map { $_->endpoints } $copy, $whole);
+	set_endpoints($node, join ',', map { $_->endpoints } $copy, $whole);
 	look($node);
 	is(settled($node, 3), '0 1 2', 'a server that finds a copy of its registry leases from the registry, which lives on at another endpoint');
 	is(join(' ', sort keys %{ { $whole->claims } }), '0 1 2', '... and its claims are there');
@@ -248,7 +246,7 @@ sub restart_at
 {
 	my ($node, $at) = @_;
 	$node->stop;
-	lead($node, $at->endpoints);
+	set_endpoints($node, $at->endpoints);
 	$node->start;
 	return;
 }
@@ -259,7 +257,7 @@ sub move
 	my ($node, $to) = @_;
 	restart_at($node, $to);
 	wait_for_error($node, qr/^$forgotten/);
-	$to->ctl('del', 'flakeid/grace');
+	$to->del('grace');
 	wait_for_lease($node, 2);
 	return;
 }
@@ -283,7 +281,7 @@ for my $node ($c, $late)
 is($y->get('grace'), undef, '... and changes nothing there');
 $y->found($x_address);
 wait_for_error($_, qr/^$forgotten/) for $c, $late;
-$y->ctl('del', 'flakeid/grace');
+$y->del('grace');
 is(scalar(my @leased = wait_for_lease($_, 2)), 2, 'when an administrator writes the same word again, it counts: ' . $_->name) for $c, $late;
 like($y->get('left'), qr/\A\Q$x_address\E#\w{16}\@\d+/, '... and the other one is left');
 $_->stop for $c, $late, $x, $y;

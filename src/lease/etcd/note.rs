@@ -95,22 +95,30 @@ pub fn released(gone: &[LeasedId]) {
     log(format!("flakeid released generator IDs {}", ids(gone)), String::new());
 }
 
-/// Logs that this server founded the registry, since there was no registry.
-pub fn founded(address: &str) {
-    log(
-        format!("flakeid founded the registry of generator IDs {address} in etcd"),
-        "etcd may have lost an earlier one: none are leased until its leases would be over.".into(),
-    );
+/// Why this server began a grace period.
+#[derive(Debug)]
+pub enum GraceReason {
+    /// It founded the registry with this name, since there was no registry.
+    Founded(String),
+    /// etcd has forgotten leases. This sentence says what shows that.
+    Forgotten(String),
 }
 
-/// Warns that etcd has forgotten leases, and that a grace period has begun.
-pub fn forgotten(why: &str) {
-    warn(
-        "flakeid found that etcd has forgotten leases of generator IDs".into(),
-        format!(
-            "{why} None are leased until those would be over, but by the server that had them."
+/// Logs that this server began a grace period.
+pub fn grace_began(reason: &GraceReason) {
+    match reason {
+        GraceReason::Founded(name) => log(
+            format!("flakeid founded the registry of generator IDs {name} in etcd"),
+            "etcd may have lost an earlier one: none are leased until its leases would be over."
+                .into(),
         ),
-    );
+        GraceReason::Forgotten(why) => warn(
+            "flakeid found that etcd has forgotten leases of generator IDs".into(),
+            format!(
+                "{why} None are leased until those would be over, but by the server that had them."
+            ),
+        ),
+    }
 }
 
 /// Logs that the claims stay in etcd until their lease ends.

@@ -90,7 +90,7 @@ use crate::clock::now;
 use crate::error::excerpt;
 use crate::id_types::ServerIdType;
 use crate::lease::etcd::client::CallError;
-use crate::lease::etcd::note;
+use crate::lease::etcd::note::{self, GraceReason};
 use crate::lease::etcd::process::new_lease;
 use crate::lease::etcd::registry::{Grace, Identity, Listing, written};
 use crate::shmem::{Authority, LeaseState};
@@ -151,18 +151,15 @@ impl Holder {
     fn found(&mut self, listing: &Listing, address: &str, epoch: &str) -> Result<(), Halt> {
         let last = memory::read()?.filter(|last| last.address == address);
         let id = new_identity(last.iter().flat_map(Memory::chain))?;
+        let there = self.identity(listing)?.map_or(id.id, |there| there.id);
+        let why = GraceReason::Founded(memory::name(address, Some(there)));
         let endpoint = &*listing.endpoint;
-        let is_ours = self.begin_grace(endpoint, |holder, grace| {
+        self.begin_grace(endpoint, why, |holder, grace| {
             let registry = &holder.registry;
             let found =
                 async |client: &mut _| registry.found(client, address, epoch, &id, grace).await;
-            Ok(holder.etcd.call_at(endpoint, found)?)
-        })?;
-        if is_ours {
-            let id = self.identity(listing)?.map_or(id.id, |there| there.id);
-            note::founded(&memory::name(address, Some(id)));
-        }
-        Ok(())
+            holder.etcd.call_at(endpoint, found)
+        })
     }
 
     /// Lists a registry that this server may lease from. It has an ID unless it is new.
@@ -271,6 +268,10 @@ impl Holder {
         listing.endpoint = self.etcd.endpoint().into();
         self.listed_at.clone_from(&listing.endpoint);
         self.registry.id = listing.id.value.clone().unwrap_or_default();
+        let is_theirs = |requested: &mut (i64, GraceReason)| requested.0 == listing.grace.lease;
+        if let Some((_, why)) = self.unanswered_grace.take_if(is_theirs) {
+            note::grace_began(&why);
+        }
         Ok(listing)
     }
 
@@ -342,24 +343,22 @@ impl Holder {
     /// Begins a grace period because etcd has forgotten, unless there is one.
     pub(super) fn forgot(&mut self, listing: &Listing, why: &str) -> Result<(), Halt> {
         let endpoint = &*listing.endpoint;
-        let is_new = self.begin_grace(endpoint, |holder, grace| {
+        self.begin_grace(endpoint, GraceReason::Forgotten(why.into()), |holder, grace| {
             let registry = &holder.registry;
             let begin = async |client: &mut _| registry.begin_grace(client, grace).await;
-            Ok(holder.etcd.call_at(endpoint, begin)?)
-        })?;
-        if is_new {
-            note::forgotten(why);
-        }
-        Ok(())
+            holder.etcd.call_at(endpoint, begin)
+        })
     }
 
-    /// Requests a lease for a grace period at this endpoint, and begins the grace period by `begin`. Returns false if
-    /// there was one.
+    /// Requests a lease for a grace period at this endpoint, and begins the grace period by `begin`, which returns false
+    /// if there is one already. Logs that this server has begun it. If etcd's answer is lost, the next listing shows
+    /// whether it has.
     fn begin_grace(
         &mut self,
         endpoint: &str,
-        begin: impl FnOnce(&mut Self, Grace<'_>) -> Result<bool, Halt>,
-    ) -> Result<bool, Halt> {
+        why: GraceReason,
+        begin: impl FnOnce(&mut Self, Grace<'_>) -> Result<bool, CallError>,
+    ) -> Result<(), Halt> {
         let lease = new_lease().ok_or_else(unrandom)?;
         let ttl = self.ttl.max(self.shared.lease_snapshot().ttl);
         let registry = &self.registry;
@@ -371,7 +370,15 @@ impl Holder {
         }
         let until = UnixNanos(now().0.saturating_add(granted.as_nanos() as u64));
         // This lease is never revoked: if an answer was lost, a grace period may be bound to it.
-        begin(self, Grace { lease, until: &written(until) })
+        match begin(self, Grace { lease, until: &written(until) }) {
+            Ok(true) => note::grace_began(&why),
+            Ok(false) => {}
+            Err(error) => {
+                self.unanswered_grace = Some((lease, why));
+                return Err(error.into());
+            }
+        }
+        Ok(())
     }
 }
 

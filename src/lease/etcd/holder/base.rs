@@ -2,7 +2,7 @@
 
 use crate::guc::etcd as settings;
 use crate::lease::etcd::client::{CallError, Etcd, Patience};
-use crate::lease::etcd::note::Repeated;
+use crate::lease::etcd::note::{GraceReason, Repeated};
 use crate::lease::etcd::process::{may_go_on, whoami};
 use crate::lease::etcd::registry::{Document, HighWaterMark, Registry, written};
 use crate::shmem::{Authority, LeasedId, Shared};
@@ -77,6 +77,8 @@ pub struct Holder {
     pub(super) listed_at: String,
     /// The registry that a grace period was begun for, and the registry of the last lease, which it replaces.
     pub(super) replacing: Option<(String, String)>,
+    /// The lease of a grace period that this server requested without getting an answer, and why.
+    pub(super) unanswered_grace: Option<(i64, GraceReason)>,
     /// The generator IDs that were held by a lease that etcd has forgotten.
     pub(super) forgotten: Option<Forgotten>,
     /// The reasons that were logged: errors, the empty pool, a generator ID that is not leased.
@@ -107,6 +109,7 @@ impl Holder {
             seen: (Authority::default(), 0),
             listed_at: String::new(),
             replacing: None,
+            unanswered_grace: None,
             forgotten: None,
             told: Repeated::default(),
             told_waiting: false,

@@ -13,12 +13,19 @@
 //! One state could still mislead: it has the grant or the renewal but not the other server's claim, which came after
 //! the listing. Someone would have to save and restore that state within one lease: IDs that are claimed later are not
 //! used.
+//!
+//! # A claim whose answer is lost
+//! etcd may have done a claim whose answer does not arrive in time. If the server then revoked the lease and began
+//! again, it would find high-water marks that are ahead by most of a lease, although no ID was generated with them. It
+//! would take other generator IDs, or its sessions would wait. So it makes the claim a second time with the same lease,
+//! and the registry takes the first one as this server's. It does so only without a lease: a server that holds one
+//! must renew it in time, and removes what an unanswered claim has left with a later renewal.
 
 use super::base::{CONTENTION_BACKOFF, Halt, Holder, ORPHAN_WINDOW, RETRY_DELAY, TRIES};
 use crate::clock::{now, since_boot};
 use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
-use crate::lease::etcd::client::Patience;
+use crate::lease::etcd::client::{CallError, Patience};
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::{anywhere, began, may_go_on, may_wait, new_lease};
 use crate::lease::etcd::registry::{HighWaterMark, Holding, Listing, MAX_CLAIMS_PER_TXN, Registry};
@@ -121,9 +128,13 @@ impl Holder {
             let authority = self.authority(&listing);
             let etcd = authority.etcd;
             let holding = Holding { etcd, cluster, lease: id, held: &chosen, document: &document };
-            let claimed = self.etcd.call(async |client| {
+            let claiming = async |client: &mut _| {
                 registry.claim(client, &holding, &listing, claim.ceiling, beside).await
-            });
+            };
+            let mut claimed = self.etcd.call(claiming);
+            if !holds && matches!(claimed, Err(CallError::Etcd(_))) {
+                claimed = self.etcd.call(claiming);
+            }
             match claimed {
                 Ok(Some(revisions)) => {
                     let chosen: Vec<_> =

@@ -17,11 +17,13 @@ pub(super) const VALUE_LIMIT: usize = 1024;
 /// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
 const PAGE: i64 = 4096;
 
-/// The beginning of a value, and the revision of its last change; 0 if the key does not exist.
+/// The beginning of a value, the revision of its last change, and the lease that it is bound to. Revision and lease are 0
+/// if the key does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct Versioned {
     pub value: Option<String>,
     pub revision: i64,
+    pub lease: i64,
 }
 
 /// All that a claim depends on, without the values of the high-water marks.
@@ -110,7 +112,11 @@ fn following(get: &GetResponse) -> Option<Vec<u8>> {
 
 fn versioned(get: &GetResponse) -> Versioned {
     match get.kvs().first() {
-        Some(kv) => Versioned { value: Some(text(kv.value())), revision: kv.mod_revision() },
+        Some(kv) => Versioned {
+            value: Some(text(kv.value())),
+            revision: kv.mod_revision(),
+            lease: kv.lease(),
+        },
         None => Versioned::default(),
     }
 }
