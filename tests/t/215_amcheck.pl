@@ -61,21 +61,22 @@ for my $column (@columns)
 # the crowd ------------------------------------------------------------------------------------------------------------
 
 # The first rows go, so that whole pages become empty; of those that stay some get new IDs, and some are only touched.
+# ARRAY runs its query once. IN could run it for each row of the table, and would then lock and delete all of them.
 my $again = join ', ', map { "$_ = DEFAULT" } @columns;
 my $work = <<"SQL";
 \\set from random(1, 40000)
 \\set to :from + 500
 BEGIN;
 INSERT INTO ids SELECT FROM generate_series(1, 100);
-UPDATE ids SET $again WHERE nr IN (SELECT nr FROM ids WHERE nr BETWEEN :from AND :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED);
-UPDATE ids SET touched = touched + 1 WHERE nr IN (SELECT nr FROM ids WHERE nr > :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED);
-DELETE FROM ids WHERE nr IN (SELECT nr FROM ids ORDER BY nr LIMIT 80 FOR UPDATE SKIP LOCKED);
+UPDATE ids SET $again WHERE nr = ANY (ARRAY(SELECT nr FROM ids WHERE nr BETWEEN :from AND :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED));
+UPDATE ids SET touched = touched + 1 WHERE nr = ANY (ARRAY(SELECT nr FROM ids WHERE nr > :to ORDER BY nr LIMIT 30 FOR UPDATE SKIP LOCKED));
+DELETE FROM ids WHERE nr = ANY (ARRAY(SELECT nr FROM ids ORDER BY nr LIMIT 80 FOR UPDATE SKIP LOCKED));
 END;
 SQL
 my $regret = <<'SQL';
 BEGIN;
 INSERT INTO ids SELECT FROM generate_series(1, 100);
-DELETE FROM ids WHERE nr IN (SELECT nr FROM ids ORDER BY nr LIMIT 50 FOR UPDATE SKIP LOCKED);
+DELETE FROM ids WHERE nr = ANY (ARRAY(SELECT nr FROM ids ORDER BY nr LIMIT 50 FOR UPDATE SKIP LOCKED));
 ROLLBACK;
 SQL
 sql('VACUUM (INDEX_CLEANUP on, TRUNCATE off) ids');
