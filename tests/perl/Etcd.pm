@@ -562,6 +562,17 @@ sub server
 	return $node;
 }
 
+# A server with two generator IDs and a lease of ten seconds, for a test that waits until leases are over. It is started.
+sub brief_server
+{
+	my ($self, $name, %settings) = @_;
+	my %brief = (generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s', max_clock_wait => '100ms');
+	my $node  = $self->server($name, %brief, %settings);
+	$node->start;
+	create_tables($node);
+	return $node;
+}
+
 # What a server says of its lease; undef where it has no lease.
 sub lease_of
 {

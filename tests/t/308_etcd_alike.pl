@@ -18,16 +18,6 @@ my $ledger    = Ledger->new('alike');
 my $forgotten = qr/etcd has forgotten leases, so none is granted before they are over/;
 my $refused   = qr{the last lease was of the registry (\S+), and this one is (\S+)};
 
-# Leases are short, as most of what is tested here comes when one is over.
-sub begin
-{
-	my ($etcd, $name, %settings) = @_;
-	my $node = $etcd->server($name, generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s', max_clock_wait => '100ms', %settings);
-	$node->start;
-	create_tables($node);
-	return $node;
-}
-
 # two etcds with one cluster ID -----------------------------------------------------------------------------------------
 
 my $etcd  = Etcd->new('alike');
@@ -35,11 +25,11 @@ my $other = Etcd->new('other', alike => $etcd, unfounded => 1);
 is($other->cluster_id, $etcd->cluster_id, 'two etcds that were set up alike have one cluster ID');
 my $address = $etcd->cluster_id . '/flakeid/';
 
-my $a = begin($etcd, 'a');
+my $a = $etcd->brief_server('a');
 is(join(' ', wait_for_lease($a, 2)), '0 1', 'a server leases from the one');
 $ledger->crowd($a, id_types => \@LEASED, ways => ['single']);
 $ledger->wait_until_given;
-my $b = begin($etcd, 'b');
+my $b = $etcd->brief_server('b');
 lead($a, $other->endpoints);
 is(join(' ', wait_for_lease($b, 2)), '0 1', '... and when it is led to the other, another server has its generator IDs in time');
 # Sessions of the first have ended, if they were told; else both make IDs now.
@@ -64,7 +54,7 @@ lead($b, $other->endpoints);
 wait_until_lost($b);
 wait_for_error($b, $refused);
 is(join(' ', $other->keys), 'address', 'a server leases nothing in another etcd where the address was written before its first use');
-my $stranger = begin($other, 'stranger', etcd_pool => '0-3', generator_ids => 'etcd:1');
+my $stranger = $other->brief_server('stranger', etcd_pool => '0-3', generator_ids => 'etcd:1');
 is(join(' ', wait_for_lease($stranger, 1)), '0', 'a server that has leased from neither leases there at once');
 my $id_there = $other->get('registry-id');
 for my $node ($a, $b)
@@ -106,7 +96,7 @@ is(scalar(my @of_b = wait_for_lease($b, 2)), 2, '... as does one that comes afte
 
 $_->stop for $a, $b;
 $other->lose_data;
-my $fresh = begin($other, 'fresh', etcd_pool => '0-7', generator_ids => 'etcd:1', etcd_lease_ttl => '600s');
+my $fresh = $other->brief_server('fresh', etcd_pool => '0-7', generator_ids => 'etcd:1', etcd_lease_ttl => '600s');
 wait_for_error($fresh, $forgotten);
 my $founded = $other->get('registry-id');
 like($founded, qr/\A\w{16}\z/, 'a registry that is founded by a server without a memory follows none');
@@ -138,7 +128,7 @@ pass('... until an administrator says that it replaces that one');
 my $one  = Etcd->new('one');
 my $two  = Etcd->new('two', alike => $one);
 my %long = (etcd_lease_ttl => '600s');
-my ($c, $d) = map { begin($_->[0], $_->[1], %long) } [ $one, 'c' ], [ $two, 'd' ];
+my ($c, $d) = map { $_->[0]->brief_server($_->[1], %long) } [ $one, 'c' ], [ $two, 'd' ];
 wait_for_lease($_, 2) for $c, $d;
 # A server whose call was late may have made another one.
 for (1 .. 10)

@@ -7,7 +7,6 @@ use warnings;
 use lib 'tests/perl';
 
 use Etcd;
-use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -17,23 +16,13 @@ use Time::HiRes qw(sleep);
 my $forgotten = qr/etcd has forgotten leases, so none is granted before they are over/;
 my $refused   = qr{the last lease was of the registry (\S+), and this one is (\S+)};
 
-# Leases are short, as most of what is tested here comes when one is over.
-sub begin
-{
-	my ($etcd, $name, %settings) = @_;
-	my $node = $etcd->server($name, generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s', max_clock_wait => '100ms', %settings);
-	$node->start;
-	create_tables($node);
-	return $node;
-}
-
 # two etcds in one list of endpoints -------------------------------------------------------------------------------------
 
 my $etcd    = Etcd->new('alike', unfounded => 1);
 my $other   = Etcd->new('other', alike => $etcd);
 my $address = $etcd->cluster_id . '/flakeid/';
 my $list    = join ',', $other->endpoints, $etcd->endpoints;
-my $a       = begin($other, 'a');
+my $a       = $other->brief_server('a');
 wait_for_lease($a, 2);
 $a->stop;
 lead_at_start($a, $list);
@@ -113,7 +102,7 @@ $a->stop;
 $other->del;
 $other->put('epoch', '2010-01-01T00:00:00Z');
 $other->put('cluster-id', '0');
-my $fresh = begin($other, 'fresh', generator_ids => 'etcd:1', etcd_lease_ttl => '600s');
+my $fresh = $other->brief_server('fresh', generator_ids => 'etcd:1', etcd_lease_ttl => '600s');
 wait_for_lease($fresh, 1);
 is($other->get('grace'), undef, 'a registry of 0.6.0 goes on without a grace period');
 like($other->get('registry-id'), qr/\A\w{16}\z/, '... and gets an ID');

@@ -17,20 +17,10 @@ use Test::More;
 
 my $ledger = Ledger->new('restored');
 
-# Leases are short, as most of what is tested here comes when one is over.
-sub begin
-{
-	my ($etcd, $name, %settings) = @_;
-	my $node = $etcd->server($name, generator_ids => 'etcd:2', etcd_pool => '0-1', etcd_lease_ttl => '10s', max_clock_wait => '100ms', %settings);
-	$node->start;
-	create_tables($node);
-	return $node;
-}
-
 # etcd is restored to what it was before a loss ---------------------------------------------------------------------------
 
 my $volume = Etcd->new('volume');
-my @fleet  = begin($volume, 'fleet_0', etcd_pool => '0-7');
+my @fleet  = $volume->brief_server('fleet_0', etcd_pool => '0-7');
 wait_for_lease($fleet[0], 2);
 my $r1      = $volume->get('registry-id');
 my $earlier = $volume->copy_data;
@@ -40,7 +30,7 @@ wait_for_loss($fleet[0], $before);
 my ($r2) = $volume->get('registry-id') =~ /\A(\w{16}),$r1\z/;
 ok(defined $r2, 'etcd starts without its volume, and a server founds the registry again');
 wait_out_grace($volume);
-push @fleet, begin($volume, 'fleet_1', etcd_pool => '0-7');
+push @fleet, $volume->brief_server('fleet_1', etcd_pool => '0-7');
 wait_for_lease($_, 2) for @fleet;
 is_deeply(memory_of($_)->{followed}, [$r1], '... and all servers that lease from it remember what it followed: ' . $_->name) for @fleet;
 my $later = $volume->copy_data;
@@ -58,7 +48,7 @@ for my $case ([ $earlier, $r1, $r1, $r2 ], [ $later, "$r2,$r1", $r2, $r1 ])
 	like(join('', map { slurp_file($running[$_]->logfile, $ends[$_]) } 0 .. $#running),
 		$now eq $r1 ? qr/DETAIL:  Its ID is an earlier one\. / : qr/found that etcd has forgotten leases/,
 		'where etcd has the data of an earlier registry again, or of a later one, there is a grace period');
-	push @fleet, begin($volume, 'fleet_' . @fleet, etcd_pool => '0-7') if @fleet < 3;
+	push @fleet, $volume->brief_server('fleet_' . @fleet, etcd_pool => '0-7') if @fleet < 3;
 	my %of = map { $_ => 1 } map { wait_for_lease($_, 2) } @fleet;
 	is(scalar(keys %of), 6, '... and then all lease from it, each its own generator IDs');
 	is($volume->get('registry-id'), $value, '... with the ID that it has');
