@@ -447,7 +447,7 @@ sub hole
 
 # A wire to a member. While it is cut nothing gets through, and no connection ends. A wire can also lose one answer: the
 # first one that comes after a key exists, such as that to the transaction that writes it. From then on that connection
-# is silent, and others are whole.
+# is silent, and others are whole. It can also delete another key then, before the next call comes.
 sub wire
 {
 	my ($self, $number) = @_;
@@ -462,8 +462,8 @@ sub wire
 sub Etcd::Wire::cut  { my ($self) = @_; _tell($self, 'cut'); return }
 sub Etcd::Wire::heal { my ($self) = @_; _tell($self, 'heal'); return }
 
-# Loses the first answer that comes while this key of the namespace exists.
-sub Etcd::Wire::lose_answer_to { my ($self, $key) = @_; _tell($self, "lose flakeid/$key"); return }
+# Loses the first answer that comes while this key of the namespace exists, and deletes the second key, if there is one.
+sub Etcd::Wire::lose_answer_to { my ($self, @keys) = @_; _tell($self, join ' ', 'lose', map { "flakeid/$_" } @keys); return }
 
 # Returns how many answers it has lost.
 sub Etcd::Wire::lost { my ($self) = @_; return _tell($self, 'count') }
@@ -487,7 +487,7 @@ sub _forward
 	my $whole = IO::Select->new($control, $listening);
 	my $cut   = IO::Select->new($control);
 	# `other` has the other end of each end, and `silent` the ends at etcd whose answers are lost.
-	my ($is_cut, $lose, $lost, %other, %is_etcd, %silent) = (0, undef, 0);
+	my ($is_cut, $lost, $lose, $delete, %other, %is_etcd, %silent) = (0, 0);
 	while (my @ready = ($is_cut ? $cut : $whole)->can_read)
 	{
 		for my $socket (@ready)
@@ -496,7 +496,7 @@ sub _forward
 			{
 				defined(my $what = readline $control) or return;
 				$is_cut = $what eq "cut\n" if $what =~ /^(?:cut|heal)$/;
-				$lose   = $1                if $what =~ /^lose (.*)$/;
+				($lose, $delete) = ($1, $2) if $what =~ /^lose (\S+)(?: (\S+))?$/;
 				syswrite $control, "$lost\n";
 				# The rest of those that are ready wait until it is whole again.
 				last;
@@ -517,6 +517,7 @@ sub _forward
 				$silent{$socket} = 1;
 				$lost++;
 				$lose = undef;
+				_answered($url, 'kv/deleterange', key => $delete) if defined $delete;
 			}
 			next if $size && ($silent{$socket} || syswrite($other, $data));
 			$whole->remove($socket, $other);
@@ -531,9 +532,16 @@ sub _forward
 sub _exists
 {
 	my ($url, $key) = @_;
-	my $answer = _ask($url, 'kv/range', key => $key, count_only => JSON::PP::true);
-	die "etcd: $answer->{content}" unless $answer->{success};
-	return (JSON::PP->new->decode($answer->{content})->{count} // 0) > 0;
+	return (_answered($url, 'kv/range', key => $key, count_only => JSON::PP::true)->{count} // 0) > 0;
+}
+
+# Returns what this member answers.
+sub _answered
+{
+	my ($url, $what, %body) = @_;
+	my $answer = _ask($url, $what, %body);
+	die "etcd's $what: $answer->{content}" unless $answer->{success};
+	return JSON::PP->new->decode($answer->{content});
 }
 
 # servers --------------------------------------------------------------------------------------------------

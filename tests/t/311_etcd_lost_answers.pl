@@ -1,6 +1,8 @@
 # What a server makes of a change in etcd whose answer is lost. etcd has done the change, so the server must neither undo it
 # nor keep silent about it. A wire loses the first answer that comes after the key of the change exists. A server waits for
 # an answer for two seconds at most.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -12,16 +14,18 @@ use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $ledger = Ledger->new('lost');
 
-# An etcd that does what `how` says, a wire to it, and a server that uses the wire. It is not started.
+# An etcd that does what `how` says, a wire to it, and a server with these settings that uses the wire. It is not started.
 sub behind_a_wire
 {
-	my ($name, %how) = @_;
-	my $etcd = Etcd->new($name, %how);
+	my ($name, $how, %settings) = @_;
+	my $etcd = Etcd->new($name, %{ $how || {} });
 	my $wire = $etcd->wire;
-	my $node = $etcd->server($name, etcd_endpoints => $wire->{endpoint}, etcd_pool => '0-7', etcd_lease_ttl => '600s');
+	my %usual = (etcd_pool => '0-7', etcd_lease_ttl => '600s');
+	my $node = $etcd->server($name, etcd_endpoints => $wire->{endpoint}, %usual, %settings);
 	return ($etcd, $wire, $node);
 }
 
@@ -55,9 +59,21 @@ wait_for_lease($node, 8);
 is(($ledger->ask($node, $_, 100))[0], '', "after a restart the server goes on at once: $_->{name}") for @LEASED;
 $node->stop;
 
+# a first claim of which a part is gone -----------------------------------------------------------------------------------
+
+# The server leases others. What is left of the first claim is of the same lease, and is gone after a renewal, which is more
+# than a minute after the loss. This server keeps running to the end.
+my ($partial, $lossy, $partly) = behind_a_wire('partly', {}, etcd_pool => '0-15', etcd_lease_ttl => '190s');
+$lossy->lose_answer_to('pool/0:0', 'pool/0:3');
+$partly->start;
+$partly->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my @chosen = wait_for_lease($partly, 8);
+is($lossy->lost, 1, 'an answer was lost, and a part of the claim is gone');
+isnt(scalar(grep { $_ > 7 } @chosen), 0, 'the server leases other generator IDs');
+
 # the foundation of a registry ----------------------------------------------------------------------------------------------
 
-(my $unfounded, $wire, $node) = behind_a_wire('founded', unfounded => 1);
+(my $unfounded, $wire, $node) = behind_a_wire('founded', { unfounded => 1 });
 $wire->lose_answer_to('grace');
 $node->start;
 my $founded = qr/LOG:  .*flakeid founded the registry of generator IDs/;
@@ -91,6 +107,15 @@ is($wire->lost,                1, 'a server that finds that etcd has forgotten l
 is(logged($node, $forgotten), 1, '... once');
 isnt($etcd->get('grace'), undef, '... and has begun a grace period');
 $node->stop;
+
+# what was left of the first claim -----------------------------------------------------------------------------------------
+
+my $claimed = sub { my %claims = $partial->claims; return join ' ', sort { $a <=> $b } keys %claims };
+my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+sleep 0.1 until $claimed->() eq generator_ids($partly) || time() > $until;
+is($claimed->(), generator_ids($partly), 'a renewal deletes what is left of a claim whose answer was lost');
+is(($ledger->ask($partly, $_, 100))[0], '', "... and the server generates IDs with its own: $_->{name}") for @LEASED;
+$partly->stop;
 
 is($ledger->twice, '', 'no ID repeats');
 

@@ -106,8 +106,12 @@ impl Holder {
         if self.asked || since_boot() >= state.sent + LeaseDuration(state.ttl).renewal() {
             self.asked = false;
             self.renew(state)?;
-            if since_boot() < self.strays_until {
+            if let Some(until) = self.strays_until {
+                let is_last = since_boot() >= until;
                 self.let_go_of_strays(&self.shared.lease_snapshot())?;
+                if is_last {
+                    self.strays_until = None;
+                }
             }
         }
         Ok(())

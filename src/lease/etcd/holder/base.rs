@@ -1,11 +1,12 @@
 //! The state of the worker itself: its connection, its registry, and all that it has seen and logged.
 
+use crate::clock::since_boot;
 use crate::guc::etcd as settings;
 use crate::lease::etcd::client::{CallError, Etcd, Patience};
 use crate::lease::etcd::note::{GraceReason, Repeated};
 use crate::lease::etcd::process::{may_go_on, whoami};
 use crate::lease::etcd::registry::{Document, HighWaterMark, Registry, written};
-use crate::shmem::{Authority, LeasedId, Shared};
+use crate::shmem::{Authority, LeaseStatus, LeasedId, Shared};
 use flakeid_core::clock::UnixNanos;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The longest time for which a call that was given up may still be done, and leave claims that no server uses.
-pub(super) const ORPHAN_WINDOW: Duration = Duration::from_secs(60);
+const ORPHAN_WINDOW: Duration = Duration::from_secs(60);
 
 /// The time after which the worker tries again if other servers were faster every time.
 pub(super) const CONTENTION_BACKOFF: Duration = Duration::from_millis(100);
@@ -63,8 +64,9 @@ pub struct Holder {
     pub(super) asked: bool,
     /// The last lease that was held and is lost or given back.
     pub(super) revoked: i64,
-    /// The time since boot until which there may be claims of the lease that are not used.
-    pub(super) strays_until: Duration,
+    /// The time since boot until which etcd may do calls that leave claims of the lease that are not used. Renewals look
+    /// for such claims, the first one after this time for the last time.
+    pub(super) strays_until: Option<Duration>,
     /// Leases that may still exist and are not wanted.
     pub(super) leftover: Vec<i64>,
     /// The high-water marks that were read for the last listing. From one listing to the next only broken values stay,
@@ -93,6 +95,8 @@ impl Holder {
     pub fn new(shared: &'static Shared) -> std::io::Result<Self> {
         let ttl = settings::lease_ttl();
         let etcd = Etcd::new(settings::access(), longest(ttl), Patience::While(may_go_on))?;
+        // The worker before may have ended during a call.
+        let is_found = shared.lease_snapshot().status == LeaseStatus::Held;
         Ok(Self {
             shared,
             etcd,
@@ -103,7 +107,7 @@ impl Holder {
             more_at: Duration::ZERO,
             asked: false,
             revoked: 0,
-            strays_until: Duration::ZERO,
+            strays_until: is_found.then(strays_from_now),
             leftover: Vec::new(),
             high_water_marks: BTreeMap::new(),
             seen: (Authority::default(), 0),
@@ -124,9 +128,19 @@ impl Holder {
         self.more_at = Duration::ZERO;
     }
 
+    /// Lets the renewals look for claims of the lease that are not used.
+    pub(super) fn expect_strays(&mut self) {
+        self.strays_until = Some(strays_from_now());
+    }
+
     pub(super) fn document(&self, state: UnixNanos, lease: i64) -> Document {
         Document { since: written(state), lease: format!("{lease:x}"), ..whoami() }
     }
+}
+
+/// Returns the time since boot until which a call that is given up now may leave claims.
+fn strays_from_now() -> Duration {
+    since_boot() + ORPHAN_WINDOW
 }
 
 /// Returns the longest time of a call at one endpoint: a tenth of the lease, so that several can be asked in time.

@@ -19,9 +19,13 @@
 //! again, it would find high-water marks that are ahead by most of a lease, although no ID was generated with them. It
 //! would take other generator IDs, or its sessions would wait. So it makes the claim a second time with the same lease,
 //! and the registry takes the first one as this server's. It does so only without a lease: a server that holds one
-//! must renew it in time, and removes what an unanswered claim has left with a later renewal.
+//! must renew it in time.
+//!
+//! Claims that this server does not use can stay under its lease. For example, someone deletes one claim of the first
+//! call before the second call. So the next renewals look for such claims and delete them. If the pool has nothing to
+//! claim, the server first revokes the lease that it was granted, and then waits.
 
-use super::base::{CONTENTION_BACKOFF, Halt, Holder, ORPHAN_WINDOW, RETRY_DELAY, TRIES};
+use super::base::{CONTENTION_BACKOFF, Halt, Holder, RETRY_DELAY, TRIES};
 use crate::clock::{now, since_boot};
 use crate::guc::etcd as settings;
 use crate::id_types::ServerIdType;
@@ -101,7 +105,8 @@ impl Holder {
             let Some(chosen) = chosen else {
                 self.give_back_unused(lease);
                 self.more_at = since_boot() + self.ttl / 3;
-                return if holds { Ok(()) } else { self.wait(&listing) };
+                // The next turn revokes a lease that was granted in this one. Its claims are free then.
+                return if holds || lease.is_some() { Ok(()) } else { self.wait(&listing) };
             };
             self.remember(&listing)?;
             if !is_fresh {
@@ -132,7 +137,10 @@ impl Holder {
                 registry.claim(client, &holding, &listing, claim.ceiling, beside).await
             };
             let mut claimed = self.etcd.call(claiming);
-            if !holds && matches!(claimed, Err(CallError::Etcd(_))) {
+            if !holds
+                && matches!(claimed, Err(CallError::Etcd(_)))
+                && !claim.is_expired(since_boot())
+            {
                 claimed = self.etcd.call(claiming);
             }
             match claimed {
@@ -160,14 +168,20 @@ impl Holder {
                         self.start = 0;
                     } else if !holds {
                         self.leftover.push(id);
+                        let late = "the lease ended before etcd's answer to the claim came";
+                        return Err(Halt::Because(late.into()));
                     }
                     return Ok(());
                 }
-                // Other servers were faster: begin at another place than they do.
-                Ok(None) => self.start = anywhere(),
+                // Other servers were faster: begin at another place than they do. Or an earlier call has claimed some,
+                // and its answer was lost.
+                Ok(None) => {
+                    self.start = anywhere();
+                    self.expect_strays();
+                }
                 Err(error) => {
                     match holds {
-                        true => self.strays_until = since_boot() + ORPHAN_WINDOW,
+                        true => self.expect_strays(),
                         false => self.leftover.push(id),
                     }
                     return Err(error.into());

@@ -1,7 +1,7 @@
 //! Leases that etcd has forgotten: how a renewal shows it, and how this server claims the same generator IDs again in
 //! the grace period. [`authority`](super::authority) argues why it may.
 
-use super::base::{Forgotten, Halt, Holder, ORPHAN_WINDOW};
+use super::base::{Forgotten, Halt, Holder};
 use super::survey::Survey;
 use crate::clock::since_boot;
 use crate::lease::etcd::registry::{HighWaterMark, Listing};
@@ -46,7 +46,7 @@ impl Holder {
         }
         if forgotten {
             // With older data, claims may be back that this server gave up.
-            self.strays_until = since_boot() + ORPHAN_WINDOW;
+            self.expect_strays();
         }
         if forgotten && listing.grace.value.is_none() {
             self.forgot(

@@ -1,7 +1,6 @@
 //! How the worker gives up generator IDs: those that it lost, does not use, or gives back.
 
-use super::base::{Halt, Holder, ORPHAN_WINDOW, TRIES};
-use crate::clock::since_boot;
+use super::base::{Halt, Holder, TRIES};
 use crate::lease::etcd::client::{CallError, Patience};
 use crate::lease::etcd::note;
 use crate::lease::etcd::process::{ENDED, may_go_on};
@@ -90,7 +89,7 @@ impl Holder {
                 note::not_released(&gone);
                 match all {
                     true => self.leftover.push(state.lease),
-                    false => self.strays_until = since_boot() + ORPHAN_WINDOW,
+                    false => self.expect_strays(),
                 }
             }
         }
