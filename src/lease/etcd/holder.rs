@@ -106,19 +106,26 @@ impl Holder {
         if self.asked || since_boot() >= state.sent + LeaseDuration(state.ttl).renewal() {
             self.asked = false;
             self.renew(state)?;
-            if let Some(until) = self.strays_until {
-                let is_last = since_boot() >= until;
-                self.let_go_of_strays(&self.shared.lease_snapshot())?;
-                if is_last {
-                    self.strays_until = None;
-                }
+        }
+        Ok(())
+    }
+
+    /// Renews the lease, and moves the high-water marks of the generator IDs that are held. Deletes claims of the lease
+    /// that are not used.
+    fn renew(&mut self, state: &LeaseState) -> Result<(), Halt> {
+        self.renew_held(state)?;
+        if let Some(until) = self.strays_until {
+            let is_over = since_boot() >= until;
+            // Best effort: the next renewal looks again.
+            let is_clean = self.let_go_of_strays(&self.shared.lease_snapshot()).unwrap_or(false);
+            if is_over && is_clean {
+                self.strays_until = None;
             }
         }
         Ok(())
     }
 
-    /// Renews the lease, and moves the high-water marks of the generator IDs that are held.
-    fn renew(&mut self, state: &LeaseState) -> Result<(), Halt> {
+    fn renew_held(&mut self, state: &LeaseState) -> Result<(), Halt> {
         let document = self.document(state.leased_at, state.lease);
         let (mut held, claim) = (state.held().to_vec(), state.claim);
         for _ in 0..TRIES {

@@ -20,7 +20,7 @@
 //!
 //! # How it ends
 //! SIGTERM comes with the server's end, or from an administrator. The worker can't know which. In both cases it seals
-//! the cells, writes the exact high-water marks and gives the lease back, in less than a second. It ends with 1, so
+//! the cells, writes the exact high-water marks and gives the lease back, in three seconds at most. It ends with 1, so
 //! that a server that still runs starts it again. It ends with 0 only if the setting names no lease any more.
 
 mod client;

@@ -64,8 +64,9 @@ pub struct Holder {
     pub(super) asked: bool,
     /// The last lease that was held and is lost or given back.
     pub(super) revoked: i64,
-    /// The time since boot until which etcd may do calls that leave claims of the lease that are not used. Renewals look
-    /// for such claims, the first one after this time for the last time.
+    /// The time since boot until which etcd may still do a call that was given up, and leave claims of the lease that
+    /// are not used. Renewals look for such claims, up to the first one after this time that finds none left. `None` if
+    /// no such call was given up.
     pub(super) strays_until: Option<Duration>,
     /// Leases that may still exist and are not wanted.
     pub(super) leftover: Vec<i64>,
@@ -95,7 +96,7 @@ impl Holder {
     pub fn new(shared: &'static Shared) -> std::io::Result<Self> {
         let ttl = settings::lease_ttl();
         let etcd = Etcd::new(settings::access(), longest(ttl), Patience::While(may_go_on))?;
-        // The worker before may have ended during a call.
+        // The previous worker may have ended during a call.
         let is_found = shared.lease_snapshot().status == LeaseStatus::Held;
         Ok(Self {
             shared,

@@ -23,7 +23,7 @@
 //!
 //! Claims that this server does not use can stay under its lease. For example, someone deletes one claim of the first
 //! call before the second call. So the next renewals look for such claims and delete them. If the pool has nothing to
-//! claim, the server first revokes the lease that it was granted, and then waits.
+//! claim, such claims of its own may be what fills it. So the server revokes an unused lease before it waits.
 
 use super::base::{CONTENTION_BACKOFF, Halt, Holder, RETRY_DELAY, TRIES};
 use crate::clock::{now, since_boot};
@@ -40,9 +40,32 @@ use flakeid_core::flake::Flake;
 use flakeid_core::lease::{Claim, LeaseDuration, RequestTime, choose};
 use std::time::Duration;
 
+/// A lease that etcd has granted.
+#[derive(Clone, Copy)]
+struct NewLease {
+    lease: i64,
+    ttl: Duration,
+    /// The time before it was requested.
+    sent: RequestTime,
+    claim: Claim,
+}
+
 impl Holder {
     /// Leases the generator IDs that are missing. If the pool is empty, logs that and waits for a claim to end.
     pub(super) fn claim(&mut self, state: &LeaseState, missing: usize) -> Result<(), Halt> {
+        let mut unused = None;
+        let done = self.claim_with(state, missing, &mut unused);
+        self.leftover.extend(unused.map(|new: NewLease| new.lease));
+        done
+    }
+
+    /// Claims as [`Self::claim`] does. Puts a lease that it requests into `lease`, and takes it out again if it is used.
+    fn claim_with(
+        &mut self,
+        state: &LeaseState,
+        missing: usize,
+        lease: &mut Option<NewLease>,
+    ) -> Result<(), Halt> {
         let holds = state.status == LeaseStatus::Held;
         if !holds {
             let namespace = settings::namespace();
@@ -58,7 +81,7 @@ impl Holder {
             }
         }
         let mut state = *state;
-        let (mut lease, mut is_fresh) = (None, false);
+        let mut is_fresh = false;
         for _ in 0..=TRIES {
             let mut listing = self.list()?;
             let cluster = self.registry.cluster_of(&listing).map_err(Halt::Because)?;
@@ -95,17 +118,9 @@ impl Holder {
                 },
             };
             self.tell_unreadable();
-            let chosen = match chosen {
-                Err(halt) => {
-                    self.give_back_unused(lease);
-                    return Err(halt);
-                }
-                Ok(chosen) => chosen,
-            };
-            let Some(chosen) = chosen else {
-                self.give_back_unused(lease);
+            let Some(chosen) = chosen? else {
                 self.more_at = since_boot() + self.ttl / 3;
-                // The next turn revokes a lease that was granted in this one. Its claims are free then.
+                // The next turn revokes the lease that was granted in this one. Its claims are free then.
                 return if holds || lease.is_some() { Ok(()) } else { self.wait(&listing) };
             };
             self.remember(&listing)?;
@@ -113,7 +128,7 @@ impl Holder {
                 is_fresh = true;
                 match holds {
                     true => self.renew(&state)?,
-                    false => lease = Some(self.grant()?),
+                    false => *lease = Some(self.grant()?),
                 }
                 state = self.shared.lease_snapshot();
                 if holds && state.status != LeaseStatus::Held {
@@ -124,9 +139,9 @@ impl Holder {
             // Claims that are added to a lease have its times.
             let added = || {
                 let sent = RequestTime { now: state.renewed, boot: state.sent };
-                (state.lease, state.ttl, sent, state.claim)
+                NewLease { lease: state.lease, ttl: state.ttl, sent, claim: state.claim }
             };
-            let (id, ttl, sent, claim) = lease.unwrap_or_else(added);
+            let NewLease { lease: id, ttl, sent, claim } = lease.unwrap_or_else(added);
             let beside = state.held().first().filter(|_| holds);
             let document = self.document(if holds { state.leased_at } else { sent.now }, id);
             let registry = &self.registry;
@@ -159,6 +174,7 @@ impl Holder {
                         sent_at: sent.now,
                     };
                     if transitions::publish_claims(self.shared, granted, &chosen) {
+                        *lease = None;
                         transitions::set_endpoint(self.shared, self.etcd.endpoint());
                         if !holds {
                             began();
@@ -167,29 +183,29 @@ impl Holder {
                         self.told_waiting = false;
                         self.start = 0;
                     } else if !holds {
-                        self.leftover.push(id);
-                        let late = "the lease ended before etcd's answer to the claim came";
-                        return Err(Halt::Because(late.into()));
+                        return Err(Halt::Because("etcd did not answer in time".into()));
                     }
                     return Ok(());
                 }
-                // Other servers were faster: begin at another place than they do. Or an earlier call has claimed some,
-                // and its answer was lost.
+                // Other servers were faster: begin at another place than they do. Or an earlier call has claimed some of
+                // these generator IDs, and its answer was lost.
                 Ok(None) => {
                     self.start = anywhere();
                     self.expect_strays();
                 }
                 Err(error) => {
-                    match holds {
-                        true => self.expect_strays(),
-                        false => self.leftover.push(id),
+                    if holds {
+                        self.expect_strays();
                     }
                     return Err(error.into());
                 }
             }
         }
-        self.give_back_unused(lease);
-        self.more_at = since_boot() + CONTENTION_BACKOFF;
+        let later = since_boot() + CONTENTION_BACKOFF;
+        match holds {
+            true => self.more_at = later,
+            false => self.not_before = later,
+        }
         Ok(())
     }
 
@@ -259,7 +275,7 @@ impl Holder {
         }
     }
 
-    fn grant(&mut self) -> Result<(i64, Duration, RequestTime, Claim), Halt> {
+    fn grant(&mut self) -> Result<NewLease, Halt> {
         let lease =
             new_lease().ok_or_else(|| Halt::Because("no random numbers are available".into()))?;
         let (registry, ttl) = (&self.registry, self.ttl);
@@ -270,16 +286,15 @@ impl Holder {
                 self.leftover.push(lease);
                 Err(Halt::Because("etcd granted a lease of 0 s".into()))
             }
-            Ok(ttl) => Ok((lease, ttl, sent, Claim::from_grant(sent, LeaseDuration(ttl)))),
+            Ok(ttl) => {
+                let claim = Claim::from_grant(sent, LeaseDuration(ttl));
+                Ok(NewLease { lease, ttl, sent, claim })
+            }
             Err(error) => {
                 self.leftover.push(lease);
                 Err(error.into())
             }
         }
-    }
-
-    fn give_back_unused(&mut self, granted: Option<(i64, Duration, RequestTime, Claim)>) {
-        self.leftover.extend(granted.map(|(lease, ..)| lease));
     }
 
     /// Waits until a claim is taken away, but not longer than a third of a lease.

@@ -40,9 +40,10 @@ impl Holder {
     }
 
     /// Deletes claims of this lease that are not used. The answer to a call that made them, or should have deleted
-    /// them, was lost. They would exist as long as the lease does.
-    pub(super) fn let_go_of_strays(&mut self, state: &LeaseState) -> Result<(), Halt> {
-        let mut listing = self.list()?;
+    /// them, was lost, or older data of etcd are back. They would exist as long as the lease does. Returns whether none
+    /// are left.
+    pub(super) fn let_go_of_strays(&mut self, state: &LeaseState) -> Result<bool, Halt> {
+        let (mut listing, mut is_clean) = (self.list()?, true);
         let is_held = |id: u16| state.held().iter().any(|held| held.id == id);
         let strays: Vec<_> = listing
             .claims
@@ -55,15 +56,17 @@ impl Holder {
             let high_water_mark =
                 self.high_water_marks.get(&id).filter(|_| listing.mark_revisions.contains_key(&id));
             let Some(&HighWaterMark { moment: Ok(high_water_mark), .. }) = high_water_mark else {
+                is_clean = false;
                 continue;
             };
             let (registry, document) = (&self.registry, self.document(state.leased_at, lease));
             let held = &[LeasedId { id, high_water_mark, revision }];
             let LeaseState { authority: Authority { etcd, .. }, cluster, .. } = *state;
             let holding = Holding { etcd, cluster, lease, held, document: &document };
-            self.etcd.call(async |client| registry.release(client, &holding).await)?;
+            let left = self.etcd.call(async |client| registry.release(client, &holding).await)?;
+            is_clean &= left.is_empty();
         }
-        Ok(())
+        Ok(is_clean)
     }
 
     /// Gives back these generator IDs, or all: seals their cells and writes their exact high-water marks. If etcd
