@@ -46,7 +46,7 @@ my @released = split /\n/, $node->safe_psql('fresh', <<"SQL");
 SELECT source FROM pg_extension_update_paths('flakeid')
 WHERE target = '$version' AND path IS NOT NULL ORDER BY source
 SQL
-is("@released", '0.6.0 0.6.1', 'from the oldest version on there is a way');
+is("@released", '0.6.0 0.6.1 0.7.0', 'from the oldest version on there is a way');
 
 # What users made with the names of 0.6.0.
 my $views = <<'SQL';
