@@ -126,58 +126,71 @@ CREATE FUNCTION flake_range_max(times tstzrange, epoch timestamptz) RETURNS bigi
 COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
     IS 'the largest flake ID of these times, counted from an epoch; below flake_range_min where there is none';
 
--- time as a predicate ------------------------------------------------------------------------------ These functions
--- must be inlined, since only a comparison of the ID itself can use an index. So functions with an AND are not
--- STRICT: PostgreSQL does not inline a strict function whose body has one. All of them find only IDs from 0 on. A
--- negative number is an ID of the second half of flake's times: it is later than every positive one, and sorts before
--- all of them.
+-- time as a predicate ------------------------------------------------------------------------------
+
+-- The support function replaces a call by comparisons of the bigint, which can use an index. All of these functions find
+-- only IDs from 0 on. A negative number is an ID of the second half of flake's times: it is later than every positive one,
+-- and sorts before all of them.
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) flake_min("from") AND id OPERATOR(pg_catalog.<=) flake_max("to");
+    AS 'MODULE_PATHNAME', 'flake_between_wrapper'
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
-    IS 'whether a flake ID was made from one time to another, both included';
+    IS 'whether a flake ID was generated from one time to another, both included';
 
-CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz)
-    RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) flake_min("from", epoch) AND id OPERATOR(pg_catalog.<=) flake_max("to", epoch);
+CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_between_epoch_wrapper'
+    LANGUAGE c IMMUTABLE PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
-    IS 'whether a flake ID was made from one time to another, both included, counted from an epoch';
+    IS 'whether a flake ID was generated from one time to another, both included, counted from an epoch';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times) AND id OPERATOR(pg_catalog.<=) flake_range_max(times);
+    AS 'MODULE_PATHNAME', 'flake_within_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange)
-    IS 'whether a flake ID was made within a range of times';
+    IS 'whether a flake ID was generated within a range of times';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) flake_range_min(times, epoch) AND id OPERATOR(pg_catalog.<=) flake_range_max(times, epoch);
+    AS 'MODULE_PATHNAME', 'flake_within_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
-    IS 'whether a flake ID was made within a range of times, counted from an epoch';
+    IS 'whether a flake ID was generated within a range of times, counted from an epoch';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time");
-COMMENT ON FUNCTION flake_before(bigint, timestamptz) IS 'whether a flake ID was made before a time';
+    AS 'MODULE_PATHNAME', 'flake_before_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+COMMENT ON FUNCTION flake_before(bigint, timestamptz)
+    IS 'whether a flake ID was generated before a time';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>=) bigint '0' AND id OPERATOR(pg_catalog.<) flake_min("time", epoch);
+    AS 'MODULE_PATHNAME', 'flake_before_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
-    IS 'whether a flake ID was made before a time, counted from an epoch';
+    IS 'whether a flake ID was generated before a time, counted from an epoch';
+
+CREATE FUNCTION flake_since(id bigint, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_since_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+COMMENT ON FUNCTION flake_since(bigint, timestamptz)
+    IS 'whether a flake ID was generated at or after a time';
+
+CREATE FUNCTION flake_since(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_since_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+COMMENT ON FUNCTION flake_since(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated at or after a time, counted from an epoch';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>) flake_max("time");
-COMMENT ON FUNCTION flake_after(bigint, timestamptz) IS 'whether a flake ID was made after a time';
+    AS 'MODULE_PATHNAME', 'flake_after_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+COMMENT ON FUNCTION flake_after(bigint, timestamptz)
+    IS 'whether a flake ID was generated after a time';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    RETURN id OPERATOR(pg_catalog.>) flake_max("time", epoch);
+    AS 'MODULE_PATHNAME', 'flake_after_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
 COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
-    IS 'whether a flake ID was made after a time, counted from an epoch';
+    IS 'whether a flake ID was generated after a time, counted from an epoch';
 
 -- text ---------------------------------------------------------------------------------------------
 

@@ -1,3 +1,417 @@
 \echo Use "ALTER EXTENSION flakeid UPDATE TO '0.8.0'" to load this file. \quit
 
 SELECT flakeid_require_library('0.8.0'::pg_catalog.text);
+
+-- What replaces a comparison of an ID with a time by conditions about the ID: src/planner/predicate.rs.
+
+CREATE FUNCTION flakeid_before_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_before_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_before_support(internal) IS 'planner support for id < time';
+
+CREATE FUNCTION flakeid_until_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_until_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_until_support(internal) IS 'planner support for id <= time';
+
+CREATE FUNCTION flakeid_at_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_at_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_at_support(internal) IS 'planner support for id = time';
+
+CREATE FUNCTION flakeid_since_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_since_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_since_support(internal) IS 'planner support for id >= time';
+
+CREATE FUNCTION flakeid_after_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_after_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_after_support(internal) IS 'planner support for id > time';
+
+CREATE FUNCTION flakeid_not_at_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_not_at_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_not_at_support(internal) IS 'planner support for id <> time';
+
+CREATE FUNCTION flakeid_within_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_within_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_within_support(internal) IS 'planner support for id <@ times';
+
+CREATE FUNCTION flakeid_between_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_between_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_between_support(internal) IS 'planner support for X_between';
+
+
+-- The comparisons of an ID with a time were SQL functions, which PostgreSQL did not inline if the time was an expensive
+-- expression.
+
+CREATE OR REPLACE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_between_wrapper'
+    LANGUAGE c STABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated from one time to another, both included';
+
+CREATE OR REPLACE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_between_epoch_wrapper'
+    LANGUAGE c IMMUTABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated from one time to another, both included, counted from an epoch';
+
+CREATE OR REPLACE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_within_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION flake_within(bigint, tstzrange)
+    IS 'whether a flake ID was generated within a range of times';
+
+CREATE OR REPLACE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_within_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
+    IS 'whether a flake ID was generated within a range of times, counted from an epoch';
+
+CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_before_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+COMMENT ON FUNCTION flake_before(bigint, timestamptz)
+    IS 'whether a flake ID was generated before a time';
+
+CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_before_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated before a time, counted from an epoch';
+
+CREATE FUNCTION flake_since(id bigint, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_since_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+COMMENT ON FUNCTION flake_since(bigint, timestamptz)
+    IS 'whether a flake ID was generated at or after a time';
+
+CREATE FUNCTION flake_since(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_since_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+COMMENT ON FUNCTION flake_since(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated at or after a time, counted from an epoch';
+
+CREATE OR REPLACE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_after_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+COMMENT ON FUNCTION flake_after(bigint, timestamptz)
+    IS 'whether a flake ID was generated after a time';
+
+CREATE OR REPLACE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake_after_epoch_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
+    IS 'whether a flake ID was generated after a time, counted from an epoch';
+
+CREATE OR REPLACE FUNCTION sno_lt_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_lt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION sno_le_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_le_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION sno_eq_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_eq_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION sno_ge_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_ge_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION sno_gt_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_gt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION sno_ne_time(id sno, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_ne_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION time_lt_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_lt_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION time_le_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_le_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION time_eq_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_eq_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION time_ge_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ge_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION time_gt_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_gt_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION time_ne_sno("time" timestamptz, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ne_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION sno_in_times(id sno, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'sno_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION sno_in_times(sno, tstzrange) IS 'implementation of <@ operator';
+
+CREATE OR REPLACE FUNCTION times_of_sno(times tstzrange, id sno) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'times_of_sno_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION times_of_sno(tstzrange, sno) IS 'implementation of @> operator';
+
+CREATE OR REPLACE FUNCTION flake128_lt_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_lt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION flake128_le_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_le_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION flake128_eq_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_eq_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION flake128_ge_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_ge_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION flake128_gt_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_gt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION flake128_ne_time(id flake128, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_ne_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION time_lt_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_lt_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION time_le_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_le_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION time_eq_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_eq_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION time_ge_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ge_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION time_gt_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_gt_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION time_ne_flake128("time" timestamptz, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ne_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION flake128_in_times(id flake128, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'flake128_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION flake128_in_times(flake128, tstzrange) IS 'implementation of <@ operator';
+
+CREATE OR REPLACE FUNCTION times_of_flake128(times tstzrange, id flake128) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'times_of_flake128_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'implementation of @> operator';
+
+CREATE OR REPLACE FUNCTION guid_local_within(
+    id guid_local, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_within_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION guid_local_within(guid_local, tstzrange, interval, boolean)
+    IS 'whether a guid_local of this drift was generated within a range of times';
+
+CREATE OR REPLACE FUNCTION guid_local_lt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_lt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION guid_local_le_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_le_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION guid_local_eq_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_eq_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION guid_local_ge_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_ge_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION guid_local_gt_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_gt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION guid_local_ne_time(id guid_local, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_ne_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION time_lt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_lt_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION time_le_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_le_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION time_eq_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_eq_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION time_ge_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ge_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION time_gt_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_gt_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION time_ne_guid_local("time" timestamptz, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ne_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION guid_local_in_times(id guid_local, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION guid_local_in_times(guid_local, tstzrange) IS 'implementation of <@ operator';
+
+CREATE OR REPLACE FUNCTION times_of_guid_local(times tstzrange, id guid_local) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'times_of_guid_local_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'implementation of @> operator';
+
+CREATE OR REPLACE FUNCTION guid_within(
+    id guid, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
+) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_within_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION guid_within(guid, tstzrange, interval, boolean)
+    IS 'whether a guid of this drift was generated within a range of times';
+
+CREATE OR REPLACE FUNCTION guid_lt_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_lt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION guid_le_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_le_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION guid_eq_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_eq_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION guid_ge_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_ge_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION guid_gt_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_gt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION guid_ne_time(id guid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_ne_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION time_lt_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_lt_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION time_le_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_le_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION time_eq_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_eq_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION time_ge_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ge_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION time_gt_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_gt_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION time_ne_guid("time" timestamptz, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ne_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION guid_in_times(id guid, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION guid_in_times(guid, tstzrange) IS 'implementation of <@ operator';
+
+CREATE OR REPLACE FUNCTION times_of_guid(times tstzrange, id guid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'times_of_guid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION times_of_guid(tstzrange, guid) IS 'implementation of @> operator';
+
+CREATE OR REPLACE FUNCTION uniqueid_lt_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_lt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_le_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_le_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_eq_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_eq_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_ge_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_ge_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_gt_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_gt_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_ne_time(id uniqueid, "time" timestamptz) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_ne_time_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION time_lt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_lt_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
+
+CREATE OR REPLACE FUNCTION time_le_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_le_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
+
+CREATE OR REPLACE FUNCTION time_eq_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_eq_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_at_support;
+
+CREATE OR REPLACE FUNCTION time_ge_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ge_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_until_support;
+
+CREATE OR REPLACE FUNCTION time_gt_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_gt_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
+
+CREATE OR REPLACE FUNCTION time_ne_uniqueid("time" timestamptz, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'time_ne_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_not_at_support;
+
+CREATE OR REPLACE FUNCTION uniqueid_in_times(id uniqueid, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'uniqueid_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION uniqueid_in_times(uniqueid, tstzrange) IS 'implementation of <@ operator';
+
+CREATE OR REPLACE FUNCTION times_of_uniqueid(times tstzrange, id uniqueid) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'times_of_uniqueid_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
+COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'implementation of @> operator';
+
+DROP FUNCTION guid_near(guid, tstzrange), guid_local_near(guid_local, tstzrange);

@@ -63,3 +63,45 @@ CREATE FUNCTION flakeid_recheck(condition boolean) RETURNS boolean
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_recheck_support;
 COMMENT ON FUNCTION flakeid_recheck(boolean)
     IS 'the condition itself, with a high estimated selectivity';
+
+-- What replaces a comparison of an ID with a time by conditions about the ID: src/planner/predicate.rs.
+
+CREATE FUNCTION flakeid_before_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_before_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_before_support(internal) IS 'planner support for id < time';
+
+CREATE FUNCTION flakeid_until_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_until_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_until_support(internal) IS 'planner support for id <= time';
+
+CREATE FUNCTION flakeid_at_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_at_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_at_support(internal) IS 'planner support for id = time';
+
+CREATE FUNCTION flakeid_since_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_since_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_since_support(internal) IS 'planner support for id >= time';
+
+CREATE FUNCTION flakeid_after_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_after_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_after_support(internal) IS 'planner support for id > time';
+
+CREATE FUNCTION flakeid_not_at_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_not_at_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_not_at_support(internal) IS 'planner support for id <> time';
+
+CREATE FUNCTION flakeid_within_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_within_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_within_support(internal) IS 'planner support for id <@ times';
+
+CREATE FUNCTION flakeid_between_support(internal) RETURNS internal
+    AS 'MODULE_PATHNAME', 'flakeid_between_support_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flakeid_between_support(internal) IS 'planner support for X_between';

@@ -20,7 +20,7 @@
 use super::id_type::SqlIdType;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, List, Node, Oid, PlannerInfo};
 use std::ffi::{c_int, c_void};
-use std::ptr::{addr_of_mut, null_mut};
+use std::ptr::null_mut;
 
 /// The statistics that PostgreSQL has found for an expression (`VariableStatData`). Dropping them releases them.
 pub struct Statistics(pg_sys::VariableStatData);
@@ -122,6 +122,13 @@ impl Statistics {
 
     /// Calls `read` with the statistics of this kind, if there are any.
     fn slot<T>(&self, kind: u32, read: impl FnOnce(&pg_sys::AttStatsSlot) -> T) -> Option<T> {
+        // A histogram has values, and the most common values have numbers, too.
+        let parts = match kind {
+            pg_sys::STATISTIC_KIND_MCV => {
+                pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS
+            }
+            _ => pg_sys::ATTSTATSSLOT_VALUES,
+        };
         if !self.are_there() {
             return None;
         }
@@ -133,7 +140,7 @@ impl Statistics {
                 self.0.statsTuple,
                 kind as c_int,
                 Oid::INVALID,
-                pg_sys::ATTSTATSSLOT_VALUES as c_int,
+                parts as c_int,
             );
             if !found {
                 return None;
@@ -144,8 +151,18 @@ impl Statistics {
         }
     }
 
+    /// Calls `read` with each of the most common values and the part of the rows that has it, if there are such values.
+    pub fn most_common<T>(&self, read: impl Fn(Datum, f64) -> T) -> Option<Vec<T>> {
+        self.slot(pg_sys::STATISTIC_KIND_MCV, |slot| {
+            let length = slot.nvalues.min(slot.nnumbers) as usize;
+            // SAFETY: `values` has `nvalues` elements, and `numbers` has `nnumbers`.
+            let each = |i| unsafe { read(*slot.values.add(i), f64::from(*slot.numbers.add(i))) };
+            (0..length).map(each).collect()
+        })
+    }
+
     /// Calls `read` with the bounds of the histogram, in their order, if there is a histogram.
-    fn histogram<T>(&self, read: impl FnOnce(&[Datum]) -> T) -> Option<T> {
+    pub fn histogram<T>(&self, read: impl FnOnce(&[Datum]) -> T) -> Option<T> {
         self.slot(pg_sys::STATISTIC_KIND_HISTOGRAM, |slot| {
             // SAFETY: `values` has `nvalues` elements.
             read(unsafe { std::slice::from_raw_parts(slot.values, slot.nvalues as usize) })
@@ -274,11 +291,6 @@ impl Column {
         Some(Self { root, id_type, statistics, collation, nulls })
     }
 
-    /// Returns whether this user may see the statistics.
-    pub fn is_visible(&self) -> bool {
-        self.statistics.0.acl_ok
-    }
-
     /// Estimates the part of all rows for which a comparison is true. Returns `None` without statistics.
     ///
     /// # Safety
@@ -316,26 +328,12 @@ impl Column {
         &mut self,
         comparison: Comparison,
         bound: Datum,
-        mut function: pg_sys::FmgrInfo,
+        function: pg_sys::FmgrInfo,
     ) -> Option<f64> {
         let mut bin = BinProbe { id_type: self.id_type, comparison, below: None, above: None };
-        function.fn_addr = Some(probe);
-        function.fn_extra = addr_of_mut!(bin).cast::<c_void>();
         let above = comparison.side == Side::Above;
-        // SAFETY: the statistics belong to this column. Only this call uses `bin`, which outlives it.
-        let part = unsafe {
-            pg_sys::ineq_histogram_selectivity(
-                self.root,
-                &mut self.statistics.0,
-                comparison.operator,
-                &mut function,
-                above,
-                comparison.or_equal,
-                self.collation,
-                bound,
-                self.statistics.0.vartype,
-            )
-        };
+        // SAFETY: the caller guarantees the type of the bound.
+        let part = unsafe { self.search(comparison, bound, function, &mut bin) };
         let (Some(low), Some(high)) = (bin.below, bin.above) else {
             // The bound is before the first value or after the last, or there is no histogram.
             return (part >= 0.0).then_some(part);
@@ -348,6 +346,61 @@ impl Column {
         let position = if high > low { (position / (high - low) as f64).min(1.0) } else { 0.5 };
         let beyond_middle = (position - 0.5) / bins;
         Some((if above { part - beyond_middle } else { part + beyond_middle }).clamp(0.0, 1.0))
+    }
+
+    /// Lets PostgreSQL find the bin of a bound. Returns its estimate, which is negative without a histogram.
+    ///
+    /// # Safety
+    /// The bound is a value of the column's ID type, and not NULL.
+    unsafe fn search(
+        &mut self,
+        comparison: Comparison,
+        bound: Datum,
+        mut function: pg_sys::FmgrInfo,
+        bin: &mut BinProbe,
+    ) -> f64 {
+        function.fn_addr = Some(probe);
+        function.fn_extra = std::ptr::from_mut(bin).cast::<c_void>();
+        // SAFETY: the statistics belong to this column. Only this call uses `bin`, which outlives it.
+        unsafe {
+            pg_sys::ineq_histogram_selectivity(
+                self.root,
+                &mut self.statistics.0,
+                comparison.operator,
+                &mut function,
+                comparison.side == Side::Above,
+                comparison.or_equal,
+                self.collation,
+                bound,
+                self.statistics.0.vartype,
+            )
+        }
+    }
+
+    /// Returns the greatest ID of the column that its statistics and its index know, as the number as which it sorts.
+    pub fn last(&mut self) -> Option<u128> {
+        let comparison = Comparison::of_btree(self.id_type, Side::Above, false)?;
+        let mut bin = BinProbe { id_type: self.id_type, comparison, below: None, above: None };
+        // SAFETY: the bound is a value of the column's ID type, and the operator has a function.
+        unsafe {
+            let mut function = pg_sys::FmgrInfo::default();
+            pg_sys::fmgr_info(pg_sys::get_opcode(comparison.operator), &mut function);
+            let greatest = self.id_type.datum(u8::MAX, u8::MAX);
+            self.search(comparison, greatest, function, &mut bin);
+        }
+        bin.below
+    }
+
+    /// Returns the part of the histogram whose first byte is below the first of these or above the second.
+    pub fn part_with_other_first_bytes(&self, bytes: [u8; 2]) -> f64 {
+        let part = self.statistics.histogram(|bounds| {
+            // SAFETY: `Column::of` has checked that the values of the statistics have this ID type.
+            let first_byte = |&id: &Datum| unsafe { self.id_type.first_byte(id) };
+            let is_other = |byte: &u8| *byte < bytes[0] || bytes[1] < *byte;
+            let others = bounds.iter().map(first_byte).filter(is_other).count();
+            others as f64 / bounds.len() as f64
+        });
+        part.unwrap_or(0.0)
     }
 
     /// Returns the first byte of the middle value of the histogram, if there is a histogram.

@@ -10,6 +10,7 @@
 //! PostgreSQL names for that datum: the two operands of the operator, the constant, the values of the column, and the
 //! statistics.
 
+use super::expression::constant_of;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
 
 unsafe extern "C-unwind" {
@@ -36,12 +37,12 @@ const fn by_reference(bytes: usize) -> Layout {
 }
 
 /// The ID types that use our estimators. A flake is a bigint, for which PostgreSQL has estimators.
-const LAYOUTS: [(Input, Layout); 5] = [
-    (sno_in_wrapper, by_reference(flakeid_core::sno::LEN)),
-    (flake128_in_wrapper, by_reference(flakeid_core::flake128::LEN)),
-    (guid_in_wrapper, by_reference(flakeid_core::guid::LEN)),
-    (guid_local_in_wrapper, WORD),
-    (uniqueid_in_wrapper, WORD),
+const LAYOUTS: [(Input, Layout, &str); 5] = [
+    (sno_in_wrapper, by_reference(flakeid_core::sno::LEN), flakeid_core::sno::NAME),
+    (flake128_in_wrapper, by_reference(flakeid_core::flake128::LEN), flakeid_core::flake128::NAME),
+    (guid_in_wrapper, by_reference(flakeid_core::guid::LEN), flakeid_core::guid::NAME),
+    (guid_local_in_wrapper, WORD, flakeid_core::guid::LOCAL_NAME),
+    (uniqueid_in_wrapper, WORD, flakeid_core::uniqueid::NAME),
 ];
 
 /// An ID type whose IDs have a drift: guid or guid_local.
@@ -57,6 +58,7 @@ pub struct SqlIdType {
     oid: Oid,
     input: Input,
     layout: Layout,
+    name: &'static str,
 }
 
 impl SqlIdType {
@@ -72,7 +74,7 @@ impl SqlIdType {
             pg_sys::get_typlenbyval(oid, &mut bytes, &mut by_value);
             let layout = Layout { bytes: usize::try_from(bytes).ok()?, by_value };
             // Most other types end here, before their input function's library would be loaded.
-            if !LAYOUTS.iter().any(|&(_, ours)| ours == layout) {
+            if !LAYOUTS.iter().any(|&(_, ours, _)| ours == layout) {
                 return None;
             }
             let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
@@ -82,8 +84,39 @@ impl SqlIdType {
             let address = function.fn_addr? as usize;
             LAYOUTS
                 .into_iter()
-                .find(|&(ours, of_ours)| ours as usize == address && of_ours == layout)
-                .map(|(input, layout)| Self { oid, input, layout })
+                .find(|&(ours, of_ours, _)| ours as usize == address && of_ours == layout)
+                .map(|(input, layout, name)| Self { oid, input, layout, name })
+        }
+    }
+
+    /// Returns the OID of the type, which is no domain.
+    pub fn oid(self) -> Oid {
+        self.oid
+    }
+
+    /// Returns the name with which the names of the type's functions begin.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns whether there are IDs of this type whose position in an index says nothing about their time.
+    pub fn can_be_spread(self) -> bool {
+        self.name == flakeid_core::uniqueid::NAME
+    }
+
+    /// Makes the constant of an ID whose first byte is `first`, and whose other bytes are all `others`.
+    pub fn constant(self, first: u8, others: u8) -> *mut pg_sys::Node {
+        let Layout { bytes, by_value } = self.layout;
+        constant_of(self.oid, bytes, by_value, self.datum(first, others))
+    }
+
+    /// Returns the ID whose first byte is `first`, and whose other bytes are all `others`.
+    pub fn datum(self, first: u8, others: u8) -> Datum {
+        let mut id = vec![others; self.layout.bytes];
+        id[0] = first;
+        match self.layout.by_value {
+            true => Datum::from(crate::types::number(&id) as u64),
+            false => Datum::from(crate::types::copy(&id)),
         }
     }
 

@@ -66,9 +66,10 @@
 //!   change, so the twin checks the right to execute `X_next` again ([`copy_twin`](crate::types)).
 //! - Only if all arguments are constants that are not NULL.
 
+use super::expression::new_node;
 use super::{is, nodes};
 use crate::types::{RawDatum, may_execute};
-use pgrx::pg_sys::{self, Datum, Expr, FuncExpr, FunctionCallInfo, Node, NodeTag, Oid};
+use pgrx::pg_sys::{self, Datum, FuncExpr, FunctionCallInfo, Node, NodeTag, Oid};
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 use std::mem::size_of;
@@ -206,19 +207,6 @@ unsafe fn is_value(expression: *mut Node) -> bool {
     // SAFETY: a node with the tag T_Const is a Const.
     unsafe {
         is(expression, NodeTag::T_Const) && !(*expression.cast::<pg_sys::Const>()).constisnull
-    }
-}
-
-/// Allocates a node of zeros, which are `InvalidOid` and the empty list, with its tag.
-///
-/// # Safety
-/// `tag` is the tag of `T`, and `T` is valid if all its bytes are 0.
-unsafe fn new_node<T>(tag: NodeTag) -> *mut T {
-    // SAFETY: the memory is as large as the node, which begins with an Expr.
-    unsafe {
-        let node = pg_sys::palloc0(size_of::<T>());
-        (*node.cast::<Expr>()).type_ = tag;
-        node.cast()
     }
 }
 

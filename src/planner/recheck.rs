@@ -4,22 +4,22 @@
 //! would estimate that the condition is true for every third row. The support function says that it is true for
 //! nearly all rows, as the range has already selected them. Several conditions on one ID get one common estimate.
 //!
-//! # One condition
-//! For some ID types the position of an ID in an index does not tell its time exactly. There a predicate is a range of
-//! the index and a condition that is evaluated for each row of the range.
+//! # What is estimated
+//! For some ID types the position of an ID in an index does not tell its time exactly. There a predicate is one or more
+//! ranges of the index, and a condition that is evaluated for each row of them. The planner multiplies the estimate of the
+//! ranges by that of the condition. So the condition's estimate is the part of the rows that fulfills it, divided by the part
+//! that is in the ranges. [`Distribution`] has the first one, and [`Times::in_ranges`] computes the second as the planner does.
 //!
-//! The range contains many more rows only if the times are short. The index of a guid is exact to some minutes, since
-//! the node is between the parts of the time. The part of those minutes that the condition selects is computed from
-//! the condition, `guid_timestamp(id) <@ times`, and from the drift of the column's IDs.
+//! The ranges of a guid contain many more rows only if the times are short: its index is exact to some minutes, since the
+//! node is between the parts of the time.
 //!
 //! # Several conditions
-//! `id >= t1 AND id <= t2` is two predicates, each with a range that is open at one end. The planner treats them as
-//! independent, and multiplies its estimates of the two ranges. Of a month of IDs it would expect a quarter for any two
-//! times in the middle, even if they are near to each other. So the first condition in the list answers for all of
-//! them. Its answer is the part of the rows in the common range of times, divided by the product that the planner
-//! computes. The others answer "all".
+//! `id >= t1 AND id <= t2` is two predicates, each with ranges that are open at one end. The planner takes them as
+//! independent, and multiplies its estimates of both. So the first condition in the list answers for all of them. Its answer
+//! is the part of the rows with a common time, divided by the product that the planner computes. The others answer "all".
 
 use super::column::{Column, Comparison, Side, Statistics};
+use super::distribution::Distribution;
 use super::estimate::MIN_SELECTIVITY;
 use super::id_type::Guid;
 use super::{clause, clauses_with, constant, is, nodes};
@@ -52,8 +52,8 @@ fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> RawDatum {
     }
 }
 
-/// Estimates which part of a range of guids or guid_locals has the times in the condition. Returns `None` for a
-/// condition of another form.
+/// Estimates which part of the ranges of guids or guid_locals fulfills the condition. Returns `None` for a condition of
+/// another form, and without statistics.
 ///
 /// # Safety
 /// `request` is the planner's question about a call of [`flakeid_recheck`].
@@ -67,22 +67,9 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let statistics = Statistics::of(root, own.id, (*request).varRelid);
         let mut column = Column::of(root, statistics, Oid::INVALID)?;
         let guid = column.id_type.guid()?;
-        // Most values have the drift of the median, as the highest bits of a guid are its drift. A user who may not
-        // read the column learns nothing about its values.
-        let median = if column.is_visible() { column.first_byte_of_median() } else { None };
-        let drift = median.map_or(Drift::DEFAULT, Drift::of_first_byte);
 
         let all = own.with_others(&column, request);
-        let [first, others @ ..] = all.as_slice() else { return None };
-        // A guid_local has no node between the parts of its time, so its index is exact.
-        let share = |from, to| match guid {
-            Guid::Global => drift.share(from, to),
-            Guid::Local => 1.0,
-        };
-        if others.is_empty() {
-            return Some(share(own.from, own.to));
-        }
-        if first.condition != condition {
+        if all.first().is_some_and(|first| first.condition != condition) {
             return Some(1.0);
         }
         let from = all.iter().map(|times| times.from).max()?;
@@ -90,10 +77,17 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         if from > to {
             return Some(MIN_SELECTIVITY);
         }
-        let expected: Option<f64> =
-            all.iter().map(|times| times.part(&mut column, guid, drift)).product();
-        let common = Times { from, to, ..own }.part(&mut column, guid, drift)?;
-        Some((common / expected? * share(from, to)).clamp(MIN_SELECTIVITY, 1.0))
+        let mut distribution = Distribution::of(&column, guid, own.clock)?;
+        if distribution.ends_before(from) || distribution.ends_before(to) {
+            // The index knows IDs that were generated after the last ANALYZE.
+            let last = column.last();
+            last.into_iter().for_each(|last| distribution.extend_to(guid, last, own.clock));
+        }
+        // Most values have the drift of the median, as the highest bits of a guid are its drift.
+        let drift = column.first_byte_of_median().map_or(Drift::DEFAULT, Drift::of_first_byte);
+        let in_ranges: Option<f64> =
+            all.iter().map(|times| times.in_ranges(&mut column, guid, drift)).product();
+        Some((distribution.part(from, to) / in_ranges?).clamp(MIN_SELECTIVITY, 1.0))
     }
 }
 
@@ -102,8 +96,8 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
 struct Times {
     condition: *mut Node,
     id: *mut Node,
-    /// Whether the condition is known to be about the clock that counts up.
-    counts_up: bool,
+    /// The clock by which the times are read.
+    clock: Clock,
     from: UnixMicros,
     to: UnixMicros,
 }
@@ -153,17 +147,17 @@ impl Times {
             let arguments: Vec<_> = nodes((*time.cast::<pg_sys::FuncExpr>()).args).collect();
             let id = *arguments.first()?;
             // The argument `inverse` of guid_timestamp.
-            let counts_up = match arguments.get(1) {
-                Some(&inverse) => constant(root, inverse).is_some_and(|inverse| {
-                    !(*inverse).constisnull && (*inverse).constvalue.value() as u8 == 0
-                }),
-                None => true,
+            let inverse =
+                constant(root, *arguments.get(1)?).filter(|&value| !(*value).constisnull)?;
+            let clock = match (*inverse).constvalue.value() as u8 {
+                0 => Clock::Unix,
+                _ => Clock::Inverse,
             };
             let value = constant(root, than).filter(|&value| !(*value).constisnull)?;
             let (times, value) = ((*value).consttype, (*value).constvalue);
             if times == pg_sys::TSTZRANGEOID {
                 let (from, to) = ends(Range::<TimestampWithTimeZone>::from_datum(value, false)?);
-                return Some(Self { condition, id, counts_up, from, to });
+                return Some(Self { condition, id, clock, from, to });
             }
             if times != pg_sys::TIMESTAMPTZOID {
                 return None;
@@ -178,12 +172,12 @@ impl Times {
                 pg_sys::F_TIMESTAMPTZ_EQ => (time, time),
                 _ => return None,
             };
-            Some(Self { condition, id, counts_up, from, to })
+            Some(Self { condition, id, clock, from, to })
         }
     }
 
-    /// Collects the conditions on the same ID that must hold together with this one, in the order of the planner,
-    /// including this one. A condition about the inverse clock is alone.
+    /// Collects the conditions on the same ID and the same clock that must hold together with this one, in the order of the
+    /// planner, including this one.
     ///
     /// # Safety
     /// `request` is the question that contains the condition.
@@ -194,7 +188,7 @@ impl Times {
     ) -> Vec<Self> {
         // SAFETY: the tag decides as which struct a node is read.
         unsafe {
-            let relation = column.statistics.relation().filter(|_| self.counts_up);
+            let relation = column.statistics.relation();
             let Some(list) = relation.and_then(|relation| clauses_with(relation, (*request).args))
             else {
                 return vec![self];
@@ -211,22 +205,22 @@ impl Times {
                     }
                     let other = Self::of(column.root, nodes((*call).args).next()?)?;
                     let is_same = pg_sys::equal(other.id.cast(), self.id.cast());
-                    (other.counts_up && is_same).then_some(other)
+                    (other.clock == self.clock && is_same).then_some(other)
                 })
                 .collect()
         }
     }
 
-    /// Estimates the part of all rows that is in the range of the index for these times. The range consists of whole
-    /// windows of the drift.
-    fn part(&self, column: &mut Column, guid: Guid, drift: Drift) -> Option<f64> {
+    /// Estimates the part of all rows that is in the ranges of the index for these times, which consist of whole windows of
+    /// the drift. IDs of other drifts count, too.
+    fn in_ranges(&self, column: &mut Column, guid: Guid, drift: Drift) -> Option<f64> {
         let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
         let at_most = Comparison::of_btree(column.id_type, Side::Below, true)?;
-        let (mut first, mut last) = Id::range(self.from, self.to, drift, Clock::Unix);
+        let (mut first, mut last) = Id::range(self.from, self.to, drift, self.clock);
         let (lowest, highest) = match guid {
             Guid::Global => (Datum::from(first.0.as_mut_ptr()), Datum::from(last.0.as_mut_ptr())),
             Guid::Local => {
-                let (first, last) = Local::range(self.from, self.to, drift, Clock::Unix);
+                let (first, last) = Local::range(self.from, self.to, drift, self.clock);
                 (Datum::from(first.0), Datum::from(last.0))
             }
         };
@@ -234,6 +228,8 @@ impl Times {
         // word. `guid` says which of them the column has.
         let (above, below) =
             unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
-        Some((above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY))
+        let of_drift = (above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
+        let others = column.part_with_other_first_bytes(drift.first_bytes());
+        Some(of_drift + others - of_drift * others)
     }
 }

@@ -151,6 +151,11 @@ pgrx::impl_sql_translatable!(MacAddr, "macaddr");
 #[derive(Clone, Copy, Debug)]
 pub struct Span(pub i128);
 
+/// Returns an interval of whole seconds.
+pub fn interval_of_seconds(seconds: u64) -> pg_sys::Datum {
+    Span::of_seconds(seconds)
+}
+
 impl Span {
     pub fn of_seconds(seconds: u64) -> pg_sys::Datum {
         let interval = pg_sys::Interval { time: seconds as i64 * 1_000_000, day: 0, month: 0 };

@@ -165,6 +165,79 @@ fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, epoch: Time) -> i6
     range(times, checked_epoch(epoch)).1.0 as i64
 }
 
+// A predicate is a comparison of the bigints: the planner makes these comparisons of nearly all calls.
+
+/// Returns `id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and none is false.
+fn between(id: Option<i64>, from: Option<Time>, to: Option<Time>, epoch: Epoch) -> Option<bool> {
+    let from = id.zip(from).map(|(id, from)| id >= Id::min(from.0, epoch).0 as i64);
+    let to = id.zip(to).map(|(id, to)| id <= Id::max(to.0, epoch).0 as i64);
+    match (from, to) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+#[pg_extern(sql = false)]
+fn flake_between(id: Option<i64>, from: Option<Time>, to: Option<Time>) -> Option<bool> {
+    between(id, from, to, server_epoch())
+}
+
+#[pg_extern(sql = false)]
+fn flake_between_epoch(
+    id: Option<i64>,
+    from: Option<Time>,
+    to: Option<Time>,
+    epoch: Option<Time>,
+) -> Option<bool> {
+    between(id, from, to, checked_epoch(epoch?))
+}
+
+fn within(id: i64, times: Range<TimestampWithTimeZone>, epoch: Epoch) -> bool {
+    let (first, last) = range(times, epoch);
+    first.0 as i64 <= id && id <= last.0 as i64
+}
+
+#[pg_extern(sql = false)]
+fn flake_within(id: i64, times: Range<TimestampWithTimeZone>) -> bool {
+    within(id, times, server_epoch())
+}
+
+#[pg_extern(sql = false)]
+fn flake_within_epoch(id: i64, times: Range<TimestampWithTimeZone>, epoch: Time) -> bool {
+    within(id, times, checked_epoch(epoch))
+}
+
+#[pg_extern(sql = false)]
+fn flake_before(id: i64, time: Time) -> bool {
+    id >= 0 && id < flake_min(time)
+}
+
+#[pg_extern(sql = false)]
+fn flake_before_epoch(id: i64, time: Time, epoch: Time) -> bool {
+    id >= 0 && id < flake_min_epoch(time, epoch)
+}
+
+#[pg_extern(sql = false)]
+fn flake_since(id: i64, time: Time) -> bool {
+    id >= flake_min(time)
+}
+
+#[pg_extern(sql = false)]
+fn flake_since_epoch(id: i64, time: Time, epoch: Time) -> bool {
+    id >= flake_min_epoch(time, epoch)
+}
+
+#[pg_extern(sql = false)]
+fn flake_after(id: i64, time: Time) -> bool {
+    id > flake_max(time)
+}
+
+#[pg_extern(sql = false)]
+fn flake_after_epoch(id: i64, time: Time, epoch: Time) -> bool {
+    id > flake_max_epoch(time, epoch)
+}
+
 // Texts come as bytes. In a database that is not in UTF-8 they need not be a str.
 
 fn format(name: &[u8]) -> Format {

@@ -6,6 +6,7 @@ use super::error::{TypeInfo, ValueError};
 use super::export;
 use super::skeleton;
 use super::time::Time;
+use super::time_predicate;
 use super::value::Value;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
@@ -151,4 +152,13 @@ fn flake128_at(time: Time, number: i64) -> Flake128 {
 
 skeleton::time_bounds!(Flake128, Id:
     flake128_timestamp flake128_min flake128_max flake128_range_min flake128_range_max
+);
+
+time_predicate::by_bounds!(Flake128, Id, |_| true);
+
+time_predicate::time_predicates!(Flake128:
+    flake128_lt_time_wrapper flake128_le_time_wrapper flake128_eq_time_wrapper
+    flake128_ge_time_wrapper flake128_gt_time_wrapper flake128_ne_time_wrapper flake128_in_times_wrapper
+    time_lt_flake128_wrapper time_le_flake128_wrapper time_eq_flake128_wrapper
+    time_ge_flake128_wrapper time_gt_flake128_wrapper time_ne_flake128_wrapper times_of_flake128_wrapper
 );

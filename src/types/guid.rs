@@ -7,6 +7,7 @@ use super::guid_local::GuidLocal;
 use super::guid_types::{self, clock, drift};
 use super::skeleton;
 use super::time::Time;
+use super::time_predicate;
 use super::value::Value;
 use crate::error::OrRaise;
 use flakeid_core::Error;
@@ -60,8 +61,15 @@ skeleton::functions!(Guid:
 
 guid_types::functions!(Guid, Id:
     guid_next guid_next_for_copy guid_next_batch guid_timestamp
-    guid_min guid_max guid_range_min guid_range_max guid_code_min guid_code_max
+    guid_min guid_max guid_range_min guid_range_max guid_code_min guid_code_max guid_within
     guid_to_text guid_from_text guid_diff
+);
+
+time_predicate::time_predicates!(Guid:
+    guid_lt_time_wrapper guid_le_time_wrapper guid_eq_time_wrapper
+    guid_ge_time_wrapper guid_gt_time_wrapper guid_ne_time_wrapper guid_in_times_wrapper
+    time_lt_guid_wrapper time_le_guid_wrapper time_eq_guid_wrapper
+    time_ge_guid_wrapper time_gt_guid_wrapper time_ne_guid_wrapper times_of_guid_wrapper
 );
 
 #[pg_extern(sql = false)]

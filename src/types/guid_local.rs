@@ -6,6 +6,7 @@ use super::error::TypeInfo;
 use super::guid_types::{self, clock, drift};
 use super::skeleton;
 use super::time::Time;
+use super::time_predicate;
 use super::value::Value;
 use crate::error::OrRaise;
 use flakeid_core::Error;
@@ -60,8 +61,15 @@ skeleton::functions!(GuidLocal:
 
 guid_types::functions!(GuidLocal, Local:
     guid_local_next guid_local_next_for_copy guid_local_next_batch guid_local_timestamp
-    guid_local_min guid_local_max guid_local_range_min guid_local_range_max guid_local_code_min guid_local_code_max
+    guid_local_min guid_local_max guid_local_range_min guid_local_range_max guid_local_code_min guid_local_code_max guid_local_within
     guid_local_to_text guid_local_from_text guid_local_diff
+);
+
+time_predicate::time_predicates!(GuidLocal:
+    guid_local_lt_time_wrapper guid_local_le_time_wrapper guid_local_eq_time_wrapper
+    guid_local_ge_time_wrapper guid_local_gt_time_wrapper guid_local_ne_time_wrapper guid_local_in_times_wrapper
+    time_lt_guid_local_wrapper time_le_guid_local_wrapper time_eq_guid_local_wrapper
+    time_ge_guid_local_wrapper time_gt_guid_local_wrapper time_ne_guid_local_wrapper times_of_guid_local_wrapper
 );
 
 #[pg_extern(sql = false)]

@@ -62,10 +62,11 @@ macro_rules! functions {
     (
         $Type:ident, $Id:ident:
         $next:ident $next_for_copy:ident $next_batch:ident $timestamp:ident
-        $min:ident $max:ident $range_min:ident $range_max:ident $code_min:ident $code_max:ident
+        $min:ident $max:ident $range_min:ident $range_max:ident $code_min:ident $code_max:ident $within:ident
         $to_text:ident $from_text:ident $diff:ident
     ) => {
         const _: () = {
+            use flakeid_core::clock::UnixMicros;
             use flakeid_core::guid::{Clock, Drift, Format};
             use pgrx::datum::Range;
             use pgrx::prelude::*;
@@ -74,6 +75,7 @@ macro_rules! functions {
             use $crate::types::datum::Span;
             use $crate::types::guid_types::{IDS, clock, drift, format, parts, read_as};
             use $crate::types::time::{Time, ends};
+            use $crate::types::time_predicate::Place;
             use $crate::types::value::Value;
 
             #[pg_extern(sql = false)]
@@ -162,6 +164,30 @@ macro_rules! functions {
                     Format::Base62 => $Id::from_base62(text),
                 };
                 $Type(read_as($Type::TYPE_INFO.name, text, format, read))
+            }
+
+            impl $crate::types::time_predicate::Timed for $Type {
+                fn place(self, time: UnixMicros) -> Place {
+                    let own = self.0.time(Clock::Unix);
+                    Place::among(own, time, time)
+                }
+
+                fn is_within(self, from: UnixMicros, to: UnixMicros) -> bool {
+                    let own = self.0.time(Clock::Unix);
+                    from <= own && own <= to
+                }
+            }
+
+            /// Returns whether a guid of this drift was generated within a range of times.
+            #[pg_extern(sql = false)]
+            fn $within(
+                value: $Type,
+                times: Range<TimestampWithTimeZone>,
+                span: Span,
+                inverse: bool,
+            ) -> bool {
+                let ((from, to), time) = (ends(times), value.0.time(clock(inverse)));
+                value.0.parts().drift == drift(span) && from <= time && time <= to
             }
 
             #[pg_extern(sql = false)]

@@ -18,10 +18,11 @@ mod skeleton;
 mod sno;
 mod sort;
 mod time;
+mod time_predicate;
 mod uniqueid;
 mod value;
 
 pub use copy_twin::may_execute;
-pub use datum::RawDatum;
+pub use datum::{RawDatum, copy, interval_of_seconds};
 pub use sort::number;
 pub use time::{Time, ends, timestamptz};

@@ -6,6 +6,7 @@ use super::error::TypeInfo;
 use super::export;
 use super::skeleton;
 use super::time::Time;
+use super::time_predicate;
 use super::value::{Value, read};
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
@@ -143,4 +144,13 @@ fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
 
 skeleton::time_bounds!(Sno, Id:
     sno_timestamp sno_min sno_max sno_range_min sno_range_max
+);
+
+time_predicate::by_bounds!(Sno, Id, |_| true);
+
+time_predicate::time_predicates!(Sno:
+    sno_lt_time_wrapper sno_le_time_wrapper sno_eq_time_wrapper
+    sno_ge_time_wrapper sno_gt_time_wrapper sno_ne_time_wrapper sno_in_times_wrapper
+    time_lt_sno_wrapper time_le_sno_wrapper time_eq_sno_wrapper
+    time_ge_sno_wrapper time_gt_sno_wrapper time_ne_sno_wrapper times_of_sno_wrapper
 );

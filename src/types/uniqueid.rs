@@ -6,6 +6,7 @@ use super::datum::{RawDatum, integer, typed_row};
 use super::error::TypeInfo;
 use super::skeleton;
 use super::time::Time;
+use super::time_predicate;
 use super::value::Value;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
@@ -159,4 +160,13 @@ fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
 
 skeleton::time_bounds!(UniqueId, Id:
     uniqueid_timestamp uniqueid_min uniqueid_max uniqueid_range_min uniqueid_range_max
+);
+
+time_predicate::by_bounds!(UniqueId, Id, |id| id.0.mode() == Mode::TimeSequential);
+
+time_predicate::time_predicates!(UniqueId:
+    uniqueid_lt_time_wrapper uniqueid_le_time_wrapper uniqueid_eq_time_wrapper
+    uniqueid_ge_time_wrapper uniqueid_gt_time_wrapper uniqueid_ne_time_wrapper uniqueid_in_times_wrapper
+    time_lt_uniqueid_wrapper time_le_uniqueid_wrapper time_eq_uniqueid_wrapper
+    time_ge_uniqueid_wrapper time_gt_uniqueid_wrapper time_ne_uniqueid_wrapper times_of_uniqueid_wrapper
 );

@@ -229,8 +229,9 @@ WHERE (refclassid, refobjid) NOT IN (SELECT classid, objid FROM member)
 ORDER BY 1
 SQL
 
-# Calls each function of the extension that is written in SQL, and reads its views, with the names of the caller all
-# qualified: what is called besides is what their bodies name.
+# Calls each function of the extension that is written in SQL or that the planner replaces, and reads its views, with the
+# names of the caller all qualified: what is called besides is what their bodies name, or the replacement. The planner does
+# not replace a call of constants.
 my $use_all = <<'SQL';
 SET search_path = pg_catalog;
 DO $$
@@ -243,10 +244,11 @@ BEGIN
 		SELECT p.oid, p.proname, p.proargtypes::oid[] AS types FROM pg_proc AS p JOIN pg_depend AS d
 			ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
+			OR p.prosupport::regproc::text ~ 'flakeid_(before|until|at|since|after|not_at|within|between)_support'
 	LOOP
 		FOREACH a IN ARRAY ARRAY['false', 'true'] LOOP
 			EXECUTE (
-				SELECT 'SELECT ids.' || f.proname || '(' || coalesce(string_agg(
+				SELECT 'SELECT ids.' || f.proname || '(' || coalesce(string_agg('(SELECT ' ||
 					CASE type
 						WHEN 'timestamptz'::regtype THEN 'timestamptz ' || quote_literal(('{2026-01-01,2026-01-05,1970-01-01}'::text[])[nth])
 						WHEN 'tstzrange'::regtype THEN 'tstzrange ''[2026-01-01,2026-02-01)'''
@@ -254,7 +256,7 @@ BEGIN
 						WHEN 'boolean'::regtype THEN a
 						WHEN 'bigint'::regtype THEN 'bigint ''7000000000000000000'''
 						ELSE 'ids.' || typname || '_min(timestamptz ''2026-01-02''' || CASE WHEN typname LIKE 'guid%' THEN ', interval ''1 day'')' ELSE ')' END
-					END, ', ' ORDER BY ord), '') || ')'
+					END || ')', ', ' ORDER BY ord), '') || ')'
 				FROM (SELECT type, typname, ord, row_number() OVER (PARTITION BY type ORDER BY ord) AS nth
 					FROM unnest(f.types) WITH ORDINALITY AS t (type, ord) JOIN pg_type ON pg_type.oid = type) AS arguments);
 			called := called + 1;

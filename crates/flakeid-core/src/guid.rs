@@ -135,6 +135,12 @@ impl Drift {
         Self(byte >> (8 - DRIFT.width()))
     }
 
+    /// Returns the least and the greatest first byte of the IDs of this drift.
+    pub const fn first_bytes(self) -> [u8; 2] {
+        let below = 8 - DRIFT.width();
+        [self.0 << below, self.0 << below | (1 << below) - 1]
+    }
+
     /// Returns the number of bits of the fine part.
     const fn fine(self) -> u32 {
         18 + self.0 as u32

@@ -263,9 +263,9 @@ SELECT * FROM pg_temp.each($$
     SELECT <name>_work(7)
 $$);
 SELECT * FROM pg_temp.each($$
-    CREATE FUNCTION <name>_since(id <type>, n integer DEFAULT 1) RETURNS SETOF <type> LANGUAGE sql STABLE
-        BEGIN ATOMIC SELECT stock.id FROM <name>_stock AS stock WHERE stock.id > <name>_since.id ORDER BY 1 LIMIT n; END;
-    SELECT array_agg(id = <c>) FROM <name>_since(<a>) AS id
+    CREATE FUNCTION <name>_newer(id <type>, n integer DEFAULT 1) RETURNS SETOF <type> LANGUAGE sql STABLE
+        BEGIN ATOMIC SELECT stock.id FROM <name>_stock AS stock WHERE stock.id > <name>_newer.id ORDER BY 1 LIMIT n; END;
+    SELECT array_agg(id = <c>) FROM <name>_newer(<a>) AS id
 $$);
 
 -- prepared statements -----------------------------------------------------------------------------
@@ -285,7 +285,7 @@ DEALLOCATE ALL;
 RESET plan_cache_mode;
 
 SELECT * FROM pg_temp.each($$
-    DROP FUNCTION <name>_since;
+    DROP FUNCTION <name>_newer;
     DROP TABLE <name>_parent, <name>_child, <name>_place, <name>_stock, <name>_line, <name>_seen, <name>_way, <name>_bill, <name>_note,
         <name>_audit;
     DROP FUNCTION <name>_give, <name>_remember, <name>_work;

@@ -32,20 +32,20 @@ INSERT INTO moment VALUES ('-infinity'), ('1969-12-31 23:59:59.999999+00'), ('21
     ('2109-05-15 07:35:11.103001+00'), ('2600-01-01 00:00:00+00'), ('294276-12-31 23:59:59.999999+00'), ('infinity'), (NULL);
 
 SELECT count(*) AS cases,
-       count(*) FILTER (WHERE (id < t) IS DISTINCT FROM (sequential AND at < t)) AS lt,
-       count(*) FILTER (WHERE (id <= t) IS DISTINCT FROM (sequential AND at <= t)) AS le,
-       count(*) FILTER (WHERE (id = t) IS DISTINCT FROM (sequential AND at = t)) AS eq,
-       count(*) FILTER (WHERE (id <> t) IS DISTINCT FROM (sequential AND at <> t)) AS ne,
-       count(*) FILTER (WHERE (id >= t) IS DISTINCT FROM (sequential AND at >= t)) AS ge,
-       count(*) FILTER (WHERE (id > t) IS DISTINCT FROM (sequential AND at > t)) AS gt
+       count(*) FILTER (WHERE (id < t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at < t END)) AS lt,
+       count(*) FILTER (WHERE (id <= t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at <= t END)) AS le,
+       count(*) FILTER (WHERE (id = t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at = t END)) AS eq,
+       count(*) FILTER (WHERE (id <> t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at <> t END)) AS ne,
+       count(*) FILTER (WHERE (id >= t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at >= t END)) AS ge,
+       count(*) FILTER (WHERE (id > t) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND at > t END)) AS gt
 FROM event, moment;
 SELECT count(*) AS cases,
-       count(*) FILTER (WHERE (t < id) IS DISTINCT FROM (sequential AND t < at)) AS lt,
-       count(*) FILTER (WHERE (t <= id) IS DISTINCT FROM (sequential AND t <= at)) AS le,
-       count(*) FILTER (WHERE (t = id) IS DISTINCT FROM (sequential AND t = at)) AS eq,
-       count(*) FILTER (WHERE (t <> id) IS DISTINCT FROM (sequential AND t <> at)) AS ne,
-       count(*) FILTER (WHERE (t >= id) IS DISTINCT FROM (sequential AND t >= at)) AS ge,
-       count(*) FILTER (WHERE (t > id) IS DISTINCT FROM (sequential AND t > at)) AS gt
+       count(*) FILTER (WHERE (t < id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t < at END)) AS lt,
+       count(*) FILTER (WHERE (t <= id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t <= at END)) AS le,
+       count(*) FILTER (WHERE (t = id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t = at END)) AS eq,
+       count(*) FILTER (WHERE (t <> id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t <> at END)) AS ne,
+       count(*) FILTER (WHERE (t >= id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t >= at END)) AS ge,
+       count(*) FILTER (WHERE (t > id) IS DISTINCT FROM (CASE WHEN t IS NOT NULL THEN sequential AND t > at END)) AS gt
 FROM event, moment;
 -- How many of them are true, so that none of the above was empty.
 SELECT count(*) FILTER (WHERE id < t) AS lt, count(*) FILTER (WHERE id = t) AS eq,
@@ -54,9 +54,9 @@ SELECT count(*) FILTER (WHERE id < t) AS lt, count(*) FILTER (WHERE id = t) AS e
 FROM event, moment;
 -- A spread one is neither before a time nor at or after it: not before is not at or after.
 SELECT count(*) AS cases,
-       count(*) FILTER (WHERE (NOT id < t) IS DISTINCT FROM (NOT (sequential AND at < t))) AS not_lt,
-       count(*) FILTER (WHERE (NOT id = t) IS DISTINCT FROM (NOT (sequential AND at = t))) AS not_eq,
-       count(*) FILTER (WHERE (NOT t >= id) IS DISTINCT FROM (NOT (sequential AND t >= at))) AS not_ge,
+       count(*) FILTER (WHERE (NOT id < t) IS DISTINCT FROM (NOT (CASE WHEN t IS NOT NULL THEN sequential AND at < t END))) AS not_lt,
+       count(*) FILTER (WHERE (NOT id = t) IS DISTINCT FROM (NOT (CASE WHEN t IS NOT NULL THEN sequential AND at = t END))) AS not_eq,
+       count(*) FILTER (WHERE (NOT t >= id) IS DISTINCT FROM (NOT (CASE WHEN t IS NOT NULL THEN sequential AND t >= at END))) AS not_ge,
        count(*) FILTER (WHERE NOT id < t AND NOT id >= t) AS neither
 FROM event, moment;
 SELECT (SELECT count(*) FROM event WHERE NOT id < timestamptz '2026-07-01 12:34:56.788+00') AS not_before,
@@ -80,8 +80,8 @@ INSERT INTO span VALUES
     ('[1900-01-01,1969-12-31]'), ('[2600-01-01,2700-01-01]'), ('(2109-05-15 07:35:11.102+00,)'),
     ('[2109-05-15 07:35:11.102+00,infinity)'), ('(2109-05-15 07:35:11.103+00,infinity]'), (NULL);
 SELECT (SELECT count(DISTINCT times) FROM span) AS spans, count(*) AS cases,
-       count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (sequential AND at <@ times)) AS within,
-       count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (sequential AND times @> at)) AS holds,
+       count(*) FILTER (WHERE (id <@ times) IS DISTINCT FROM (CASE WHEN times IS NOT NULL THEN sequential AND at <@ times END)) AS within,
+       count(*) FILTER (WHERE (times @> id) IS DISTINCT FROM (CASE WHEN times IS NOT NULL THEN sequential AND times @> at END)) AS holds,
        count(*) FILTER (WHERE id <@ times) AS in, count(*) FILTER (WHERE (id <@ times) IS NULL) AS unknown
 FROM event, span;
 SELECT NULL::uniqueid <@ '(,)'::tstzrange AS id, NULL::uniqueid < timestamptz '2026-01-01' AS lt,

@@ -1,0 +1,393 @@
+//! Replaces a comparison of an ID with a time by conditions about the ID, which can use an index.
+//!
+//! Operators such as `sno >= timestamptz`, and functions such as `flake_between`, name one of the support functions here.
+//! The planner asks it for each call, and gets an expression with the same value (`SupportRequestSimplify`):
+//!
+//! | call | condition |
+//! |---|---|
+//! | `id < time` | `id < X_min(time)` |
+//! | `id <= time` | `id <= X_max(time)` |
+//! | `id >= time`, `flake_since(id, time)` | `id >= X_min(time)` |
+//! | `id > time`, `flake_after(id, time)` | `id > X_max(time)` |
+//! | `id = time` | `id >= X_min(time) AND id <= X_max(time)` |
+//! | `id <> time` | `id < X_min(time) OR id > X_max(time)` |
+//! | `id <@ times`, `X_within(id, times)` | `id >= X_range_min(times) AND id <= X_range_max(times)` |
+//! | `flake_between(id, a, b)` | `id >= flake_min(a) AND id <= flake_max(b)` |
+//!
+//! From these conditions follow index ranges, the pruning of partitions, BRIN, and estimates of rows. Some ID types add a
+//! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
+//!
+//! - *uniqueid*: the ID is time_sequential.
+//! - *flake_before*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
+//!   all others. If the planner can estimate the time, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both
+//!   bounds for a range of unknown length, and expect 0.5 % of the rows instead of a third.
+//! - *guid and guid_local*: the ID has such a time. See below.
+//!
+//! # Why not an SQL function
+//! PostgreSQL would inline an SQL function with these conditions as its body. But it does not if the body names an argument
+//! twice and that argument has a subselect or costs more than ten operators. Then the query would call an SQL function for
+//! each row. Here only a volatile argument prevents the replacement. Such a call cannot use an index in any case.
+//!
+//! # An argument that is named twice
+//! It is evaluated twice: once for each bound of a range if the condition uses an index, and otherwise for each row. That
+//! gives one value, as the argument is not volatile. A subselect becomes two, of which each runs once for a query if it
+//! does not refer to it.
+//!
+//! # NULL
+//! The functions are STRICT, but for `flake_between`, which is two comparisons. So a condition must be NULL if the time is.
+//! A bound such as `X_min(NULL)` is NULL, and so are the comparisons with it. But `NULL AND false` is false. So what is false
+//! for some IDs is written `condition OR (NULL AND time IS NULL)`.
+//!
+//! # guid
+//! guids sort by their drift first, a code of three bits. Most columns have IDs of one drift. So the condition is a range
+//! among the IDs of one drift, and all IDs of the others, which the index finds to be few:
+//!
+//! | call | condition, where `low` and `high` are the ends of the IDs of the drift |
+//! |---|---|
+//! | `id < time`, `id <= time` | `id <= X_max(time, drift) OR id > high` |
+//! | `id >= time`, `id > time` | `id >= X_min(time, drift) OR id < low` |
+//! | `id = time`, `id <@ times` | `(id >= X_range_min(times, drift, false) AND id <= ...) OR id < low OR id > high` |
+//!
+//! Each has a `flakeid_recheck(X_timestamp(id, false) ...)`, as the range is whole windows of the drift, and the others have
+//! any time. The drift is that of the column's median ID ([`usual_drift`]), and 274 s if that is not known. The condition is
+//! right for every drift; the choice only decides how much of the index is read.
+
+use super::expression::{all, any, btree_operator, call, compared, constant_of, copy, or_unknown};
+use super::id_type::SqlIdType;
+use super::usual_drift::usual_drift;
+use super::{constant, is, nodes};
+use crate::types::{RawDatum, interval_of_seconds, may_execute};
+use flakeid_core::guid::Drift;
+use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, PlannerInfo};
+use pgrx::prelude::*;
+use std::mem::size_of;
+use std::ptr::null_mut;
+
+/// A relation of an ID's time to a time, or to a range of times.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Before,
+    Until,
+    At,
+    Since,
+    After,
+    NotAt,
+    Within,
+    Between,
+}
+
+/// Strategy numbers of btree, which all ID types and timestamptz have.
+const LESS: u32 = pg_sys::BTLessStrategyNumber;
+const LESS_EQUAL: u32 = pg_sys::BTLessEqualStrategyNumber;
+const EQUAL: u32 = pg_sys::BTEqualStrategyNumber;
+const GREATER_EQUAL: u32 = pg_sys::BTGreaterEqualStrategyNumber;
+const GREATER: u32 = pg_sys::BTGreaterStrategyNumber;
+
+/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which is not NULL: then the
+/// call stays as it is.
+fn support(fcinfo: FunctionCallInfo, relation: Relation) -> RawDatum {
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    let condition = unsafe {
+        let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
+        is(node, NodeTag::T_SupportRequestSimplify).then(|| {
+            let request = &*node.cast::<pg_sys::SupportRequestSimplify>();
+            replacement(request, relation)
+        })
+    };
+    RawDatum::pointer(condition.flatten().unwrap_or(null_mut()).cast())
+}
+
+/// Makes the condition that replaces a call. Returns `None` if the call must stay as it is.
+///
+/// # Safety
+/// `request` is the planner's question about a call of a predicate.
+unsafe fn replacement(
+    request: &pg_sys::SupportRequestSimplify,
+    relation: Relation,
+) -> Option<*mut Node> {
+    // SAFETY: the planner's question has a call, with a function of the catalog and a list of arguments.
+    unsafe {
+        let (fcall, root) = (request.fcall, request.root);
+        let function = (*fcall).funcid;
+        let is_volatile = |argument| pg_sys::contain_volatile_functions(argument);
+        let arguments: Vec<_> = nodes((*fcall).args).collect();
+        // An inlined function would be called as well, so that the user must be allowed to call it.
+        if arguments.iter().any(|&argument| is_volatile(argument)) || !may_execute(function) {
+            return None;
+        }
+        let is_time = |&argument: &*mut Node| {
+            [pg_sys::TIMESTAMPTZOID, pg_sys::TSTZRANGEOID].contains(&pg_sys::exprType(argument))
+        };
+        let (id, times) = match arguments.as_slice() {
+            [time, id] if is_time(time) => (*id, vec![*time]),
+            [id, times @ ..] => (*id, times.to_vec()),
+            [] => return None,
+        };
+        let call = Call { root, schema: pg_sys::get_func_namespace(function), id, times };
+        let condition = match call.id_type()? {
+            IdType::Flake => call.flake(relation)?,
+            IdType::Ordered(id_type) => call.ordered(id_type, relation)?,
+            IdType::Drifting(id_type) => call.drifting(id_type, relation)?,
+        };
+        if !root.is_null() {
+            pg_sys::record_plan_function_dependency(root, function);
+        }
+        Some(condition)
+    }
+}
+
+/// An ID type, by the conditions that compare it with a time.
+enum IdType {
+    Flake,
+    /// IDs sort by their time, or those that do not are recognized.
+    Ordered(SqlIdType),
+    /// guid and guid_local.
+    Drifting(SqlIdType),
+}
+
+/// A call of a predicate: the ID, and the times with all further arguments.
+struct Call {
+    root: *mut PlannerInfo,
+    /// The schema of the extension.
+    schema: Oid,
+    id: *mut Node,
+    times: Vec<*mut Node>,
+}
+
+impl Call {
+    /// Returns the ID type of the argument that is the ID.
+    fn id_type(&self) -> Option<IdType> {
+        // SAFETY: the ID is an expression.
+        let type_oid = unsafe { pg_sys::exprType(self.id) };
+        if type_oid == pg_sys::INT8OID {
+            return Some(IdType::Flake);
+        }
+        let id_type = SqlIdType::of(type_oid).filter(|id_type| id_type.oid() == type_oid)?;
+        match id_type.guid() {
+            Some(_) => Some(IdType::Drifting(id_type)),
+            None => Some(IdType::Ordered(id_type)),
+        }
+    }
+
+    /// Makes a bound of a range: a call of a function of the extension that gives an ID. The planner evaluates it if all
+    /// arguments are known.
+    fn bound(&self, id_type: &str, end: &str, arguments: &[*mut Node]) -> Option<*mut Node> {
+        // SAFETY: the arguments are expressions of the query.
+        unsafe {
+            let bound = call(self.schema, &format!("{id_type}_{end}"), arguments)?;
+            Some(pg_sys::eval_const_expressions(self.root, bound))
+        }
+    }
+
+    /// Makes a condition that is evaluated for each row of a range.
+    fn recheck(&self, condition: *mut Node) -> Option<*mut Node> {
+        // SAFETY: the condition is an expression of the query.
+        unsafe { call(self.schema, "flakeid_recheck", &[condition]) }
+    }
+
+    /// Makes a comparison of the ID with a bound.
+    fn compare(&self, operator: Option<Oid>, bound: Option<*mut Node>) -> Option<*mut Node> {
+        // SAFETY: the callers pass an operator of the ID's type, and a bound that is an ID.
+        Some(unsafe { compared(operator?, copy(self.id), bound?) })
+    }
+
+    /// Makes the condition for an ID type whose bounds of a time are `X_min`, `X_max`, `X_range_min` and `X_range_max`.
+    fn range(
+        &self,
+        name: &str,
+        relation: Relation,
+        operator: impl Fn(u32) -> Option<Oid>,
+    ) -> Option<*mut Node> {
+        let compare =
+            |strategy, end| self.compare(operator(strategy), self.bound(name, end, &self.times));
+        match relation {
+            Relation::Before => compare(LESS, "min"),
+            Relation::Until => compare(LESS_EQUAL, "max"),
+            Relation::Since => compare(GREATER_EQUAL, "min"),
+            Relation::After => compare(GREATER, "max"),
+            Relation::At => {
+                Some(all(&[compare(GREATER_EQUAL, "min")?, compare(LESS_EQUAL, "max")?]))
+            }
+            Relation::NotAt => Some(any(&[compare(LESS, "min")?, compare(GREATER, "max")?])),
+            Relation::Within => {
+                let lower = compare(GREATER_EQUAL, "range_min")?;
+                Some(all(&[lower, compare(LESS_EQUAL, "range_max")?]))
+            }
+            Relation::Between => {
+                let [from, to, more @ ..] = self.times.as_slice() else { return None };
+                let compare = |strategy, end, time| {
+                    let arguments = [&[time], more].concat();
+                    self.compare(operator(strategy), self.bound(name, end, &arguments))
+                };
+                let lower = compare(GREATER_EQUAL, "min", *from)?;
+                // Without an end it is not a range, and must not get the estimate of one.
+                match is_infinity(*to) {
+                    true => Some(lower),
+                    false => Some(all(&[lower, compare(LESS_EQUAL, "max", *to)?])),
+                }
+            }
+        }
+    }
+
+    /// Makes the condition for a flake. The times are followed by the epoch, if the call has one.
+    fn flake(&self, relation: Relation) -> Option<*mut Node> {
+        let operator = |strategy| Some(btree_operator(pg_sys::INT8OID, strategy));
+        let range = self.range("flake", relation, operator)?;
+        if relation != Relation::Before {
+            return Some(range);
+        }
+        let zero = constant_of(pg_sys::INT8OID, size_of::<i64>(), true, Datum::from(0i64));
+        let is_positive = self.compare(operator(GREATER_EQUAL), Some(zero))?;
+        // SAFETY: the times and the condition are expressions of the query.
+        let can_be_estimated = self
+            .times
+            .iter()
+            .all(|&time| unsafe { !self.root.is_null() && constant(self.root, time).is_some() });
+        if can_be_estimated {
+            return Some(all(&[is_positive, range]));
+        }
+        // SAFETY: the times and the condition are expressions of the query.
+        let is_positive = unsafe { or_unknown(is_positive, &self.times) };
+        Some(all(&[range, self.recheck(is_positive)?]))
+    }
+
+    /// Makes the condition for an ID type that has one order of IDs for all times.
+    fn ordered(&self, id_type: SqlIdType, relation: Relation) -> Option<*mut Node> {
+        let operator = |strategy| id_type.btree_operator(strategy);
+        let range = self.range(id_type.name(), relation, operator)?;
+        if !id_type.can_be_spread() {
+            return Some(range);
+        }
+        // SAFETY: the ID and the times are expressions of the query.
+        let is_sequential = unsafe {
+            let is_sequential = call(self.schema, "uniqueid_sequential", &[self.id])?;
+            or_unknown(is_sequential, &self.times)
+        };
+        Some(all(&[range, self.recheck(is_sequential)?]))
+    }
+
+    /// Makes the condition for an ID type whose IDs have a drift.
+    fn drifting(&self, id_type: SqlIdType, relation: Relation) -> Option<*mut Node> {
+        let name = id_type.name();
+        let operator = |strategy| id_type.btree_operator(strategy);
+        // X_within(id, times, drift, inverse) is a range of one drift.
+        if let &[times, _, inverse] = self.times.as_slice() {
+            let range = self.range(name, relation, operator)?;
+            let has_time = self.time_is(name, relation, times, inverse)?;
+            return Some(all(&[range, self.recheck(has_time)?]));
+        }
+        let time = *self.times.first()?;
+        let falsehood = constant_of(pg_sys::BOOLOID, 1, true, Datum::from(false));
+        let has_time = self.time_is(name, relation, time, falsehood)?;
+        // SAFETY: the ID is an expression of the query.
+        let drift = unsafe { usual_drift(self.root, self.id, id_type) }.unwrap_or(Drift::DEFAULT);
+        let span = {
+            let value = interval_of_seconds(drift.seconds());
+            constant_of(pg_sys::INTERVALOID, size_of::<pg_sys::Interval>(), false, value)
+        };
+        let compare = |strategy, end, arguments: &[*mut Node]| {
+            self.compare(operator(strategy), self.bound(name, end, arguments))
+        };
+        // All IDs of lower and of higher drifts.
+        let [first, last] = drift.first_bytes();
+        let low = || self.compare(operator(LESS), Some(id_type.constant(first, 0)));
+        let high = || self.compare(operator(GREATER), Some(id_type.constant(last, u8::MAX)));
+        let near = match relation {
+            Relation::Before | Relation::Until => {
+                vec![compare(LESS_EQUAL, "max", &[time, span])?, high()?]
+            }
+            Relation::Since | Relation::After => {
+                vec![compare(GREATER_EQUAL, "min", &[time, span])?, low()?]
+            }
+            Relation::At | Relation::Within => {
+                let (min, max, arguments): (_, _, &[_]) = match relation {
+                    Relation::At => ("min", "max", &[time, span]),
+                    _ => ("range_min", "range_max", &[time, span, falsehood]),
+                };
+                let lower = compare(GREATER_EQUAL, min, arguments)?;
+                vec![all(&[lower, compare(LESS_EQUAL, max, arguments)?]), low()?, high()?]
+            }
+            Relation::NotAt | Relation::Between => return Some(has_time),
+        };
+        Some(all(&[any(&near), self.recheck(has_time)?]))
+    }
+
+    /// Makes the comparison of the ID's own time with a time, or with a range of times.
+    fn time_is(
+        &self,
+        name: &str,
+        relation: Relation,
+        time: *mut Node,
+        inverse: *mut Node,
+    ) -> Option<*mut Node> {
+        let by = |strategy| btree_operator(pg_sys::TIMESTAMPTZOID, strategy);
+        let operator = match relation {
+            Relation::Before => by(LESS),
+            Relation::Until => by(LESS_EQUAL),
+            Relation::At => by(EQUAL),
+            // SAFETY: `get_negator` reads the catalog.
+            Relation::NotAt => unsafe { pg_sys::get_negator(by(EQUAL)) },
+            Relation::Since => by(GREATER_EQUAL),
+            Relation::After => by(GREATER),
+            Relation::Within => Oid::from(pg_sys::OID_RANGE_ELEM_CONTAINED_OP),
+            Relation::Between => return None,
+        };
+        // SAFETY: the operator compares a timestamptz with the type of this time.
+        unsafe {
+            let own = call(self.schema, &format!("{name}_timestamp"), &[self.id, inverse])?;
+            Some(compared(operator, own, copy(time)))
+        }
+    }
+}
+
+/// Returns whether an expression is the constant time `infinity`.
+fn is_infinity(node: *mut Node) -> bool {
+    // SAFETY: a node with the tag T_Const is a Const, and a timestamptz is passed by value.
+    unsafe {
+        let constant = node.cast::<pg_sys::Const>();
+        is(node, NodeTag::T_Const)
+            && (*constant).consttype == pg_sys::TIMESTAMPTZOID
+            && !(*constant).constisnull
+            && (*constant).constvalue.value() as i64 == i64::MAX
+    }
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_before_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::Before)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_until_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::Until)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_at_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::At)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_since_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::Since)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_after_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::After)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_not_at_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::NotAt)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_within_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::Within)
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_between_support(fcinfo: FunctionCallInfo) -> RawDatum {
+    support(fcinfo, Relation::Between)
+}
