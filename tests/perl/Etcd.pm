@@ -311,6 +311,15 @@ sub ctl
 	return $out;
 }
 
+# Runs a command of the shell that calls etcdctl, as an administrator would; dies of its errors.
+sub shell
+{
+	my ($self, $command) = @_;
+	local %ENV = (%ENV, ETCDCTL_API => 3, ETCDCTL_ENDPOINTS => $self->endpoints, PATH => "$programs:$ENV{PATH}");
+	PostgreSQL::Test::Utils::system_or_bail('sh', '-e', '-c', $command);
+	return;
+}
+
 # Calls etcd's JSON gateway, which takes a tenth of the processor time of etcdctl. Asks the members that can answer, and
 # dies of the error of the last one.
 sub _call
