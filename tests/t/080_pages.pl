@@ -11,8 +11,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # The tests run in a copy of the repository, next to README.md.
-my @pages = (sort(glob('*.md'), glob('docs/*.md')), 'examples/README.md', 'tests/README.md', 'tests/STATE.md');
-my %elsewhere = map { $_ => 1 } map { "docs/$_.md" } 'duplicates', 'migrating', 'monitoring', 'troubleshooting';
+my @pages = (sort(glob('*.md'), glob('docs/*.md')), 'examples/README.md', 'packaging/docker/README.md', 'tests/README.md', 'tests/STATE.md');
+my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md" } 'duplicates', 'migrating', 'monitoring', 'troubleshooting';
 cmp_ok(scalar @pages, '>=', 12, 'there are pages');
 
 # links ------------------------------------------------------------------------------------------------------

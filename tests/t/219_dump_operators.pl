@@ -116,7 +116,7 @@ for my $type (
 		"$name: pg_restore has the error that the page shows");
 	is_deeply([ objects_in("${name}_restored") ], [ grep { /^kept_/ } @all ], "$name: the restore has lost these, and no other form");
 
-	# What PostgreSQL itself can't read back, whatever the path is.
+	# What PostgreSQL itself can't read back, with any path.
 	my %beyond = map { $_ => 1 } 'lost_row', 'lost_row_in';
 	my @whole  = grep { !$beyond{$_} } @all;
 	$node->safe_psql('postgres', "CREATE DATABASE ${name}_again");
