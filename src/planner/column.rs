@@ -330,6 +330,12 @@ impl Column {
         bound: Datum,
         function: pg_sys::FmgrInfo,
     ) -> Option<f64> {
+        // SAFETY: the caller guarantees that the bound is a value of the column's ID type.
+        unsafe {
+            if self.id_type.is_end_of_drift(self.id_type.number(bound)) {
+                return self.part_of_values(comparison, bound);
+            }
+        }
         let mut bin = BinProbe { id_type: self.id_type, comparison, below: None, above: None };
         let above = comparison.side == Side::Above;
         // SAFETY: the caller guarantees the type of the bound.
@@ -391,16 +397,17 @@ impl Column {
         bin.below
     }
 
-    /// Returns the part of the histogram whose first byte is below the first of these or above the second.
-    pub fn part_with_other_first_bytes(&self, bytes: [u8; 2]) -> f64 {
-        let part = self.statistics.histogram(|bounds| {
-            // SAFETY: `Column::of` has checked that the values of the statistics have this ID type.
-            let first_byte = |&id: &Datum| unsafe { self.id_type.first_byte(id) };
-            let is_other = |byte: &u8| *byte < bytes[0] || bytes[1] < *byte;
-            let others = bounds.iter().map(first_byte).filter(is_other).count();
-            others as f64 / bounds.len() as f64
-        });
-        part.unwrap_or(0.0)
+    /// Returns the part of the histogram's values for which a comparison is true. It is less exact than a search of the bin,
+    /// and does not look at the column's index.
+    ///
+    /// # Safety
+    /// The bound is a value of the column's ID type, and not NULL.
+    pub unsafe fn part_of_values(&self, comparison: Comparison, bound: Datum) -> Option<f64> {
+        // SAFETY: `Column::of` has checked that the values of the statistics have this ID type.
+        let number = |id| unsafe { self.id_type.number(id) };
+        let holds = |&&id: &&Datum| comparison.holds(number(id), number(bound));
+        self.statistics
+            .histogram(|values| values.iter().filter(holds).count() as f64 / values.len() as f64)
     }
 
     /// Returns the first byte of the middle value of the histogram, if there is a histogram.

@@ -23,6 +23,9 @@ unsafe extern "C-unwind" {
 
 type Input = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 
+/// The number of bits of a drift, the highest ones of an ID.
+const DRIFT_BITS: u32 = 3;
+
 /// The size of a value, and whether the datum is the value or its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -147,6 +150,12 @@ impl SqlIdType {
             return Some(Guid::Global);
         }
         (input == guid_local_in_wrapper as Input as usize).then_some(Guid::Local)
+    }
+
+    /// Returns whether this is the number of the least or the greatest ID of a drift.
+    pub fn is_end_of_drift(self, number: u128) -> bool {
+        let below_drift = (1 << (8 * self.layout.bytes as u32 - DRIFT_BITS)) - 1;
+        self.guid().is_some() && [0, below_drift].contains(&(number & below_drift))
     }
 
     /// Returns the operator with this strategy number in the default btree operator class of the type.

@@ -229,7 +229,14 @@ impl Times {
         let (above, below) =
             unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
         let of_drift = (above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
-        let others = column.part_with_other_first_bytes(drift.first_bytes());
+        let [first, last] = drift.first_bytes();
+        let low = Comparison::of_btree(column.id_type, Side::Below, false)?;
+        let high = Comparison::of_btree(column.id_type, Side::Above, false)?;
+        // SAFETY: both bounds are values of the column's ID type.
+        let others = unsafe {
+            column.part_of_values(low, column.id_type.datum(first, 0)).unwrap_or(0.0)
+                + column.part_of_values(high, column.id_type.datum(last, u8::MAX)).unwrap_or(0.0)
+        };
         Some(of_drift + others - of_drift * others)
     }
 }
