@@ -5,17 +5,17 @@
 
 CREATE FUNCTION flake_next() RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_next_wrapper'
-    LANGUAGE c VOLATILE STRICT PARALLEL SAFE SUPPORT flakeid_next_support;
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED SUPPORT flakeid_next_support;
 COMMENT ON FUNCTION flake_next() IS 'a new flake ID';
 
 CREATE FUNCTION flake_next_for_copy(internal) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_next_for_copy_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION flake_next_for_copy(internal) IS 'what COPY calls for flake_next() in a default; SQL cannot call it';
 
 CREATE FUNCTION flake_next_batch(n integer) RETURNS SETOF bigint
     AS 'MODULE_PATHNAME', 'flake_next_batch_wrapper'
-    LANGUAGE c VOLATILE STRICT PARALLEL SAFE;
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION flake_next_batch(integer) IS 'n new flake IDs';
 
 -- decode -------------------------------------------------------------------------------------------

@@ -415,3 +415,23 @@ CREATE OR REPLACE FUNCTION times_of_uniqueid(times tstzrange, id uniqueid) RETUR
 COMMENT ON FUNCTION times_of_uniqueid(tstzrange, uniqueid) IS 'implementation of @> operator';
 
 DROP FUNCTION guid_near(guid, tstzrange), guid_local_near(guid_local, tstzrange);
+-- A parallel query generates its IDs in the leader, in the order of its rows.
+
+ALTER FUNCTION flake_next() PARALLEL RESTRICTED;
+ALTER FUNCTION flake_next_batch(integer) PARALLEL RESTRICTED;
+ALTER FUNCTION flake_next_for_copy(internal) PARALLEL RESTRICTED;
+ALTER FUNCTION sno_next(integer) PARALLEL RESTRICTED;
+ALTER FUNCTION sno_next_batch(integer, integer) PARALLEL RESTRICTED;
+ALTER FUNCTION sno_next_for_copy(integer, internal) PARALLEL RESTRICTED;
+ALTER FUNCTION flake128_next() PARALLEL RESTRICTED;
+ALTER FUNCTION flake128_next_batch(integer) PARALLEL RESTRICTED;
+ALTER FUNCTION flake128_next_for_copy(internal) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_next(interval, boolean) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_next_batch(integer, interval, boolean) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_next_for_copy(interval, boolean, internal) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_local_next(interval, boolean) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_local_next_batch(integer, interval, boolean) PARALLEL RESTRICTED;
+ALTER FUNCTION guid_local_next_for_copy(interval, boolean, internal) PARALLEL RESTRICTED;
+ALTER FUNCTION uniqueid_next(uniqueid_mode) PARALLEL RESTRICTED;
+ALTER FUNCTION uniqueid_next_batch(integer, uniqueid_mode) PARALLEL RESTRICTED;
+ALTER FUNCTION uniqueid_next_for_copy(uniqueid_mode, internal) PARALLEL RESTRICTED;

@@ -3,6 +3,7 @@
 //! A process's number is a small number that no other living process has. Processes that can run SQL have the numbers
 //! below [`count`]. What another process shows of itself may change at any time: only a locked list would be exact.
 
+use crate::error::{Code, Report};
 use pgrx::pg_sys::{self, PGPROC};
 use std::ptr::addr_of;
 
@@ -41,6 +42,26 @@ pub fn leader_number() -> Option<u32> {
         }
         let leader = (*pg_sys::MyProc).lockGroupLeader;
         (!leader.is_null()).then(|| leader.offset_from((*pg_sys::ProcGlobal).allProcs) as u32)
+    }
+}
+
+/// Returns whether this process is a parallel worker. It is one for all its life or never.
+pub fn is_parallel_worker() -> bool {
+    // SAFETY: reads a variable of this process, which is set before it loads any library for its leader.
+    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
+}
+
+/// Ensures that this process is not a parallel worker.
+///
+/// # Errors
+/// It is one, and `function` cannot run. The error is that of PostgreSQL's `nextval()`.
+pub fn ensure_not_parallel_worker(function: &'static str) -> Result<(), Report> {
+    match is_parallel_worker() {
+        true => Err(Report::new(
+            Code::ERRCODE_INVALID_TRANSACTION_STATE,
+            format!("cannot execute {function}() during a parallel operation"),
+        )),
+        false => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! They are PostgreSQL's own records of non-transactional logical messages, which a server without this library replays
 //! as well. A message belongs to no database, so no output plugin sees it, and `pg_logical_emit_message` cannot forge it:
 //! that writes the number of its session's database. It needs no transaction, assigns no transaction ID, works in a
-//! read-only transaction, in a parallel worker and at each `wal_level`, and is marked as unimportant, so that it alone
+//! read-only transaction, during a parallel query and at each `wal_level`, and is marked as unimportant, so that it alone
 //! makes no checkpoint or archived segment due.
 
 use pgrx::pg_sys;

@@ -10,6 +10,20 @@
 //! prefetched from them before is issued already. [`flakeid_core::gate`] argues why a session notices that at every
 //! point of its work.
 //!
+//! # Parallel queries
+//! Only a session's own process generates its IDs, never a parallel worker. In workers the IDs of a statement would not
+//! have the order of its rows: a worker generates them before Gather Merge puts the rows in order. So the generators are
+//! PARALLEL RESTRICTED. The planner then computes them above Gather, in the leader, and scans, joins and sorts below it
+//! stay parallel.
+//!
+//! A function that is wrongly PARALLEL SAFE can call a generator in a worker. There it raises the error of `nextval()`,
+//! SQLSTATE 25000, when the worker builds its first source. `nextval()` is PARALLEL UNSAFE, and raises the error in the
+//! leader of a parallel query, too: it asks `IsInParallelMode()`. A generator must not ask that, since the leader runs
+//! PARALLEL RESTRICTED functions in parallel mode. Workers are the only other processes of a query, so the question is
+//! whether this process is one. The leader shares with them nothing that a generator changes: it assigns no transaction
+//! ID, and its slot of the watermark is its own.
+//!
+//! # Transactions
 //! Before its first ID in a transaction a process enters the [`watermark`], and then issues only from the bound on that
 //! this gives. A source has the bound by which it issues, and compares it with the process's before each ID.
 

@@ -48,13 +48,19 @@ pub(super) struct Source {
 /// The bound of a source before its first transaction, which no transaction has.
 const NO_BOUND: u64 = u64::MAX;
 
+/// The hint for a parallel worker that is to generate IDs.
+const PARALLEL_HINT: &str = "Declare the function that calls it PARALLEL RESTRICTED, or run ALTER EXTENSION flakeid UPDATE if the extension is older than the library.";
+
 impl Source {
     /// Builds a source; `before` is the one that it replaces.
     #[cold]
     pub fn make<S: Issuer>(before: Option<&Source>) -> Result<Self, Report> {
-        // A server never goes back into recovery, so a process asks only until the answer is no.
+        // A server never goes back into recovery, and a process never becomes a parallel worker. So a process asks only
+        // until the answer is no.
         if before.is_none() {
             horizon::ensure_not_in_recovery(S::NEXT)?;
+            process::ensure_not_parallel_worker(S::NEXT)
+                .map_err(|report| report.hint(PARALLEL_HINT))?;
         }
         guc::ensure_usable()?;
         let version = guc::version();

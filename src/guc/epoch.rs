@@ -7,6 +7,7 @@ use super::hooks::{define_text, has_changed};
 use super::process::{EpochCheck, Objection, PROCESS, TextSetting, refusal_of, unknown};
 use super::server_wide;
 use crate::error::{self, Report, timestamp};
+use crate::process::is_parallel_worker;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::flake::Epoch;
 use pgrx::GucSetting;
@@ -74,7 +75,7 @@ pub fn is_epoch_set() -> bool {
 pub fn adopt_epoch(epoch: UnixNanos) -> bool {
     let epoch = Epoch::from_micros(UnixMicros((epoch.0 / 1000) as i64));
     match epoch {
-        Some(epoch) if server_wide::in_parallel_worker() && !is_epoch_set() => {
+        Some(epoch) if is_parallel_worker() && !is_epoch_set() => {
             EpochSetting::store(epoch);
             has_changed();
             true

@@ -24,7 +24,8 @@
 //! generates no IDs until it ends.
 //!
 //! # Parallel workers
-//! A parallel worker gets its leader's settings in two steps. PostgreSQL resets all to their built-in defaults, and
+//! A parallel worker generates no IDs. But it reads flakes, and computes the IDs of times, for which it needs the server's
+//! values. It gets its leader's settings in two steps. PostgreSQL resets all to their built-in defaults, and
 //! then sets those for which the leader has another value. A setting that is unknown in the leader has the default
 //! there, so PostgreSQL never sends it. So in a worker a reset makes the setting unknown, and a value of the server's
 //! that follows makes it known again.
@@ -32,7 +33,7 @@
 //! In two cases a setting is unknown although the server has its value. If a reload has added a setting that the
 //! leader has not seen yet, the leader does not send it. If a worker loads the library later, in the middle of a
 //! function, it finds the leader's placeholders. The reset value of one that a `SET` has changed is not there. Such
-//! workers generate no IDs.
+//! workers compute no IDs.
 //!
 //! # During a parallel operation
 //! PostgreSQL sets nothing then, not even the server's value of a placeholder. In minor versions that have the flag
@@ -40,6 +41,7 @@
 //! allowed.
 
 use super::process::{PROCESS, refuse_number};
+use crate::process::is_parallel_worker;
 use pgrx::pg_sys;
 use pgrx::pg_sys::GucSource::{self, PGC_S_ARGV, PGC_S_DEFAULT};
 use std::ffi::{CStr, CString, c_int};
@@ -104,11 +106,6 @@ pub(super) fn is_taking_over() -> bool {
     unsafe { pg_sys::InitializingParallelWorker }
 }
 
-pub(super) fn in_parallel_worker() -> bool {
-    // SAFETY: reads a variable of this process, which is set before it loads any library for its leader.
-    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
-}
-
 /// Returns whether this process does not know the server's value of a setting.
 pub(super) fn is_unknown(name: &CStr) -> bool {
     PROCESS.0.unknown.borrow().contains(&name)
@@ -137,7 +134,7 @@ pub(super) fn define(name: &'static CStr, define: impl FnOnce()) {
         refuse_number(name, &value);
     }
     let replaced = before.reset > PGC_S_ARGV
-        || in_parallel_worker() && before.reset == PGC_S_DEFAULT && before.value > PGC_S_ARGV;
+        || is_parallel_worker() && before.reset == PGC_S_DEFAULT && before.value > PGC_S_ARGV;
     if replaced {
         set_unknown(name, true);
     }
@@ -172,7 +169,7 @@ pub(super) fn admits(name: &'static CStr, source: GucSource::Type) -> bool {
     if PROCESS.0.defining.get() || PROCESS.0.preloaded.get() {
         return true;
     }
-    match in_parallel_worker() {
+    match is_parallel_worker() {
         true if source == PGC_S_DEFAULT => set_unknown(name, true),
         true if is_server_wide(source) => set_unknown(name, false),
         _ => {}

@@ -115,13 +115,8 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
 fn active_snapshot() -> Result<pg_sys::Snapshot, Report> {
     horizon::ensure_not_in_recovery("flakeid_watermark")
         .map_err(|report| report.hint("Call it on the primary."))?;
-    if process::leader_number().is_some() {
-        return Err(Report::new(
-            Code::ERRCODE_INVALID_TRANSACTION_STATE,
-            "flakeid_watermark() cannot be called in a parallel worker",
-        )
-        .hint("Declare the function that calls it PARALLEL RESTRICTED."));
-    }
+    process::ensure_not_parallel_worker("flakeid_watermark")
+        .map_err(|report| report.hint("Declare the function that calls it PARALLEL RESTRICTED."))?;
     // SAFETY: these functions read what this process has.
     let snapshot = unsafe {
         if pg_sys::HistoricSnapshotActive() {

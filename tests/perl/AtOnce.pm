@@ -17,8 +17,7 @@ my $times = 0;
 
 # Runs sessions, each described by a hash; returns what they print. `round` is what PL/pgSQL does in a round; the
 # number of the round is in the variable `round`, from 0. `rounds` is how many there are at least. `declare` has more
-# variables, and `after` what is done after the last round. A session that has to see something sets the variable
-# `enough` to false in `declare`, and to true when it has.
+# variables, and `after` what is done after the last round.
 sub at_once
 {
 	my ($node, @sessions) = @_;
@@ -30,7 +29,6 @@ sub at_once
 	{
 		my $session = $sessions[$nr];
 		my ($declare, $after) = map { $session->{$_} // '' } 'declare', 'after';
-		$declare .= ' enough boolean := true;' unless $declare =~ /\benough\b/;
 		my $rounds = $session->{rounds} // 1;
 		append_to_file("$dir/$nr.sql", <<"SQL");
 DO \$work\$
@@ -44,7 +42,7 @@ BEGIN
 		PERFORM pg_sleep(0.002);
 	END LOOP;
 	LOOP
-		last := enough AND round + 1 >= $rounds AND (pg_stat_file('$over', true)).size IS NOT NULL;
+		last := round + 1 >= $rounds AND (pg_stat_file('$over', true)).size IS NOT NULL;
 		$session->{round};
 		IF round = 0 THEN
 			PERFORM set_config('application_name', '$name has begun', false);

@@ -99,9 +99,9 @@ my %way = (
 	# One long answer, of which the client sees each row when it comes. It pauses, so that a session gets no more than
 	# 100,000 IDs a second on a fast machine.
 	stream   => 'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000) AS nr) AS many WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
-	# By workers, from a table that the test has made.
+	# By a parallel query, from a table that the test has made.
 	parallel => 'SELECT %s, %s FROM source',
-	# By workers, in one long answer.
+	# By a parallel query, in one long answer. Its workers scan and wait, and the leader generates the IDs.
 	workers  => 'SELECT %s, %s FROM source, generate_series(1, 100000) AS nr WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
 );
 

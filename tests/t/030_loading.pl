@@ -15,11 +15,6 @@ my $node = PostgreSQL::Test::Cluster->new('loading');
 $node->init;
 $node->append_conf('postgresql.conf', <<'SQL');
 flakeid.generator_ids = '3'
-min_parallel_table_scan_size = 0
-parallel_setup_cost = 0
-parallel_tuple_cost = 0
-# What is made in parallel is made by workers.
-parallel_leader_participation = off
 SQL
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
@@ -65,7 +60,7 @@ sub made_at_once
 {
 	my ($name) = @_;
 	my @names = map { $_->{name} } @ID_TYPES;
-	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s, more; CREATE TABLE $_->{name}s (id $_->{type})") for @ID_TYPES;
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $_->{name}s; CREATE TABLE $_->{name}s (id $_->{type})") for @ID_TYPES;
 	my $insert = join ';', map { "INSERT INTO $_->{name}s SELECT $_->{next} FROM generate_series(1, 5000)" } @ID_TYPES;
 	my $gate = session($node);
 	$gate->query_safe('SELECT pg_advisory_lock(1)');
@@ -90,17 +85,6 @@ sub made_at_once
 		is(
 			$node->safe_psql('postgres', "SELECT min($whose), max($whose) FROM $table, $id_type->{name}_decode(id)"),
 			'3|3', '... of the server\'s generator ID');
-	}
-	for my $id_type (@ID_TYPES)
-	{
-		my $table = "$id_type->{name}s";
-		like(
-			$node->safe_psql('postgres', 'DROP TABLE IF EXISTS more; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)'
-				  . " CREATE TABLE more AS SELECT $id_type->{next} AS id FROM $table"),
-			qr/Workers Launched: [12]/, "... and so do parallel workers make $table");
-		is(
-			$node->safe_psql('postgres', "SELECT count(*) FROM (TABLE $table UNION TABLE more) AS made"),
-			'80000', '... distinct ones');
 	}
 	return;
 }

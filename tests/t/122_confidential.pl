@@ -76,8 +76,8 @@ is_not_told('SET ROLE ordinary; SELECT flake_next()', 'a superuser in an ordinar
 is_not_told('SELECT of_ordinary()', '... and in a function with the rights of an ordinary user');
 is_told($as->('ordinary') . 'SELECT of_superuser()', 'a function with the rights of a superuser may tell, as it may show settings');
 my $force = $node->safe_psql('postgres', "SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')");
-is_not_told($as->('ordinary') . "SET $force = on; SELECT flake_next() AS in_a_worker", 'an ordinary user\'s parallel worker does not tell');
-is_told("SET $force = on; SELECT flake_next() AS in_a_worker", '... and a superuser\'s does');
+is_not_told($as->('ordinary') . "SET $force = on; SELECT flake_at('2026-01-01') AS in_a_worker", 'an ordinary user\'s parallel worker does not tell');
+is_told("SET $force = on; SELECT flake_at('2026-01-01') AS in_a_worker", '... and a superuser\'s does');
 
 # views and settings ---------------------------------------------------------------------------------------------
 

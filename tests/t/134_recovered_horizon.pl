@@ -292,10 +292,12 @@ sub wal_of
 	is($lsn->(), $after, '... and nothing more until it moves again');
 	return ($minimal->safe_psql('postgres', "SELECT pg_wal_lsn_diff('$after', '$before')"), $said);
 }
-my $parallel = $minimal->safe_psql('postgres', "SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')");
+my $parallel = join '; ', map { "SET $_ TO 0" } 'parallel_setup_cost', 'parallel_tuple_cost', 'min_parallel_table_scan_size';
+my $in_parallel = 'SELECT flake_next() > 0 FROM pg_class LIMIT 1';
+like($minimal->safe_psql('postgres', "$parallel; EXPLAIN $in_parallel"), qr/Gather/, 'a query that makes an ID is parallel');
 for my $how (
 	[ 'a read-only transaction makes an ID, and assigns no transaction ID', 'BEGIN READ ONLY; SELECT flake_next() > 0, pg_current_xact_id_if_assigned() IS NULL; COMMIT', 't|t' ],
-	[ 'a parallel worker makes an ID', "SET $parallel TO on; SELECT flake_next() > 0", 't' ],
+	[ 'the leader of a parallel query makes an ID', "$parallel; $in_parallel", 't' ],
 	[ 'a subtransaction makes an ID, and assigns no transaction ID', 'BEGIN; SAVEPOINT s; SELECT flake_next() > 0; ROLLBACK TO s; SELECT pg_current_xact_id_if_assigned() IS NULL; COMMIT', "t\nt" ])
 {
 	my ($what, $statement, $expected) = @$how;

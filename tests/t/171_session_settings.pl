@@ -1,6 +1,6 @@
 # Without shared_preload_libraries (PostgreSQL 17 and later) every user can put values of his own in place of the
-# server's before his session loads the library. Such a session makes no IDs, nor does a parallel worker of it: it
-# never uses the built-in defaults where the server has other values.
+# server's before his session loads the library. Such a session makes no IDs, and computes none of a time, nor does a
+# parallel worker of it: it never uses the built-in defaults where the server has other values.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -67,11 +67,11 @@ is_deeply(\@known, [ sort keys %server ], 'all settings are tried here');
 
 my $ledger = Ledger->new('session_settings');
 my $parallel = 'SET debug_parallel_query = on; ';
-# A function that only a parallel worker calls, which loads the library then.
+# A function that only a parallel worker calls, which loads the library then. It computes the ID of a time.
 $node->safe_psql('postgres', <<'SQL');
-CREATE FUNCTION late() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN flake_next(); END';
+CREATE FUNCTION late() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS $$BEGIN RETURN flake_at('2026-01-01'); END$$;
 CREATE FUNCTION late_with_a_setting() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE
-	SET flakeid.generator_ids = '1' AS 'BEGIN RETURN flake_next(); END';
+	SET flakeid.generator_ids = '1' AS $$BEGIN RETURN flake_at('2026-01-01'); END$$;
 CREATE FUNCTION worker_of(id bigint) RETURNS integer LANGUAGE sql RETURN (flake_decode(id, '2020-01-01')).datacenter * 32 + (flake_decode(id, '2020-01-01')).worker;
 SQL
 
@@ -155,19 +155,19 @@ sub made_by
 }
 
 my $mine = qr/^(?:8|9|1[0-5])$/;
-for my $ask ('flake_next()', 'late()', 'late_with_a_setting()')
+for my $ask ("flake_at('2026-01-01')", 'late()', 'late_with_a_setting()')
 {
 	my $set = "SET flakeid.generator_ids = '1'; SET flakeid.cluster_id = 1; SELECT";
 	like(made_by("SELECT $ask"),            $mine, "without a setting of its own, a session uses the server's values: $ask");
 	like(made_by("${parallel}SELECT $ask"), $mine, '... and so does a parallel worker');
 	like(made_by("$set $ask"),              $mine, '... after a SET, too');
-	next if $ask eq 'flake_next()';
+	next if $ask =~ /^flake_at/;
 	# The worker loads the library later than its leader, or alone. It is told what was SET, and not what was there before.
 	like(
 		made_by("$parallel$set $ask"), qr/55P02: this session does not know the server's value of "flakeid\.(?:generator_ids|cluster_id)"/,
 		'... but in a parallel worker that is not told what was there before the SET it is an error');
 }
-like(made_by("${parallel}SET flakeid.generator_ids = '1'; SELECT flake_next()"), $mine, 'where the leader has loaded the library it is not');
+like(made_by("${parallel}SET flakeid.generator_ids = '1'; SELECT flake_at('2026-01-01')"), $mine, 'where the leader has loaded the library it is not');
 is($node->safe_psql('postgres', "BEGIN; SET LOCAL flakeid.generator_ids = '1'; SELECT worker_of(flake_next()) BETWEEN 8 AND 15; ROLLBACK; SELECT worker_of(flake_next()) BETWEEN 8 AND 15"),
 	"t\nt", '... also after a SET LOCAL');
 
@@ -196,7 +196,7 @@ $node->poll_query_until('postgres', "SELECT current_setting('flakeid.max_clock_w
 for my $begin ('', $parallel)
 {
 	like(error_in($session, "${begin}SELECT $_"), qr/55P02/, "... after a reload neither: $begin$_") for 'flake_next()', 'sno_next()', 'late()';
-	like($good->query_safe("${begin}SELECT worker_of(flake_next())"), $mine, '... while the other goes on by the command line');
+	like($good->query_safe("${begin}SELECT worker_of(flake_at('2026-01-01'))"), $mine, '... while the other goes on by the command line');
 }
 $_->quit for $session, $good;
 

@@ -76,7 +76,7 @@ for my $type (@types)
 	is(records('postgres', "${name}s", "BEGIN; UPDATE pg_proc SET prosupport = 0 WHERE oid = '$function'::regprocedure; COPY ${name}s $load; ROLLBACK"),
 		'one by one: 5000', '... but not without the support function of the planner');
 	my $twin = $function =~ s/_next\(/_next_for_copy(/r =~ s/(?<=[a-z])\)/, internal)/r =~ s/\(\)/(internal)/r;
-	is(sql("SELECT provolatile, proisstrict, proparallel FROM pg_proc WHERE oid = '$twin'::regprocedure"), 's|t|s', "... $twin is declared STABLE");
+	is(sql("SELECT provolatile, proisstrict, proparallel FROM pg_proc WHERE oid = '$twin'::regprocedure"), 's|t|r', "... $twin is declared STABLE, and PARALLEL RESTRICTED as $function is");
 	my $arguments = join ', ', ('NULL') x ($twin =~ tr/,// + 1);
 	my $refused   = qr/42883: function .* does not exist|42846: cannot cast type unknown to internal|0A000: cannot accept a value of type internal/;
 	like(error_of($node, "SELECT ${name}_next_for_copy($arguments)"), $refused, '... and SQL cannot call it');

@@ -415,66 +415,20 @@ ended_in($other);
 is($observer->query_safe('SELECT count(*), bool_and(watermark <= at) FROM steps'), '3|t', '... in the procedure it is not past the ID of its own transaction');
 passes($observer, clock_in($observer), '... and at its end nothing holds it');
 
-# parallel workers -----------------------------------------------------------------------------------------------------
+# parallel queries -----------------------------------------------------------------------------------------------------
 
-# The leader has generated no ID before the workers do.
+# The leader generates the IDs.
+$node->safe_psql('postgres', 'ALTER TABLE source SET (parallel_workers = 2)');
+$writer->query_safe('BEGIN');
+like(
+	$writer->query_safe('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) CREATE TABLE made AS SELECT flake_next() AS id FROM source'), qr/Workers Launched: [1-9]/,
+	'a parallel query generates IDs');
+my $first = $writer->query_safe('SELECT ' . in_micros('flake_timestamp(min(id))') . ' FROM made');
+is_held($observer, $first, 'the IDs of a parallel query hold the watermark');
+is($observer->query_safe('SELECT pid FROM pg_stat_flakeid_watermark'), $writer->query_safe('SELECT pg_backend_pid()'), 'the view names the leader of the parallel query');
+$writer->query_safe('COMMIT');
+passes($observer, $first, 'the end of its transaction lets the watermark pass the IDs of a parallel query');
 my $forced = $version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
-my $workers_only = 'SET LOCAL parallel_leader_participation = off';
-my %in_workers = (
-	'CREATE TABLE AS' => [ $workers_only,               'SELECT flake_next() AS id FROM source' ],
-	'a batch'         => [ $workers_only,               'SELECT (SELECT max(id) FROM flake_next_batch(nr % 3 + 1) AS id) AS id FROM source' ],
-	'a function'      => [ $workers_only,               'SELECT id_of(nr) AS id FROM source' ],
-	'one worker'      => [ "SET LOCAL $forced = on", 'SELECT flake_next() AS id FROM source LIMIT 10' ],
-);
-$node->safe_psql('postgres', <<'SQL');
-CREATE FUNCTION id_of(integer) RETURNS bigint LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS 'BEGIN RETURN flake_next(); END';
-CREATE FUNCTION id_and_wait() RETURNS bigint LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS
-	'DECLARE id bigint := flake_next(); BEGIN PERFORM wait(); RETURN id; END';
-ALTER TABLE source SET (parallel_workers = 2);
-SQL
-my $made = 0;
-for my $what (sort keys %in_workers)
-{
-	my ($set, $query) = @{ $in_workers{$what} };
-	my $table = 'made_' . ++$made;
-	$writer->query_safe("BEGIN; $set");
-	like(
-		$writer->query_safe("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) CREATE TABLE $table AS $query"), qr/Workers Launched: [1-9]/,
-		"parallel workers generate IDs: $what");
-	my $first = $writer->query_safe('SELECT ' . in_micros('flake_timestamp(min(id))') . " FROM $table");
-	is_held($observer, $first, "... the leader's transaction holds the watermark at their IDs");
-	is($observer->query_safe('SELECT pid FROM pg_stat_flakeid_watermark'), $writer->query_safe('SELECT pg_backend_pid()'), '... the view names the leader');
-	snapshot($reader, 'REPEATABLE READ');
-	$writer->query_safe('COMMIT');
-	passes($observer, $first, '... until its end');
-	is_held($reader, $first, '... and for a snapshot from before its end');
-	$reader->query_safe('COMMIT');
-}
-
-# A worker waits, after it has generated an ID.
-close_gate();
-$writer->query_safe("BEGIN; $workers_only; SET LOCAL $forced = on");
-begin_in($writer, 'CREATE TABLE made_later AS SELECT id_and_wait() AS id FROM source LIMIT 1');
-is_blocked($observer);
-clock_passes($observer, clock_in($observer));
-my $while = watermark_in($observer);
-open_gate();
-ended_in($writer);
-my $of_worker = $writer->query_safe('SELECT ' . in_micros('flake_timestamp(min(id))') . ' FROM made_later');
-cmp_ok($while, '<=', $of_worker, 'while a worker runs the watermark is held at its ID');
-is_held($observer, $of_worker, '... and when it has ended');
-$writer->query_safe('COMMIT');
-passes($observer, $of_worker, "... until the end of its leader's transaction");
-
-# An ID that the client gets from a worker, and inserts in the same transaction.
-$writer->query_safe("BEGIN; SET LOCAL $forced = on");
-my $in_worker = $writer->query_safe('SELECT flake_next() FROM source LIMIT 1');
-my $at = $writer->query_safe('SELECT ' . in_micros("flake_timestamp($in_worker)"));
-is_held($observer, $at, 'an ID that a worker has returned holds the watermark');
-$writer->query_safe("INSERT INTO flakes (id) VALUES ($in_worker)");
-is_held($observer, $at, '... when it is in a row');
-$writer->query_safe('COMMIT');
-passes($observer, $at, '... until that is committed');
 is($observer->query_safe("SET min_parallel_table_scan_size = 0; SET $forced = on; SELECT count(*) >= 0 FROM flakes WHERE flake_before(id, flakeid_watermark())"), 't',
 	'a query that could have workers calls it');
 $observer->query_safe('RESET ALL');
