@@ -25,26 +25,6 @@ pub fn number() -> u32 {
     number as u32
 }
 
-/// Returns this process's number; `None` if it has not joined the server, or has left it.
-#[inline]
-pub fn number_if_joined() -> Option<u32> {
-    // SAFETY: reads a plain variable of PostgreSQL's.
-    (!unsafe { pg_sys::MyProc }.is_null()).then(number)
-}
-
-/// Returns the number of this process's leader if it is a parallel worker.
-pub fn leader_number() -> Option<u32> {
-    // SAFETY: reads plain variables of PostgreSQL's. A parallel worker joins its leader's group before it runs any
-    // function, and the leader stays as long as the worker.
-    unsafe {
-        if pg_sys::ParallelWorkerNumber < 0 {
-            return None;
-        }
-        let leader = (*pg_sys::MyProc).lockGroupLeader;
-        (!leader.is_null()).then(|| leader.offset_from((*pg_sys::ProcGlobal).allProcs) as u32)
-    }
-}
-
 /// Returns whether this process is a parallel worker. It is one for all its life or never.
 pub fn is_parallel_worker() -> bool {
     // SAFETY: reads a variable of this process, which is set before it loads any library for its leader.

@@ -282,11 +282,6 @@ pub fn origin() -> Option<ShmemOrigin> {
     (!shared.is_null()).then(|| unsafe { (*shared).origin })
 }
 
-/// Returns whether this process is attached to a struct that the postmaster set up, as the library is preloaded.
-pub fn is_preloaded() -> bool {
-    origin() == Some(ShmemOrigin::Preloaded)
-}
-
 /// Returns the memory of the watermark, and attaches this process to it first if necessary.
 ///
 /// # Errors

@@ -5,8 +5,8 @@
 //! Its size depends on settings that need a restart, so it is a segment of its own beside [`super::Shared`].
 //!
 //! # Which process writes what
-//! * A slot belongs to the process with its number. Only that process changes it; and parallel workers, which enter their
-//!   leader's transaction.
+//! * A slot belongs to the process with its number, and only that process enters and leaves it. Readers make a
+//!   provisional bound final.
 //! * The floor rises by readers, without a lock.
 //! * The rest changes under the lock [`Watermark::lock`]. A process may hold the server's lock when it takes this one.
 
@@ -18,10 +18,10 @@ use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::mem::size_of;
 use std::ptr::addr_of_mut;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How many transactions that have left a slot keeps. So a slot has 2 kB.
-const ENTRIES: usize = 124;
+const ENTRIES: usize = 126;
 
 /// How many watermarks the history keeps.
 const HISTORY: usize = 64;
@@ -36,11 +36,6 @@ pub struct ProcessSlot {
     pub slot: Slot<ENTRIES>,
     /// The time of the transaction's first ID, in nanoseconds since 1970. Only a view shows it.
     pub first_id_at: AtomicU64,
-    /// The process ID of the process if it ends its transactions in the slot itself: it has registered the callback.
-    pub registered: AtomicU32,
-    /// The transaction that a parallel worker has entered for a leader that is not registered. The upper 32 bits are its
-    /// local number, and the lower ones its ID, once a process has seen that.
-    pub detached: AtomicU64,
 }
 
 const _: () = assert!(size_of::<ProcessSlot>() == 2048);
@@ -135,12 +130,9 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
         addr_of_mut!((*memory).capacity).write(capacity());
         let first = memory.add(1).cast::<ProcessSlot>();
         for number in 0..slots() {
-            first.add(number).write(ProcessSlot {
-                slot: Slot::idle(),
-                first_id_at: AtomicU64::new(0),
-                registered: AtomicU32::new(0),
-                detached: AtomicU64::new(0),
-            });
+            first
+                .add(number)
+                .write(ProcessSlot { slot: Slot::idle(), first_id_at: AtomicU64::new(0) });
         }
     }
 }

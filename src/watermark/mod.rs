@@ -10,9 +10,8 @@
 //! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken the transaction out of
 //!   the list of running ones, and before it forgets the transaction's ID. That is the order that the protocol needs.
 //!   The callback also runs when a session is terminated. After a crash the slots are new.
-//! * *A parallel worker* is a participant of its leader's transaction. It enters the leader's slot, and the leader
-//!   leaves. PostgreSQL ends all workers before their leader's transaction ends. A leader that has not loaded this
-//!   library cannot leave: see [`detached`].
+//! * *A parallel worker* generates no IDs ([`generator`](crate::generator)). So all IDs of a transaction are of one
+//!   process, which has loaded the library and registered the callback before the first of them.
 //! * *A prepared transaction* goes to a list before its session leaves: see [`prepared`].
 //!
 //! # Readers
@@ -28,7 +27,6 @@
 //! | the clock steps back | IDs of later transactions are not below the floor. A session waits for the clock, also in sno's other timeline. |
 //! | a reload, a change of generator IDs | A new source compares its bound with the process's, and so begins at it. |
 
-mod detached;
 mod file;
 mod prepared;
 mod reader;

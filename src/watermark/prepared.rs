@@ -79,7 +79,7 @@ fn load(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
     if memory.used.load(Ordering::Relaxed) {
         let is_lost = memory.locked(&mut lock).is_lost;
         if shared.ends_with_its_users() || is_lost {
-            add_unlisted(memory, &mut lock, UnixNanos(0), UnixNanos(0));
+            add_unlisted(memory, &mut lock);
         }
         let is_changed = is_lost || list.len() < before;
         // If this fails, the file is not trusted at the next start either.
@@ -141,13 +141,9 @@ fn merge_file(memory: &Watermark, lock: &mut ExclusiveLock) {
     }
 }
 
-/// Adds all transactions that are prepared now and are not in the list, with this bound.
-pub fn add_unlisted(
-    memory: &Watermark,
-    lock: &mut ExclusiveLock,
-    bound: UnixNanos,
-    first_id_at: UnixNanos,
-) {
+/// Adds all transactions that are prepared now and are not in the list. Nothing is known of their IDs.
+fn add_unlisted(memory: &Watermark, lock: &mut ExclusiveLock) {
+    let (bound, first_id_at) = (UnixNanos(0), UnixNanos(0));
     let prepared = process::prepared_transactions();
     let next = next_transaction();
     let unlisted: Vec<_> = prepared
@@ -175,7 +171,7 @@ pub fn begin_use(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
     if memory.used.load(Ordering::Acquire) {
         return Ok(());
     }
-    add_unlisted(memory, &mut lock, UnixNanos(0), UnixNanos(0));
+    add_unlisted(memory, &mut lock);
     save(memory, &mut lock)?;
     wal_message::write(PREFIX, &message(memory.prepared(&mut lock), true));
     memory.used.store(true, Ordering::Release);

@@ -16,7 +16,7 @@
 //! the snapshot is older than the first scan. Then the watermark is the horizon at which this life of the memory began.
 //! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
-use super::{detached, prepared};
+use super::prepared;
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
@@ -52,9 +52,6 @@ impl Snapshot {
 
     /// Returns whether the snapshot sees the transaction of a slot's entry.
     fn sees(&self, transaction: u64) -> bool {
-        if let Some(position) = detached::ended_by(transaction) {
-            return self.covers(position);
-        }
         transaction < self.xmin
             || transaction < self.xmax
                 // SAFETY: the snapshot is one that this function knows, and the ID is near to it.
@@ -84,10 +81,7 @@ pub fn watermark(
     fence(Ordering::SeqCst);
     horizon::extend_to(shared, memory.floor.get())?;
     let sees = |transaction| snapshot.sees(transaction);
-    for (number, slot) in memory.slots().iter().enumerate() {
-        if shared.ends_with_its_users() {
-            detached::settle(memory, slot, number);
-        }
+    for slot in memory.slots() {
         scan.read(&slot.slot, sees);
     }
     let prepared = prepared::unseen_bounds(memory, sees, |position| snapshot.covers(position));
@@ -131,11 +125,7 @@ pub fn holders() -> Vec<Holder> {
     // SAFETY: a call without preconditions.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };
     let (Ok(memory), false) = (shmem::watermark(), is_standby) else { return Vec::new() };
-    let is_preloaded = shmem::is_preloaded();
     let sessions = memory.slots().iter().enumerate().filter_map(|(number, slot)| {
-        if !is_preloaded {
-            detached::settle(memory, slot, number);
-        }
         let bound = slot.slot.entered()?;
         let process = process::get(number);
         Some(Holder {

@@ -19,24 +19,24 @@
 //! 2. When the transaction has ended and its rows are visible to new snapshots, the session calls [`Slot::leave`]. It
 //!    passes the transaction's number if the transaction could write rows.
 //!
-//! A worker of a parallel query generates IDs for its leader's transaction, which goes on after the worker has ended.
-//! So workers and leader are *participants* of one transaction, with one slot. The first participant that needs an ID
-//! enters, and the others get the same bound. Only the leader leaves, when no worker runs any more.
+//! Only the session that owns a slot enters, lowers and leaves there. Readers change one thing in it: they make a
+//! provisional bound final.
 //!
 //! If the clock steps back, a session may [lower](Slot::lower) its transaction's bound, down to the floor. Without that
-//! sno could not change its timeline in a long transaction. A participant that may have others lowers the bound to the
-//! floor itself, and gets a bound of its own above that ([`Slot::lower_beside_others`]).
+//! sno could not change its timeline in a long transaction.
 //!
 //! # Why the watermark holds for the snapshot of the scan
 //! Take a transaction T with an ID before W. T's rows became visible after the snapshot, or will do so. There are
 //! three cases for what the scan found in the slot of T's session:
-//! 1. *T had not entered.* The scan raised the floor to at least W before it read the slot. A participant of T stored a
-//!    provisional bound in the slot, and the one that made the bound final read the floor after that. All four accesses
-//!    are in one order that all threads agree on. So T read a floor of at least W, and its bound is at least W. It has
-//!    no ID before W.
-//! 2. *T had entered and not left.* Then its bound limits W. If the bound is provisional, the scan makes it final as a
-//!    participant would, at the floor that it reads after that. If T lowers its bound after the scan, that is case 1
-//!    again: it stores a low bound, and reads the floor after that. The new bound is at least W.
+//! 1. *T had not entered.* The scan raised the floor to at least W before it read the slot. T's session stored a
+//!    provisional bound in the slot, and read the floor after that. All four accesses are in one order that all threads
+//!    agree on. So the session read a floor of at least W, and T's bound is at least W: the session never takes a bound
+//!    below a floor that it read there. T has no ID before W.
+//! 2. *T had entered and not left.* Then its bound limits W. If the bound is provisional, the session's bound is not
+//!    known yet. The scan reads the floor, and makes that the final bound by an exchange. Of the exchanges of the
+//!    session and of all scans one succeeds. The scan uses the bound of that one, and the session takes no lower bound.
+//!    If T lowers its bound after the scan, that is case 1 again: it stores a low bound, and reads the floor after that.
+//!    The new bound is at least W.
 //! 3. *T had left.* It left after its rows had become visible, so the snapshot was taken before that and does not see
 //!    T. Then T is among the entries that [`Slot::leave`] keeps, and its bound limits W, or the scan says that
 //!    entries were forgotten.
@@ -61,8 +61,12 @@
 //! # What does not fall
 //! The floor never falls, and a scan begins with the greatest floor there is. No bound that a scan meets is below an
 //! earlier watermark: it is that of a transaction which the earlier scan met too, or it was made final after the floor
-//! was raised for that scan. So the watermarks of later and later snapshots do not fall. The watermark may be lower for an
-//! older snapshot, and where the history has to answer. It may also be lower while a session lowers its bound.
+//! was raised for that scan. So the watermarks of later and later snapshots do not fall. There are these exceptions, and
+//! each W holds for its snapshot all the same:
+//! * The snapshot is older, or the history has to answer.
+//! * A session is lowering its bound.
+//! * A session is entering, and a scan makes its bound final that read the floor for an earlier transaction of this
+//!   session, which had entered at the same floor. Then the bound is that floor until the session has stored its own.
 //!
 //! # What outlives what
 //! * *A crash or a restart.* Slots and floor are lost. The caller keeps the floor at or below the durable horizon of
@@ -159,43 +163,34 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
         }
     }
 
-    /// Enters a transaction, before a participant's first ID, and returns the participant's bound. The closure reads the
-    /// clock, and returns a time at or before the beginning of all ticks that hold that reading ([`settled_by_clock`]).
+    /// Enters a transaction, before its first ID, and returns its bound. The closure reads the clock, and returns a time
+    /// at or before the beginning of all ticks that hold that reading ([`settled_by_clock`]).
     ///
-    /// Only participants of the slot's own transaction may call this.
+    /// Only the slot's own session may call this, once in a transaction.
     #[inline]
     pub fn enter(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
         let provisional = floor.get().0 | PROVISIONAL;
-        // The exchange comes before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
-        // header that order decides. If it fails, another participant's exchange came before.
-        let entered =
-            self.bound.compare_exchange(IDLE, provisional, Ordering::SeqCst, Ordering::SeqCst);
-        let settled = match entered {
-            Ok(_) => self.settle(provisional, floor, clock),
-            Err(bound) if bound & PROVISIONAL != 0 => self.settle(bound, floor, clock),
-            Err(bound) => Err(UnixNanos(bound)),
-        };
-        // Another thread's bound may be an earlier floor: another participant may have lowered it, or a reader may have
-        // made it final that began when the slot's last transaction entered at the same floor.
-        settled.unwrap_or_else(|bound| {
-            keep_seq_cst_order();
-            floor.get().max(bound)
+        // The store comes before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
+        // header that order decides.
+        self.bound.store(provisional, Ordering::SeqCst);
+        keep_seq_cst_order();
+        let now = time_of(clock().0);
+        let bound = floor.get().max(now);
+        self.settle(provisional, bound).unwrap_or_else(|settled| {
+            // A reader's bound may be below this one: the reader knows no clock. It may also be an earlier floor, if the
+            // reader began when the slot's last transaction entered at the same floor.
+            let bound = bound.max(settled);
+            // Release: readers may see the other bound for longer, which is not greater.
+            self.bound.store(bound.0, Ordering::Release);
+            bound
         })
     }
 
     /// Makes a provisional bound final, and returns it. If another thread has done so, `Err` has what the slot holds.
     #[inline]
-    fn settle(
-        &self,
-        provisional: u64,
-        floor: &Floor,
-        clock: impl FnOnce() -> UnixNanos,
-    ) -> Result<UnixNanos, UnixNanos> {
-        keep_seq_cst_order();
-        let now = time_of(clock().0);
-        let bound = floor.get().max(now);
-        // Release: readers may see the provisional bound for longer, which is smaller. Acquire: the participant that
-        // reads another one's bound comes after that.
+    fn settle(&self, provisional: u64, bound: UnixNanos) -> Result<UnixNanos, UnixNanos> {
+        // Release: readers may see the provisional bound for longer, which is smaller. Acquire: a thread that reads
+        // another one's bound comes after that.
         let settled =
             self.bound.compare_exchange(provisional, bound.0, Ordering::AcqRel, Ordering::Acquire);
         settled.map(|_| bound).map_err(UnixNanos)
@@ -204,34 +199,18 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
     /// Lowers the bound of the transaction that has entered to the time of the clock or the floor, whichever is
     /// greater. Returns the bound. The closure is that of [`Self::enter`].
     ///
-    /// Only the slot's own session may call this, and only while its transaction has no other participant.
+    /// Only the slot's own session may call this.
     #[cold]
     pub fn lower(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
         let Some(before) = self.entered() else { return UnixNanos(0) };
-        // As in `enter`, the swap comes before the second load of the floor. No other thread may make this bound final:
-        // the floor may be above IDs that the transaction has.
-        self.bound.swap(floor.get().min(before).0, Ordering::SeqCst);
+        // As in `enter`, the store comes before the second load of the floor. No reader may make this bound final: the
+        // floor may be above IDs that the transaction has.
+        self.bound.store(floor.get().min(before).0, Ordering::SeqCst);
         keep_seq_cst_order();
         let now = time_of(clock().0);
         let bound = floor.get().max(now).min(before);
         self.bound.store(bound.0, Ordering::Release);
         bound
-    }
-
-    /// Lowers the bound as [`Self::lower`] does, for a participant of a transaction that may have others. Returns the
-    /// bound of this participant. The transaction's bound falls to the floor, and is at or below that of each
-    /// participant.
-    #[cold]
-    pub fn lower_beside_others(
-        &self,
-        floor: &Floor,
-        clock: impl FnOnce() -> UnixNanos,
-    ) -> UnixNanos {
-        // As in `enter`, this comes before the second load of the floor.
-        self.bound.fetch_min(floor.get().0, Ordering::SeqCst);
-        keep_seq_cst_order();
-        let now = time_of(clock().0);
-        floor.get().max(now)
     }
 
     /// Returns the bound of the transaction that has entered.
@@ -315,7 +294,8 @@ impl<'a> Scan<'a> {
         let mut bound = slot.bound.load(Ordering::SeqCst);
         // If this fails because the transaction has left, the bound may be that of the next one.
         while bound != IDLE && bound & PROVISIONAL != 0 {
-            let settled = slot.settle(bound, self.floor, || UnixNanos(0));
+            keep_seq_cst_order();
+            let settled = slot.settle(bound, self.floor.get());
             bound = settled.unwrap_or_else(|held| held).0;
         }
         let entered = time_of(bound);

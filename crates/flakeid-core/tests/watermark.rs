@@ -84,15 +84,6 @@ fn a_bound_is_never_below_the_floor_and_a_watermark_never_falls_with_the_clock()
 }
 
 #[test]
-fn participants_of_a_transaction_have_one_bound() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
-    assert_eq!(slots[0].enter(&floor, || at(50)), at(50));
-    assert_eq!(slots[0].enter(&floor, || at(60)), at(50));
-    assert_eq!(slots[0].enter(&floor, || at(40)), at(50));
-    assert_eq!(scan(&floor, 100, &slots, 9).watermark(), Some(at(50)));
-}
-
-#[test]
 fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
     let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
     slots[0].enter(&floor, || at(50));

@@ -64,8 +64,9 @@
 //!
 //! # The promises of the watermark
 //! [`watermark`] has a server with transactions, and readers that are told watermarks. A transaction of any length
-//! generates IDs of all ID types, alone or with a parallel worker. Then it commits, is rolled back, or is prepared and
-//! ended later, also after a crash. A crash undoes what is open, and the numbers of transactions may be assigned again.
+//! generates IDs of all ID types. Then it commits, is rolled back, or is prepared and ended later, also after a crash. A
+//! session may end, and another one gets its slot. A crash undoes what is open, and the numbers of transactions may be
+//! assigned again.
 //! A reader has a new snapshot, or one of several old ones. Between any two of its steps, and within each call that
 //! reads the clock, other sessions and readers run, the clock is set, or the server crashes. The servers begin with
 //! readers at once, or several starts later. Slots, history and list are short, so that readers miss entries. Then:

@@ -48,8 +48,8 @@ pub enum Flaw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Enter,
-    /// A parallel worker entered for its leader, or found the bound that its leader had.
-    WorkerEnters,
+    /// A session ended, and another one got its slot.
+    Replace,
     /// The bound of a transaction was above the clock.
     EnterAtFloor,
     /// A transaction's bound was lowered.
@@ -88,7 +88,7 @@ pub enum Event {
 impl Event {
     pub const ALL: [Self; 24] = [
         Self::Enter,
-        Self::WorkerEnters,
+        Self::Replace,
         Self::EnterAtFloor,
         Self::Lower,
         Self::Turn,

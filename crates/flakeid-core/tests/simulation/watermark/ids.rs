@@ -29,10 +29,9 @@ const LAST: [u32; ID_TYPES] = [20, 40, 60, 60, 7];
 /// The calls of a session before an ID must be there, if it waits as it is told.
 const CALLS: usize = 40;
 
-/// A process: a session, or a parallel worker of one.
+/// The process of a session.
 pub struct Process {
     pub slot: usize,
-    pub is_worker: bool,
     /// The bound of the transaction that this process has entered; 0 if it has entered none.
     pub bound: u64,
     number: u32,
@@ -51,9 +50,9 @@ struct Source {
 }
 
 impl Process {
-    pub fn new(random: &Random, slot: usize, is_worker: bool) -> Self {
+    pub fn new(random: &Random, slot: usize) -> Self {
         let number = random.next() as u32;
-        Self { slot, is_worker, bound: 0, number, sources: Default::default() }
+        Self { slot, bound: 0, number, sources: Default::default() }
     }
 }
 
@@ -176,7 +175,7 @@ impl Server {
             };
             let bound = life.slots[process.slot].enter(&life.floor, clock);
             process.bound = bound.0.max(1);
-            self.saw(if process.is_worker { Event::WorkerEnters } else { Event::Enter });
+            self.saw(Event::Enter);
             if now.0 > 0 && bound > now {
                 self.saw(Event::EnterAtFloor);
             }
@@ -200,9 +199,7 @@ impl Server {
     /// Lowers the bound of a transaction, if that alone keeps the session from changing its timeline. Returns whether
     /// the session can ask again.
     fn lower<S: ServerIdType>(&self, life: &Life, process: &mut Process, now: Tick) -> bool {
-        let is_alone = !process.is_worker
-            && life.transactions[process.slot].get().is_some_and(|open| !open.is_parallel);
-        if !S::TICK_TOCK || now >= least::<S>(process.bound) || !is_alone {
+        if !S::TICK_TOCK || now >= least::<S>(process.bound) {
             return false;
         }
         life.lowering.set(life.lowering.get() + 1);

@@ -83,8 +83,6 @@ pub struct Transaction {
     pub number: Option<u64>,
     /// When the earliest tick of its IDs begins; `None` without an ID.
     pub earliest: Option<u64>,
-    /// Whether a parallel worker may run.
-    pub is_parallel: bool,
     /// It ends once in so many actions.
     pub length: u64,
 }
@@ -99,7 +97,7 @@ pub struct Life {
     pub floor: Floor,
     pub slots: Vec<Slot<ENTRIES>>,
     pub transactions: Vec<Cell<Option<Transaction>>>,
-    /// The session of each slot, and then a parallel worker of each.
+    /// The session of each slot.
     pub processes: Vec<RefCell<Process>>,
     pub history: RefCell<History<HISTORY>>,
     pub used: Cell<bool>,
@@ -281,10 +279,8 @@ impl Server {
             floor,
             slots: (0..sessions).map(|_| Slot::idle()).collect(),
             transactions: (0..sessions).map(|_| Cell::default()).collect(),
-            processes: (0..2 * sessions)
-                .map(|number| {
-                    RefCell::new(Process::new(&self.random, number % sessions, number >= sessions))
-                })
+            processes: (0..sessions)
+                .map(|slot| RefCell::new(Process::new(&self.random, slot)))
                 .collect(),
             history: RefCell::new(History::new()),
             used: Cell::new(used),

@@ -6,22 +6,18 @@ use super::server::{Life, Listed, Prepared, Server, Transaction};
 use crate::checks::Fault;
 
 impl Server {
-    /// Lets a process do something: a session, or a parallel worker.
-    pub fn act(&self, life: &Life, process: usize) {
-        let Ok(mut process) = life.processes[process].try_borrow_mut() else { return };
-        let (random, slot) = (&self.random, process.slot);
-        let Some(mut transaction) = life.transactions[slot].get() else {
-            if !process.is_worker {
-                self.begin(life, slot);
+    /// Lets a session do something.
+    pub fn act(&self, life: &Life, slot: usize) {
+        let Ok(mut process) = life.processes[slot].try_borrow_mut() else { return };
+        let random = &self.random;
+        let Some(transaction) = life.transactions[slot].get() else {
+            if random.one_in(8) {
+                self.forget(&process);
+                *process = Process::new(random, slot);
+                self.saw(Event::Replace);
             }
-            return;
+            return self.begin(life, slot);
         };
-        if process.is_worker {
-            if transaction.is_parallel {
-                self.take_some(life, &mut process);
-            }
-            return;
-        }
         if random.one_in(transaction.length) {
             return match random.below(8) {
                 0..=1 => self.prepare(life, &mut process),
@@ -30,19 +26,12 @@ impl Server {
             };
         }
         match random.below(20) {
-            5..=6 if transaction.number.is_none() => self.assign(life, slot),
             0 => {
                 // A subtransaction that is rolled back.
                 let number = self.database.assign();
                 self.database.end(number);
             }
-            1 if !transaction.is_parallel => {
-                transaction.is_parallel = true;
-                life.transactions[slot].set(Some(transaction));
-            }
-            1..=4 if transaction.is_parallel => {
-                self.end_workers(life, slot);
-            }
+            1..=2 if transaction.number.is_none() => self.assign(life, slot),
             _ => self.take_some(life, &mut process),
         }
     }
@@ -59,25 +48,8 @@ impl Server {
         life.transactions[slot].set(Some(transaction));
     }
 
-    /// Ends the parallel workers of a transaction, unless one of them is in the middle of something. Returns whether
-    /// there is no worker any more.
-    fn end_workers(&self, life: &Life, slot: usize) -> bool {
-        let Ok(mut worker) = life.processes[life.slots.len() + slot].try_borrow_mut() else {
-            return false;
-        };
-        self.forget(&worker);
-        *worker = Process::new(&self.random, slot, true);
-        let mut transaction = life.transactions[slot].get().unwrap();
-        transaction.is_parallel = false;
-        life.transactions[slot].set(Some(transaction));
-        true
-    }
-
     fn commit(&self, life: &Life, process: &mut Process) {
         let slot = process.slot;
-        if !self.end_workers(life, slot) {
-            return;
-        }
         if life.transactions[slot].get().unwrap().earliest.is_some() && !self.random.one_in(16) {
             self.assign(life, slot);
         }
@@ -120,10 +92,8 @@ impl Server {
     /// Rolls back a transaction, if there is one.
     pub fn roll_back(&self, life: &Life, process: &mut Process) {
         let slot = process.slot;
-        if life.transactions[slot].get().is_none() || !self.end_workers(life, slot) {
-            return;
-        }
-        if let Some(number) = life.transactions[slot].get().unwrap().number {
+        let Some(transaction) = life.transactions[slot].get() else { return };
+        if let Some(number) = transaction.number {
             self.database.end(number);
             if !self.interruption(life) {
                 return;
@@ -138,9 +108,6 @@ impl Server {
     /// Prepares a transaction: it goes to the list, is prepared, and leaves its slot.
     fn prepare(&self, life: &Life, process: &mut Process) {
         let slot = process.slot;
-        if !self.end_workers(life, slot) {
-            return;
-        }
         self.assign(life, slot);
         let Transaction { number, earliest, .. } = life.transactions[slot].get().unwrap();
         let number = number.unwrap();
