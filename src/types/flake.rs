@@ -8,7 +8,7 @@ use super::time::{Time, ends};
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use crate::horizon;
-use flakeid_core::flake::{Epoch, Flake, Format, GENERATOR, Id, NAME, WORKER};
+use flakeid_core::flake::{Epoch, Flake, Format, GENERATOR, Id, NAME, Origin, WORKER};
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -24,7 +24,7 @@ fn id(id: i64) -> Id {
     Id(id as u64)
 }
 
-/// Returns the epoch that a caller names, or raises an error.
+/// Returns the epoch that a caller names for an ID to create. A time from which no server can count is an error.
 fn checked_epoch(time: Time) -> Epoch {
     let last = Epoch::MAX.micros();
     Epoch::from_micros(time.0).ok_or(ValueError::Epoch { time: time.0, last }).or_raise()
@@ -46,16 +46,27 @@ fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
     SetOfIterator::new(batch(&IDS, n, pack))
 }
 
-/// Returns the epoch of the server, for a caller that names no epoch.
+/// Returns the epoch of the server, for a caller that names no epoch. Whether it is an error depends on the server
+/// alone, so that a function which calls this can be LEAKPROOF.
 #[inline]
 fn server_epoch() -> Epoch {
     horizon::server_epoch().or_raise()
 }
 
-fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, epoch: Epoch) -> RawDatum {
+#[inline]
+fn server_origin() -> Origin {
+    server_epoch().origin()
+}
+
+/// Returns the epoch that a caller names for reading, which can be any time.
+fn origin(epoch: Time) -> Origin {
+    Origin::at(epoch.0)
+}
+
+fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, origin: Origin) -> RawDatum {
     let parts = id.parts();
     let fields = [
-        Time(id.time(epoch)).datum(),
+        Time(id.time(origin)).datum(),
         integer(parts.datacenter),
         integer(parts.worker),
         integer(parts.counter),
@@ -66,22 +77,22 @@ fn decode(fcinfo: pg_sys::FunctionCallInfo, id: Id, epoch: Epoch) -> RawDatum {
 
 #[pg_extern(sql = false)]
 fn flake_decode(value: i64, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
-    decode(fcinfo, id(value), server_epoch())
+    decode(fcinfo, id(value), server_origin())
 }
 
 #[pg_extern(sql = false)]
 fn flake_decode_epoch(value: i64, epoch: Time, fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
-    decode(fcinfo, id(value), checked_epoch(epoch))
+    decode(fcinfo, id(value), origin(epoch))
 }
 
 #[pg_extern(sql = false)]
 fn flake_timestamp(value: i64) -> Time {
-    Time(id(value).time(server_epoch()))
+    Time(id(value).time(server_origin()))
 }
 
 #[pg_extern(sql = false)]
 fn flake_timestamp_epoch(value: i64, epoch: Time) -> Time {
-    Time(id(value).time(checked_epoch(epoch)))
+    Time(id(value).time(origin(epoch)))
 }
 
 fn encode(time: Time, datacenter: i32, worker: i32, counter: i32, epoch: Epoch) -> i64 {
@@ -122,47 +133,47 @@ fn flake_at_epoch(time: Time, number: i64, epoch: Time) -> i64 {
 
 #[pg_extern(sql = false)]
 fn flake_min(time: Time) -> i64 {
-    Id::min(time.0, server_epoch()).0 as i64
+    Id::min(time.0, server_origin()).0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_min_epoch(time: Time, epoch: Time) -> i64 {
-    Id::min(time.0, checked_epoch(epoch)).0 as i64
+    Id::min(time.0, origin(epoch)).0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_max(time: Time) -> i64 {
-    Id::max(time.0, server_epoch()).0 as i64
+    Id::max(time.0, server_origin()).0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_max_epoch(time: Time, epoch: Time) -> i64 {
-    Id::max(time.0, checked_epoch(epoch)).0 as i64
+    Id::max(time.0, origin(epoch)).0 as i64
 }
 
-fn range(range: Range<TimestampWithTimeZone>, epoch: Epoch) -> (Id, Id) {
+fn range(range: Range<TimestampWithTimeZone>, origin: Origin) -> (Id, Id) {
     let (from, to) = ends(range);
-    Id::range(from, to, epoch)
+    Id::range(from, to, origin)
 }
 
 #[pg_extern(sql = false)]
 fn flake_range_min(times: Range<TimestampWithTimeZone>) -> i64 {
-    range(times, server_epoch()).0.0 as i64
+    range(times, server_origin()).0.0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_range_min_epoch(times: Range<TimestampWithTimeZone>, epoch: Time) -> i64 {
-    range(times, checked_epoch(epoch)).0.0 as i64
+    range(times, origin(epoch)).0.0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_range_max(times: Range<TimestampWithTimeZone>) -> i64 {
-    range(times, server_epoch()).1.0 as i64
+    range(times, server_origin()).1.0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, epoch: Time) -> i64 {
-    range(times, checked_epoch(epoch)).1.0 as i64
+    range(times, origin(epoch)).1.0 as i64
 }
 
 // A predicate is a comparison of the bigints: the planner makes these comparisons of nearly all calls.

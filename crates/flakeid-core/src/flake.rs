@@ -12,6 +12,12 @@
 //! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive. Later ones are never
 //! issued, because they would sort below all others. [`Id::parts`] and [`Id::pack`] know all 64 bits.
 //! [`Id::encode_signed`] and the bounds of a time know only the positive half.
+//!
+//! # Two kinds of epoch
+//! A server counts from an [`Epoch`], which lies from 1970 to 2109. A caller who creates an ID names one, too: any
+//! other time is an error. But a caller who reads an ID, or asks for the bounds of a time, may name any time as the
+//! [`Origin`]. The result is what the arithmetic says. So these functions have no error, and SQL can declare them
+//! LEAKPROOF.
 
 use crate::base62::{self, Case};
 use crate::base64;
@@ -85,7 +91,57 @@ impl Epoch {
     pub const fn signed_scale(self) -> Scale {
         Scale::new(UNIT, self.0, LAST_SIGNED)
     }
+
+    /// Returns the epoch as a time from which IDs are read.
+    pub const fn origin(self) -> Origin {
+        Origin::at(self.micros())
+    }
 }
+
+/// A time at which tick 0 begins for a reader: any time at all, cut to the millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(UnixMicros);
+
+impl Origin {
+    /// Returns the origin at a time. From [`UnixMicros::BEYOND`] on it is infinity.
+    pub const fn at(time: UnixMicros) -> Self {
+        match time.0 {
+            i64::MIN => Self(time),
+            micros if micros >= UnixMicros::BEYOND.0 => Self(UnixMicros(i64::MAX)),
+            micros => Self(UnixMicros(micros.div_euclid(1000).saturating_mul(1000))),
+        }
+    }
+
+    /// Returns when `tick` begins. Ticks beyond the numbers of microseconds begin at infinity, and so do all that count
+    /// from infinity. Those that count from minus infinity begin there.
+    const fn start(self, tick: Tick) -> UnixMicros {
+        match self.0.0 {
+            i64::MIN => self.0,
+            micros => UnixMicros(micros.saturating_add(tick.0 as i64 * 1000)),
+        }
+    }
+
+    /// Returns the first tick of the positive half that begins at a time or later, as [`Scale::first_from`] does. A
+    /// time that is too far from the origin for a number is outside the layout, on the side of that infinity.
+    const fn first_from(self, time: UnixMicros) -> TickPosition {
+        SIGNED.first_from(match (time.0, self.0.0) {
+            (i64::MIN, _) => time,
+            (_, i64::MIN) => UnixMicros(i64::MAX),
+            (micros, origin) => UnixMicros(micros.saturating_sub(origin)),
+        })
+    }
+
+    /// Returns the last tick of the positive half that begins not after a time, as [`Scale::last_until`] does.
+    const fn last_until(self, time: UnixMicros) -> TickPosition {
+        SIGNED.last_until(match (time.0, self.0.0) {
+            (i64::MAX, _) | (_, i64::MIN) => UnixMicros(i64::MAX),
+            (micros, origin) => UnixMicros(micros.saturating_sub(origin)),
+        })
+    }
+}
+
+/// The ticks of the positive half, for times that are counted from an origin.
+const SIGNED: Scale = Epoch::UNIX.signed_scale();
 
 /// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,13 +236,13 @@ impl Id {
     }
 
     /// Returns when the ID's millisecond began.
-    pub const fn time(self, epoch: Epoch) -> UnixMicros {
-        epoch.scale().start(self.parts().tick)
+    pub const fn time(self, origin: Origin) -> UnixMicros {
+        origin.start(self.parts().tick)
     }
 
     /// Returns the smallest positive ID whose time is not before `time`; the largest if there is no such ID.
-    pub const fn min(time: UnixMicros, epoch: Epoch) -> Self {
-        match epoch.signed_scale().first_from(time) {
+    pub const fn min(time: UnixMicros, origin: Origin) -> Self {
+        match origin.first_from(time) {
             TickPosition::At(tick) => Self::pack(tick, 0, 0),
             TickPosition::Before => Self(0),
             TickPosition::After => Self::last(LAST_SIGNED),
@@ -194,8 +250,8 @@ impl Id {
     }
 
     /// Returns the largest positive ID whose time is not after `time`; the smallest if there is no such ID.
-    pub const fn max(time: UnixMicros, epoch: Epoch) -> Self {
-        match epoch.signed_scale().last_until(time) {
+    pub const fn max(time: UnixMicros, origin: Origin) -> Self {
+        match origin.last_until(time) {
             TickPosition::At(tick) => Self::last(tick),
             TickPosition::Before => Self(0),
             TickPosition::After => Self::last(LAST_SIGNED),
@@ -204,10 +260,12 @@ impl Id {
 
     /// Returns the smallest and the largest positive ID whose time is from `from` until `to`, both included. If there
     /// is no such ID, the first is above the second.
-    pub const fn range(from: UnixMicros, to: UnixMicros, epoch: Epoch) -> (Self, Self) {
-        match epoch.signed_scale().between(from, to) {
-            Some((first, last)) => (Self::pack(first, 0, 0), Self::last(last)),
-            None => (Self::last(LAST_SIGNED), Self(0)),
+    pub const fn range(from: UnixMicros, to: UnixMicros, origin: Origin) -> (Self, Self) {
+        match (origin.first_from(from), origin.last_until(to)) {
+            (TickPosition::At(first), TickPosition::At(last)) if first.0 <= last.0 => {
+                (Self::pack(first, 0, 0), Self::last(last))
+            }
+            _ => (Self::last(LAST_SIGNED), Self(0)),
         }
     }
 

@@ -131,10 +131,14 @@ SELECT flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0);
 SELECT flake_encode('2019-12-31', 0, 0, 0, '2020-01-01');
 SELECT flake_encode('infinity', 0, 0, 0);
 SELECT flake_encode('-infinity', 0, 0, 0);
-SELECT flake_timestamp(1, '1969-12-31 23:59:59.999+00');
-SELECT flake_timestamp(1, '2109-05-15 07:35:11.104+00');
-SELECT flake_timestamp(1, 'infinity');
 SELECT flake_timestamp(-1, '2109-05-15 07:35:11.103+00') AS last_of_the_latest_epoch;
+-- To read an ID, and for the bounds of a time, the epoch can be any time.
+SELECT epoch, flake_timestamp(4194304, epoch), (flake_decode(4194304, epoch)).created_at = flake_timestamp(4194304, epoch) AS decoded,
+       flake_min('2018-01-01', epoch), flake_max('2018-01-01', epoch), flake_range_min('(,2018-01-01]', epoch),
+       flake_range_max('(,2018-01-01]', epoch)
+FROM unnest('{-infinity,4714-11-24 00:00+00 BC,1900-01-01 00:00:00.0019+00,1969-12-31 23:59:59.999+00,2109-05-15 07:35:11.104+00,
+294247-01-10 04:00:54.774+00,294247-01-10 04:00:54.775+00,294247-01-10 04:00:54.775806+00,294276-12-31 23:59:59.999999+00,
+infinity}'::timestamptz[]) AS epoch;
 
 -- for a given time ---------------------------------------------------------------------------------
 
@@ -168,7 +172,6 @@ FROM unnest(ARRAY[
 SELECT flake_min('2018-01-01', '2018-01-01') AS first, flake_max('2018-01-01', '2018-01-01') AS its_last,
        flake_max('2017-12-31', '2018-01-01') AS before, flake_min('infinity', '2018-01-01') AS after,
        flake_timestamp(flake_min('infinity', '2018-01-01'), '2018-01-01') AS last;
-SELECT flake_min('2018-01-01', '1969-12-31');
 -- Beyond the format's ends the bound is the first or last ID itself, so it is of these two that a bound
 -- says too much; a range says what is so.
 SELECT 0 <= flake_max('2009-12-31') AS first_before, flake_within(0, '(,2009-12-31]') AS first_within,

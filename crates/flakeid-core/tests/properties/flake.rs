@@ -1,8 +1,8 @@
 //! Properties of flake.
 
 use super::{in_range, joined, moments, naive, stripped, texts, wild_field};
-use flakeid_core::clock::Tick;
-use flakeid_core::flake::{self, Epoch, Format};
+use flakeid_core::clock::{Tick, UnixMicros};
+use flakeid_core::flake::{self, Epoch, Format, Origin};
 use flakeid_core::{Error, base64};
 use proptest::prelude::*;
 
@@ -22,6 +22,31 @@ fn flake_of((time, datacenter, worker, counter): (u64, u64, u64, u64)) -> flake:
 fn epoch() -> impl Strategy<Value = Epoch> {
     prop_oneof![Just(0), Just((1i64 << 42) - 1), 0..1i64 << 42]
         .prop_map(|millis| Epoch::from_millis(millis).unwrap())
+}
+
+/// Generates a time from which a reader counts: an epoch, near an end of what microseconds count, or anywhere.
+fn origin_micros() -> impl Strategy<Value = i64> {
+    let ends = [0, 1, 999, 1000, 1001, 1 << 42, 1 << 52];
+    let ends = prop::sample::select(ends.to_vec());
+    prop_oneof![
+        3 => epoch().prop_map(|epoch| epoch.micros().0),
+        1 => ends.clone().prop_map(|from| i64::MIN + from),
+        1 => ends.prop_map(|from| i64::MAX - from),
+        1 => any::<i64>(),
+    ]
+}
+
+/// Returns when a tick begins that is counted from a time, by numbers that do not overflow.
+fn start(origin: i64, tick: u64) -> UnixMicros {
+    let origin = match origin {
+        i64::MIN => return UnixMicros(i64::MIN),
+        micros if micros >= UnixMicros::BEYOND.0 => return UnixMicros(i64::MAX),
+        origin => i128::from(origin).div_euclid(1000) * 1000,
+    };
+    if origin < i128::from(i64::MIN) {
+        return UnixMicros(i64::MIN);
+    }
+    UnixMicros(i64::try_from(origin + i128::from(tick) * 1000).unwrap_or(i64::MAX))
 }
 
 proptest! {
@@ -53,7 +78,7 @@ proptest! {
             let [a, b, c] = fields.map(|(value, width)| (value as u64, width as usize));
             let word = joined(&[(units as u64, 42), a, b, c]);
             prop_assert_eq!(id, Ok(flake::Id(word as u64)));
-            prop_assert_eq!(id.unwrap().time(epoch).0, time.0 - time.0.rem_euclid(1000));
+            prop_assert_eq!(id.unwrap().time(epoch.origin()).0, time.0 - time.0.rem_euclid(1000));
         } else {
             let Err(Error::FieldOutOfRange { value, max, .. }) = id else { panic!("{id:?}") };
             prop_assert!(value < 0 || value as u64 > max);
@@ -90,35 +115,41 @@ proptest! {
         prop_assert_eq!(x.cmp(&y), a.cmp(&b));
     }
 
+    #[test]
+    fn a_flake_has_a_time_from_every_origin(fields in flake_fields(42), origin in origin_micros()) {
+        let time = flake_of(fields).time(Origin::at(UnixMicros(origin)));
+        prop_assert_eq!(time, start(origin, fields.0));
+    }
+
     /// Past the ends the bounds stop at the last positive flake and the first.
     #[test]
-    fn the_bounds_of_a_time_part_positive_flakes_exactly(
-        (id, epoch, time) in (flake_fields(41), epoch()).prop_flat_map(|(fields, epoch)| {
-            let time = moments(epoch.micros().0, 1000, fields.0, (1 << 41) - 1);
-            (Just(flake_of(fields)), Just(epoch), time)
+    fn the_bounds_of_a_time_part_positive_flakes_exactly_from_every_origin(
+        (id, origin, time) in (flake_fields(41), origin_micros()).prop_flat_map(|(fields, origin)| {
+            let time = moments(origin, 1000, fields.0, (1 << 41) - 1);
+            (Just(flake_of(fields)), Just(Origin::at(UnixMicros(origin))), time)
         }),
     ) {
-        let (min, max) = (flake::Id::min(time, epoch), flake::Id::max(time, epoch));
+        let (min, max) = (flake::Id::min(time, origin), flake::Id::max(time, origin));
         let (zeros, ones) = (flake::Id(0), flake::Id(i64::MAX as u64));
         for id in [id, zeros, ones, min, max] {
             prop_assert!(id <= ones);
-            let after = id.time(epoch) >= time || id == ones;
-            let before = id.time(epoch) <= time || id == zeros;
+            let after = id.time(origin) >= time || id == ones;
+            let before = id.time(origin) <= time || id == zeros;
             prop_assert_eq!(id >= min, after, "{:?}", id);
             prop_assert_eq!(id <= max, before, "{:?}", id);
         }
     }
 
     #[test]
-    fn a_range_of_time_holds_the_positive_flakes_of_that_time_and_no_other(
-        (id, epoch, from, to) in (flake_fields(41), epoch()).prop_flat_map(|(fields, epoch)| {
-            let time = moments(epoch.micros().0, 1000, fields.0, (1 << 41) - 1);
-            (Just(flake_of(fields)), Just(epoch), time.clone(), time)
+    fn a_range_of_time_holds_the_positive_flakes_of_that_time_and_no_other_from_every_origin(
+        (id, origin, from, to) in (flake_fields(41), origin_micros()).prop_flat_map(|(fields, origin)| {
+            let time = moments(origin, 1000, fields.0, (1 << 41) - 1);
+            (Just(flake_of(fields)), Just(Origin::at(UnixMicros(origin))), time.clone(), time)
         }),
     ) {
-        let (first, last) = flake::Id::range(from, to, epoch);
+        let (first, last) = flake::Id::range(from, to, origin);
         for id in [id, first, last, flake::Id(0), flake::Id(i64::MAX as u64)] {
-            let inside = from <= id.time(epoch) && id.time(epoch) <= to;
+            let inside = from <= id.time(origin) && id.time(origin) <= to;
             prop_assert_eq!(first <= id && id <= last, inside, "{:?}", id);
         }
     }

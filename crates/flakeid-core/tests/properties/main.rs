@@ -32,7 +32,7 @@ fn moments(
     let ends = [0, 1, last - 1, last, last + 1];
     let tick = prop_oneof![3 => Just(own), 1 => prop::sample::select(ends.to_vec()), 1 => 0..last];
     let near = (tick, -2..=2i64, -1..=1i64)
-        .prop_map(move |(tick, by, ticks)| epoch + (tick as i64 + ticks) * unit + by);
+        .prop_map(move |(tick, by, ticks)| epoch.saturating_add((tick as i64 + ticks) * unit + by));
     let ends = vec![i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
     prop_oneof![4 => near, 1 => prop::sample::select(ends), 1 => any::<i64>()].prop_map(UnixMicros)
 }

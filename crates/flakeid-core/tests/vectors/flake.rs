@@ -4,7 +4,7 @@ use super::{naive, number, rows};
 use flakeid_core::Error;
 use flakeid_core::base64;
 use flakeid_core::clock::{Tick, UnixMicros};
-use flakeid_core::flake::{self, Epoch, Format};
+use flakeid_core::flake::{self, Epoch, Format, Origin};
 use serde::Deserialize;
 
 /// A row of the file. Numbers that may pass 2^53 are strings.
@@ -51,6 +51,9 @@ fn every_flake_of_the_reference_is_encoded_alike_and_its_silent_masks_and_wraps_
         let (datacenter, worker) = (given(&row.in_datacenter), given(&row.in_worker));
         assert!(matches!(&*row.src, "mockclock" | "real"), "{row:?}");
 
+        let wrapped = UnixMicros((given(&row.epoch) + row.ts_field as i64) * 1000);
+        let origin = Origin::at(UnixMicros(given(&row.epoch) * 1000));
+        assert_eq!(id.time(origin), wrapped, "{row:?}");
         let Some(epoch) = Epoch::from_millis(given(&row.epoch)) else {
             assert!(given(&row.epoch) < 0 && row.wraps, "{row:?}");
             kinds.epoch_before_1970 += 1;
@@ -60,8 +63,7 @@ fn every_flake_of_the_reference_is_encoded_alike_and_its_silent_masks_and_wraps_
         let encode = |time: UnixMicros| {
             flake::Id::encode(time, datacenter, worker, row.counter as i64, epoch)
         };
-        let wrapped = UnixMicros((number::<i64>(&row.epoch) + row.ts_field as i64) * 1000);
-        assert_eq!(id.time(epoch), wrapped, "{row:?}");
+        assert_eq!(epoch.origin(), origin, "{row:?}");
         if row.wraps {
             kinds.wrapped += 1;
             assert_ne!(wrapped, time, "{row:?}");
