@@ -59,11 +59,11 @@ impl Stopwatch {
 pub const POSTGRES_EPOCH: i64 =
     (pg_sys::POSTGRES_EPOCH_JDATE as i64 - pg_sys::UNIX_EPOCH_JDATE as i64) * 86_400_000_000;
 
-/// Converts a time of PostgreSQL's. Its infinities are the ends of the number range, as they are in the core.
+/// Converts a time of PostgreSQL's. Its infinities are the ends of the number range, as they are in the core. The last
+/// 29 years of its calendar are outside that range: [`UnixMicros::BEYOND`].
 pub fn unix_micros(micros: pg_sys::TimestampTz) -> UnixMicros {
     match micros {
         i64::MIN | i64::MAX => UnixMicros(micros),
-        // PostgreSQL's last 29 years are outside the range of these numbers; they are not its infinity.
-        _ => UnixMicros(micros.saturating_add(POSTGRES_EPOCH).min(i64::MAX - 1)),
+        _ => UnixMicros(micros.saturating_add(POSTGRES_EPOCH)).min(UnixMicros::BEYOND),
     }
 }

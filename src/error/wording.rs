@@ -7,27 +7,38 @@ use std::time::Duration;
 
 /// Formats a time in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
 pub fn moment(time: UnixMicros) -> String {
-    match time.0 {
-        i64::MIN => "-infinity".into(),
-        i64::MAX => "infinity".into(),
+    match time {
+        UnixMicros(i64::MIN) => "-infinity".into(),
+        UnixMicros(i64::MAX) => "infinity".into(),
+        UnixMicros::BEYOND => format!("{} or later", far_moment(time)),
         _ => match jiff::Timestamp::from_microsecond(time.0) {
-            Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S%.f+00").to_string(),
-            Err(_) => far_moment(time),
+            Ok(timestamp) if timestamp >= YEAR_1 => {
+                timestamp.strftime("%Y-%m-%d %H:%M:%S%.f+00").to_string()
+            }
+            _ => far_moment(time),
         },
     }
 }
 
-/// Formats a time after the year 9999.
+/// The beginning of the year 1. Before it PostgreSQL counts the years backwards, and has no year 0.
+const YEAR_1: jiff::Timestamp = jiff::Timestamp::constant(-62_135_596_800, 0);
+
+/// Formats a time after the year 9999 or before the year 1.
 fn far_moment(time: UnixMicros) -> String {
     let (seconds, micros) = (time.0.div_euclid(1_000_000), time.0.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (mut year, mut month, mut day) = (0, 0, 0);
     let julian = days + i64::from(pg_sys::UNIX_EPOCH_JDATE);
-    // SAFETY: this is PostgreSQL's own calendar, a plain calculation; the days of 64 bits of microseconds are within
-    // its range.
+    // SAFETY: this is PostgreSQL's own calendar, a plain calculation; the days of PostgreSQL's times are within its
+    // range.
     unsafe { pg_sys::j2date(julian as i32, &mut year, &mut month, &mut day) };
+    let (year, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}+00")
+    let fraction = match micros {
+        0 => String::new(),
+        _ => format!(".{micros:06}").trim_end_matches('0').into(),
+    };
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{fraction}+00{era}")
 }
 
 /// Formats a reading of the clock, to the microsecond.

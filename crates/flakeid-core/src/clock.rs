@@ -9,6 +9,13 @@ pub struct UnixNanos(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixMicros(pub i64);
 
+impl UnixMicros {
+    /// A time after all that these numbers count, and before infinity. PostgreSQL counts from 2000, so that its last 29
+    /// years are beyond 64 bits from 1970. A bound of such a time is exact: IDs of these years read as infinity. No
+    /// value has such a time.
+    pub const BEYOND: Self = Self(i64::MAX - 1);
+}
+
 /// The unit of time of an ID type, counted from its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tick(pub u64);

@@ -78,10 +78,10 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] before 1970 and for infinity; [`Error::FieldOutOfRange`] for a value outside its
-    /// field.
+    /// [`Error::TimeOutOfRange`] before 1970, from [`UnixMicros::BEYOND`] on, and for infinity;
+    /// [`Error::FieldOutOfRange`] for a value outside its field.
     pub const fn encode(time: UnixMicros, worker: i64, sequence: i64) -> Result<Self, Error> {
-        let (first, last) = (SCALE.start(Tick(0)), UnixMicros(i64::MAX - 1));
+        let (first, last) = (SCALE.start(Tick(0)), UnixMicros(UnixMicros::BEYOND.0 - 1));
         let at = match SCALE.locate(time) {
             TickPosition::At(at) if time.0 <= last.0 => at,
             _ => return Err(Error::TimeOutOfRange { id_type: NAME, time, first, last }),

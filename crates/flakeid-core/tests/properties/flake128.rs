@@ -57,8 +57,8 @@ proptest! {
     ) {
         let fields = [(worker, 48), (sequence, 16)];
         let id = Id::encode(time, worker, sequence);
-        if time.0 < 0 || time.0 == i64::MAX {
-            let (first, last) = (UnixMicros(0), UnixMicros(i64::MAX - 1));
+        if time.0 < 0 || time >= UnixMicros::BEYOND {
+            let (first, last) = (UnixMicros(0), UnixMicros(i64::MAX - 2));
             let error = Error::TimeOutOfRange { id_type: "flake128", time, first, last };
             prop_assert_eq!(id, Err(error));
         } else if fields.iter().all(|&(value, width)| in_range(value, width)) {
@@ -178,7 +178,12 @@ fn what_lies_beyond_the_calendar_has_the_time_infinity() {
     assert_eq!(Id::max(UnixMicros(i64::MAX - 1)), of((last, (1 << 48) - 1, 0xffff)));
     assert_eq!(Id::max(infinity), ONES);
     assert_eq!(Id::range(infinity, infinity), (of((last + 1, 0, 0)), ONES));
-    assert!(Id::encode(UnixMicros(i64::MAX - 1), 0, 0).is_ok());
+    assert!(Id::encode(UnixMicros(i64::MAX - 2), 0, 0).is_ok());
+    // The bounds of a time beyond these numbers part the IDs that read as infinity from all others.
+    let beyond = UnixMicros::BEYOND;
+    assert_eq!(Id::min(beyond), of((last + 1, 0, 0)));
+    assert_eq!(Id::max(beyond), of((last, (1 << 48) - 1, 0xffff)));
+    assert!(Id::encode(beyond, 0, 0).is_err());
 }
 
 /// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its end.

@@ -47,8 +47,8 @@ impl Row {
     }
 }
 
-/// The last microsecond that is a finite time.
-const LAST: UnixMicros = UnixMicros(i64::MAX - 1);
+/// The last microsecond that an ID can be given.
+const LAST: UnixMicros = UnixMicros(UnixMicros::BEYOND.0 - 1);
 
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Kinds {
