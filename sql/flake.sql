@@ -26,7 +26,7 @@ CREATE FUNCTION flake_decode(
     OUT generator_id integer
 )
     AS 'MODULE_PATHNAME', 'flake_decode_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_decode(bigint) IS 'the fields of a flake ID, its time counted from flakeid.epoch';
 
 CREATE FUNCTION flake_decode(
@@ -35,18 +35,18 @@ CREATE FUNCTION flake_decode(
     OUT generator_id integer
 )
     AS 'MODULE_PATHNAME', 'flake_decode_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_decode(bigint, timestamptz) IS 'the fields of a flake ID, its time counted from an epoch';
 
 CREATE FUNCTION flake_timestamp(id bigint) RETURNS timestamptz
     AS 'MODULE_PATHNAME', 'flake_timestamp_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION flake_timestamp(bigint) IS 'when a flake ID was made, counted from flakeid.epoch';
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint) IS 'when a flake ID was generated, counted from flakeid.epoch';
 
 CREATE FUNCTION flake_timestamp(id bigint, epoch timestamptz) RETURNS timestamptz
     AS 'MODULE_PATHNAME', 'flake_timestamp_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION flake_timestamp(bigint, timestamptz) IS 'when a flake ID was made, counted from an epoch';
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION flake_timestamp(bigint, timestamptz) IS 'when a flake ID was generated, counted from an epoch';
 
 -- encode -------------------------------------------------------------------------------------------
 
@@ -82,47 +82,47 @@ COMMENT ON FUNCTION flake_at(timestamptz, bigint, timestamptz)
 
 CREATE FUNCTION flake_min("time" timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_min_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_min(timestamptz) IS 'the smallest flake ID whose time is not before this';
 
 CREATE FUNCTION flake_min("time" timestamptz, epoch timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_min_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_min(timestamptz, timestamptz)
     IS 'the smallest flake ID whose time, counted from an epoch, is not before this';
 
 CREATE FUNCTION flake_max("time" timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_max_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_max(timestamptz) IS 'the largest flake ID whose time is not after this';
 
 CREATE FUNCTION flake_max("time" timestamptz, epoch timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_max_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_max(timestamptz, timestamptz)
     IS 'the largest flake ID whose time, counted from an epoch, is not after this';
 
 CREATE FUNCTION flake_range_min(times tstzrange) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_range_min_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_range_min(tstzrange)
     IS 'the smallest flake ID of these times; above flake_range_max where there is none';
 
 CREATE FUNCTION flake_range_min(times tstzrange, epoch timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_range_min_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_range_min(tstzrange, timestamptz)
     IS 'the smallest flake ID of these times, counted from an epoch; above flake_range_max where there is none';
 
 CREATE FUNCTION flake_range_max(times tstzrange) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_range_max_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_range_max(tstzrange)
     IS 'the largest flake ID of these times; below flake_range_min where there is none';
 
 CREATE FUNCTION flake_range_max(times tstzrange, epoch timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_range_max_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
     IS 'the largest flake ID of these times, counted from an epoch; below flake_range_min where there is none';
 

@@ -36,6 +36,11 @@ pub(super) fn clock(inverse: bool) -> Clock {
     if inverse { Clock::Inverse } else { Clock::Unix }
 }
 
+/// Returns the drift of a code. A number outside the codes means the nearest one, so that no number is an error.
+pub(super) fn drift_of_code(code: i32) -> Drift {
+    Drift::from_code(code.clamp(0, 7).into()).unwrap_or(Drift::DEFAULT)
+}
+
 /// Returns the format of this name, or raises an error.
 pub(super) fn format(id_type: &'static str, name: &[u8]) -> Format {
     let known = std::str::from_utf8(name).ok().and_then(Format::from_name);
@@ -70,10 +75,11 @@ macro_rules! functions {
             use flakeid_core::guid::{Clock, Drift, Format};
             use pgrx::datum::Range;
             use pgrx::prelude::*;
-            use $crate::error::OrRaise;
             use $crate::types::batch::batch;
             use $crate::types::datum::Span;
-            use $crate::types::guid_types::{IDS, clock, drift, format, parts, read_as};
+            use $crate::types::guid_types::{
+                IDS, clock, drift, drift_of_code, format, parts, read_as,
+            };
             use $crate::types::time::{Time, ends};
             use $crate::types::time_predicate::Place;
             use $crate::types::value::Value;
@@ -139,12 +145,12 @@ macro_rules! functions {
 
             #[pg_extern(sql = false)]
             fn $code_min(times: Range<TimestampWithTimeZone>, code: i32) -> $Type {
-                $Type(range(times, Drift::from_code(code.into()).or_raise(), Clock::Unix).0)
+                $Type(range(times, drift_of_code(code), Clock::Unix).0)
             }
 
             #[pg_extern(sql = false)]
             fn $code_max(times: Range<TimestampWithTimeZone>, code: i32) -> $Type {
-                $Type(range(times, Drift::from_code(code.into()).or_raise(), Clock::Unix).1)
+                $Type(range(times, drift_of_code(code), Clock::Unix).1)
             }
 
             #[pg_extern(sql = false)]

@@ -76,16 +76,18 @@ GROUP BY place ORDER BY place;
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'guid'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
--- They must be asked for.
+-- An ID is assigned to a type that holds all of it. A cast to an ID must be written, and so must each within an expression.
 \set VERBOSITY terse
 SELECT length(guid '................');
 \set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c guid_local, d guid);
+INSERT INTO loose (a) VALUES (guid '................');
 INSERT INTO loose (b) VALUES (guid '................');
 INSERT INTO loose (c) VALUES (guid '................');
 INSERT INTO loose (d) VALUES ('................'::text);
 INSERT INTO loose (d) VALUES ('\x000000000000000000000000'::bytea);
 INSERT INTO loose (d) VALUES ('................'::guid_local);
+SELECT * FROM loose;
 \set VERBOSITY terse
 SELECT guid '................' = text '................';
 SELECT guid '................' = guid_local '................';
@@ -357,8 +359,9 @@ FROM range, drift;
 SELECT code, guid_code_min('(,)', code), guid_code_max('(,)', code),
        guid_code_min('[2026-07-01 12:34:56.123445+00,)', code) AS from_2026
 FROM generate_series(0, 7) AS code;
-SELECT guid_code_min('(,)', 8);
-SELECT guid_code_max('(,)', -1);
+-- Another number is the nearest code.
+SELECT guid_code_min('(,)', 2147483647) = guid_code_min('(,)', 7) AS above,
+       guid_code_max('(,)', -2147483648) = guid_code_max('(,)', 0) AS below;
 
 SELECT guid_timestamp(NULL), guid_timestamp('................', NULL), guid_decode(NULL), guid_decode('................', NULL),
        guid_encode(NULL, 0, 0), guid_encode('2020-01-01', NULL, 0), guid_encode('2020-01-01', 0, NULL),

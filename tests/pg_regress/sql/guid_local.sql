@@ -73,16 +73,18 @@ GROUP BY place ORDER BY place;
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'guid_local'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
--- They must be asked for.
+-- An ID is assigned to a type that holds all of it. A cast to an ID must be written, and so must each within an expression.
 \set VERBOSITY terse
 SELECT length(guid_local '................');
 \set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c bigint, d guid_local);
+INSERT INTO loose (a) VALUES (guid_local '................');
 INSERT INTO loose (b) VALUES (guid_local '................');
 INSERT INTO loose (c) VALUES (guid_local '................');
 INSERT INTO loose (d) VALUES ('................'::text);
 INSERT INTO loose (d) VALUES ('\x0000000000000000'::bytea);
 INSERT INTO loose (d) VALUES (0::bigint);
+SELECT * FROM loose;
 \set VERBOSITY terse
 SELECT guid_local '................' = text '................';
 SELECT guid_local '................' = bigint '0';
@@ -335,8 +337,9 @@ FROM range, drift;
 SELECT code, guid_local_code_min('(,)', code), guid_local_code_max('(,)', code),
        guid_local_code_min('[2026-07-01 12:34:56.123445+00,)', code) AS from_2026
 FROM generate_series(0, 7) AS code;
-SELECT guid_local_code_min('(,)', 8);
-SELECT guid_local_code_max('(,)', -1);
+-- Another number is the nearest code.
+SELECT guid_local_code_min('(,)', 2147483647) = guid_local_code_min('(,)', 7) AS above,
+       guid_local_code_max('(,)', -2147483648) = guid_local_code_max('(,)', 0) AS below;
 
 SELECT guid_local_timestamp(NULL), guid_local_timestamp('................', NULL), guid_local_decode(NULL),
        guid_local_decode('................', NULL), guid_local_encode(NULL, 0), guid_local_encode('2020-01-01', NULL),
