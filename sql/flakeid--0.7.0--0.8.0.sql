@@ -514,3 +514,60 @@ ALTER FUNCTION flake_range_min(tstzrange) LEAKPROOF;
 ALTER FUNCTION flake_range_min(tstzrange, timestamptz) LEAKPROOF;
 ALTER FUNCTION flake_range_max(tstzrange) LEAKPROOF;
 ALTER FUNCTION flake_range_max(tstzrange, timestamptz) LEAKPROOF;
+
+-- Casts. PostgreSQL's own ones to and from text take the place of these: they also assign an ID to a string. No view or
+-- index depends on a cast: its expression names the function, or the types alone.
+
+DROP CAST (sno AS text);
+DROP CAST (text AS sno);
+DROP CAST (sno AS bytea);
+CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno) AS ASSIGNMENT;
+COMMENT ON CAST (sno AS bytea) IS 'the ten bytes of a sno';
+DROP CAST (flake128 AS text);
+DROP CAST (text AS flake128);
+DROP CAST (flake128 AS bytea);
+CREATE CAST (flake128 AS bytea) WITH FUNCTION flake128_to_bytea(flake128) AS ASSIGNMENT;
+COMMENT ON CAST (flake128 AS bytea) IS 'the 16 bytes of a flake128';
+DROP CAST (guid_local AS text);
+DROP CAST (text AS guid_local);
+DROP CAST (guid_local AS bytea);
+CREATE CAST (guid_local AS bytea) WITH FUNCTION guid_local_to_bytea(guid_local) AS ASSIGNMENT;
+COMMENT ON CAST (guid_local AS bytea) IS 'the 8 bytes of a guid_local';
+DROP CAST (guid AS text);
+DROP CAST (text AS guid);
+DROP CAST (guid AS bytea);
+CREATE CAST (guid AS bytea) WITH FUNCTION guid_to_bytea(guid) AS ASSIGNMENT;
+COMMENT ON CAST (guid AS bytea) IS 'the 12 bytes of a guid';
+DROP CAST (uniqueid AS text);
+DROP CAST (text AS uniqueid);
+DROP CAST (uniqueid AS bytea);
+CREATE CAST (uniqueid AS bytea) WITH FUNCTION uniqueid_to_bytea(uniqueid) AS ASSIGNMENT;
+COMMENT ON CAST (uniqueid AS bytea) IS 'the 8 bytes of a uniqueid';
+
+DROP CAST (sno AS uuid);
+CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno) AS ASSIGNMENT;
+COMMENT ON CAST (sno AS uuid) IS 'the sixteen characters of a sno as sixteen bytes';
+DROP CAST (flake128 AS uuid);
+CREATE CAST (flake128 AS uuid) WITH FUNCTION flake128_to_uuid(flake128) AS ASSIGNMENT;
+COMMENT ON CAST (flake128 AS uuid) IS 'the 16 bytes of a flake128 as they are';
+DROP CAST (flake128 AS numeric);
+CREATE CAST (flake128 AS numeric) WITH FUNCTION flake128_to_numeric(flake128) AS ASSIGNMENT;
+COMMENT ON CAST (flake128 AS numeric) IS 'a flake128 as a number';
+DROP CAST (numeric AS flake128);
+CREATE CAST (numeric AS flake128) WITH FUNCTION flake128_from_numeric(numeric) AS ASSIGNMENT;
+COMMENT ON CAST (numeric AS flake128) IS 'the flake128 that is this number';
+
+CREATE FUNCTION flake128_from_integer(integer) RETURNS flake128
+    AS 'MODULE_PATHNAME', 'flake128_from_integer_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake128_from_integer(integer) IS 'an error: an integer is no flake128';
+
+CREATE FUNCTION flake128_from_integer(bigint) RETURNS flake128
+    AS 'MODULE_PATHNAME', 'flake128_from_integer_wrapper'
+    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION flake128_from_integer(bigint) IS 'an error: a bigint is no flake128';
+
+CREATE CAST (integer AS flake128) WITH FUNCTION flake128_from_integer(integer) AS ASSIGNMENT;
+COMMENT ON CAST (integer AS flake128) IS 'an error: an integer is no flake128';
+CREATE CAST (bigint AS flake128) WITH FUNCTION flake128_from_integer(bigint) AS ASSIGNMENT;
+COMMENT ON CAST (bigint AS flake128) IS 'an error: a bigint is no flake128';

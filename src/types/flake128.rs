@@ -1,6 +1,7 @@
 //! The type flake128 and its SQL functions: sixteen bytes, passed by reference.
 
 use super::batch::{batch, id_slot_at};
+use super::by_text;
 use super::datum::{MacAddr, RawDatum, copy, integer, row, try_copy};
 use super::error::{TypeInfo, ValueError};
 use super::export;
@@ -85,6 +86,19 @@ fn flake128_from_numeric(number: AnyNumeric) -> Flake128 {
     let word = whole.parse().map_err(|_| ValueError::NotFlake128 { number: text.clone() });
     Flake128(Id::from_word(word.or_raise()))
 }
+
+// Refuses an integer: see `sql/flake128.sql.in`.
+export::guarded_fn!(flake128_from_integer_wrapper: |fcinfo| {
+    // SAFETY: `fcinfo` belongs to this call. Without an expression these functions return an invalid type.
+    let (from, to) = unsafe {
+        let call = (*fcinfo).flinfo;
+        (pg_sys::get_fn_expr_argtype(call, 0), pg_sys::get_fn_expr_rettype(call))
+    };
+    by_text::cannot_cast(from, to)
+        .detail("Each integer would be a flake128 of the first millisecond of 1970.")
+        .hint("To convert the number, cast to numeric first.")
+        .raise()
+});
 
 fn checked_base(base: i32) -> u32 {
     let known = u32::try_from(base).ok().filter(|base| (2..=62).contains(base));

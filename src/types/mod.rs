@@ -4,6 +4,7 @@
 //! partitioned tables. [`export`] explains how SQL finds a function.
 
 mod batch;
+mod by_text;
 mod copy_twin;
 mod datum;
 mod error;

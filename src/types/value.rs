@@ -3,6 +3,7 @@
 //! The file of a type exports them with [`super::skeleton::functions`]. If its IDs sort by their time, it exports the
 //! functions about time with [`super::skeleton::time_bounds`].
 
+use super::by_text;
 use super::datum::{cstring, null};
 use super::error::{TypeInfo, ValueError};
 use crate::error::OrRaise;
@@ -57,6 +58,7 @@ pub fn datum<V: IntoDatum>(value: V) -> pg_sys::Datum {
 
 /// Reads the argument of an input function. Returns a value, or NULL if it has left the error with the caller.
 pub fn input<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    by_text::check(fcinfo);
     // SAFETY: the first argument of an input function is a C string; the function is STRICT.
     let text = unsafe { CStr::from_ptr((*(*fcinfo).args.as_ptr()).value.cast_mut_ptr()) };
     match read::<V>(text.to_bytes()) {
@@ -69,6 +71,7 @@ pub fn input<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::
 }
 
 pub fn output<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    by_text::check(fcinfo);
     cstring(first_argument::<V>(fcinfo).text().as_ref()).into()
 }
 

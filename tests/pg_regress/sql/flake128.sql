@@ -73,11 +73,12 @@ GROUP BY place ORDER BY place;
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'flake128'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
--- They must be asked for.
+-- An ID is assigned to a type that holds all of it. A cast to an ID must be written, and so must each within an expression.
 \set VERBOSITY terse
 SELECT length(flake128 '1');
 \set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c uuid, d flake128, e numeric);
+INSERT INTO loose (a) VALUES (flake128 '1');
 INSERT INTO loose (b) VALUES (flake128 '1');
 INSERT INTO loose (c) VALUES (flake128 '1');
 INSERT INTO loose (e) VALUES (flake128 '1');
@@ -85,6 +86,9 @@ INSERT INTO loose (d) VALUES ('1'::text);
 INSERT INTO loose (d) VALUES ('\x00000000000000000000000000000001'::bytea);
 INSERT INTO loose (d) VALUES ('00000000-0000-0000-0000-000000000001'::uuid);
 INSERT INTO loose (d) VALUES (1::numeric);
+INSERT INTO loose (d) VALUES (1);
+INSERT INTO loose (d) VALUES (1::bigint);
+SELECT * FROM loose;
 \set VERBOSITY terse
 SELECT flake128 '1' = text '1';
 SELECT flake128 '1' = numeric '1';
@@ -253,7 +257,7 @@ FROM unnest(ARRAY[
     '-infinity', '4714-11-24 00:00:00+00 BC', '1969-12-31 23:59:59.999999+00',
     '1970-01-01 00:00:00+00', '1970-01-01 00:00:00.000001+00', '1970-01-01 00:00:00.001+00',
     '2024-06-15 12:34:56.788+00', '2024-06-15 12:34:56.788001+00', '2024-06-15 12:34:56.788999+00',
-    '294247-01-10 04:00:54.774999+00', '294247-01-10 04:00:54.775+00', 'infinity'
+    '294247-01-10 04:00:54.774999+00', '294247-01-10 04:00:54.775+00', '294276-12-31 23:59:59.999999+00', 'infinity'
 ]::timestamptz[]) AS time;
 
 SELECT times, flake128_range_min(times)::bytea AS min, flake128_range_max(times)::bytea AS max
@@ -265,7 +269,8 @@ FROM unnest(ARRAY[
     '[2024-06-15 12:34:56.788+00,)', '(2024-06-15 12:34:56.788+00,)', '(,)', '[-infinity,infinity]',
     '[2024-06-15 12:34:56.788+00,infinity)', '[infinity,infinity]', '[-infinity,-infinity]', 'empty',
     '(,1970-01-01 00:00:00+00)', '(,1970-01-01 00:00:00+00]', '[1900-01-01,1960-01-01]',
-    '[294247-01-10 04:00:54.775+00,)', '(294247-01-10 04:00:54.775+00,)'
+    '[294247-01-10 04:00:54.775+00,)', '(294247-01-10 04:00:54.775+00,)',
+    '[294276-12-31,294276-12-31 12:00+00]', '[294276-12-31,)', '(294276-12-31,)', '(,294276-12-31)', '(,294276-12-31]'
 ]::tstzrange[]) AS times;
 
 SELECT flake128_timestamp(NULL), flake128_decode(NULL), flake128_encode(NULL, '08:00:2b:01:02:03', 0),

@@ -71,16 +71,18 @@ GROUP BY place ORDER BY place;
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'sno'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
--- They must be asked for.
+-- An ID is assigned to a type that holds all of it. A cast to an ID must be written, and so must each within an expression.
 \set VERBOSITY terse
 SELECT length(sno '2222222222222222');
 \set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c uuid, d sno);
+INSERT INTO loose (a) VALUES (sno '2222222222222222');
 INSERT INTO loose (b) VALUES (sno '2222222222222222');
 INSERT INTO loose (c) VALUES (sno '2222222222222222');
 INSERT INTO loose (d) VALUES ('2222222222222222'::text);
 INSERT INTO loose (d) VALUES ('\x00000000000000000000'::bytea);
 INSERT INTO loose (d) VALUES ('32323232-3232-3232-3232-323232323232'::uuid);
+SELECT * FROM loose;
 \set VERBOSITY terse
 SELECT sno '2222222222222222' = text '2222222222222222';
 \set VERBOSITY default

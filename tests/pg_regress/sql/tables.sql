@@ -107,7 +107,11 @@ SELECT count(*) FILTER (WHERE (sno_decode(id)).meta = b AND (sno_decode(other)).
 ALTER TABLE mixed ADD made sno DEFAULT '9q74gok3262so257';
 SELECT DISTINCT made FROM mixed;
 ALTER TABLE mixed ALTER made TYPE text;
-ALTER TABLE mixed ALTER made DROP DEFAULT, ALTER made TYPE uuid USING made::uuid;
+SELECT DISTINCT made FROM mixed;
+ALTER TABLE mixed ALTER made TYPE sno;
+ALTER TABLE mixed ALTER made DROP DEFAULT, ALTER made TYPE sno USING made::sno;
+ALTER TABLE mixed ALTER made TYPE uuid;
+SELECT DISTINCT made FROM mixed;
 ALTER TABLE mixed ALTER made TYPE sno USING made::sno;
 SELECT DISTINCT made FROM mixed;
 DROP TABLE mixed;

@@ -74,16 +74,18 @@ GROUP BY place ORDER BY place;
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
 FROM pg_cast WHERE 'uniqueid'::regtype IN (castsource, casttarget)
 ORDER BY castsource::regtype::text, casttarget::regtype::text;
--- They must be asked for.
+-- An ID is assigned to a type that holds all of it. A cast to an ID must be written, and so must each within an expression.
 \set VERBOSITY terse
 SELECT length(uniqueid '0000000000000000');
 \set VERBOSITY default
 CREATE TEMP TABLE loose (a text, b bytea, c bigint, d uniqueid);
+INSERT INTO loose (a) VALUES (uniqueid '0000000000000000');
 INSERT INTO loose (b) VALUES (uniqueid '0000000000000000');
 INSERT INTO loose (c) VALUES (uniqueid '0000000000000000');
 INSERT INTO loose (d) VALUES ('0000000000000000'::text);
 INSERT INTO loose (d) VALUES ('\x0000000000000000'::bytea);
 INSERT INTO loose (d) VALUES (0::bigint);
+SELECT * FROM loose;
 \set VERBOSITY terse
 SELECT uniqueid '0000000000000000' = text '0000000000000000';
 SELECT uniqueid '0000000000000000' = bigint '0';
