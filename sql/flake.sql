@@ -70,7 +70,7 @@ CREATE FUNCTION flake_at(created_at timestamptz, number bigint DEFAULT 0) RETURN
     AS 'MODULE_PATHNAME', 'flake_at_wrapper'
     LANGUAGE c STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flake_at(timestamptz, bigint)
-    IS 'the flake ID for a given time: this server''s number-th of that millisecond, counted from 0 and around';
+    IS 'the flake ID of this server for a given time, with this number (from 0, modulo the server''s IDs in a tick)';
 
 CREATE FUNCTION flake_at(created_at timestamptz, number bigint, epoch timestamptz) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_at_epoch_wrapper'
