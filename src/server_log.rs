@@ -115,7 +115,7 @@ pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bo
     limits.stepped_back[id_type].write(message, detail);
 }
 
-/// Reports that the clock is further behind the horizon at which this life begins than a crash alone explains.
+/// Reports that the clock is further behind the horizon at which cells begin than a crash alone explains.
 pub fn clock_behind(limits: &RateLimits, by: Duration) {
     limits.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
@@ -127,7 +127,7 @@ pub fn clock_behind(limits: &RateLimits, by: Duration) {
     }
 }
 
-/// Reports that the horizon at which this life begins is so far ahead of the clock, as after a crash.
+/// Reports that the horizon at which cells begin is so far ahead of the clock, as after a crash.
 pub fn first_ids_wait(by: Duration) {
     log(
         format!("flakeid generates its first IDs in {}", span(by)),
@@ -207,7 +207,7 @@ pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
 /// Reports that the server has no state, and begins a new one.
 pub fn new_state() {
     log(
-        "flakeid begins a new state, after the time that the clock shows".into(),
+        "no state file: IDs start at the current time".into(),
         "The data directory has no directory \"flakeid\". If this server has generated IDs before, someone removed it: \
          check that the clock is past all of them."
             .into(),

@@ -90,7 +90,9 @@ pub(super) fn log_move() {
 pub(super) fn ensure_not_moved() -> Result<(), Report> {
     match moved().filter(|_| guc::refuses_moved_state()) {
         None => Ok(()),
-        Some(places) => Err(Report::wrong_state("flakeid's state comes from another place")
+        Some(places) => Err(Report::wrong_state(
+            "the state file was written on another host or in another data directory",
+        )
             .confidential(places)
             .hint(
                 "Make sure that the server in that place is stopped, or that this one has other generator IDs. \

@@ -7,7 +7,7 @@
 //!
 //! # Which process writes what
 //! * The gate ([`flakeid_core::gate`]) is in shared memory, and [`crate::shmem::HorizonRecord`] beside it has the
-//!   horizon at which this life of the memory began. Both change under the server's lock alone.
+//!   horizon when shared memory was initialized. Both change under the server's lock alone.
 //! * The state file ([`mod@file`]) changes under the same lock, by the session that meets the gate; and by the
 //!   postmaster when it ends, which is alone then.
 //!
@@ -25,9 +25,9 @@
 //!    accepts the clock ([`accept`]). Only if the directory is missing too there never was a state; then IDs begin
 //!    after what the clock shows.
 //! 4. *A clean stop is exact.* The postmaster ends after all its children. It seals every cell and writes what the
-//!    cells issued in this life of the memory, but not the times at which they began. Such a time is that of the
-//!    horizon that the file had, or a high-water mark in etcd, below which other servers have issued and which stays
-//!    there. The seal keeps the file true even if a process had outlived the postmaster. If the library is not
+//!    cells issued since shared memory was initialized, but not the times at which they began. Such a time is that of
+//!    the horizon that the file had, or a high-water mark in etcd, below which other servers have issued and which
+//!    stays there. The seal keeps the file true even if a process had outlived the postmaster. If the library is not
 //!    preloaded, the postmaster does not know it. There the last session that leaves does it, under the lock, when no
 //!    other session is counted as a user. It may do so, as the next session finds the gate moved down with the file.
 //! 5. *A standby begins above what its primary issued.* A standby issues nothing. Its state file is as old as its base
@@ -125,7 +125,7 @@ pub fn cell_init(start: &Start, id_type: usize, high_water_mark: UnixNanos) -> C
     }
 }
 
-/// Returns the state with which this life of the memory began, or would begin if a session opened the state now. It
+/// Returns the state with which shared memory was initialized, or would be if a session opened the state now. It
 /// opens nothing and writes nothing.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The state of this life of the shared memory: where it begins, and how it is written.
+//! The state since shared memory was initialized: where it begins, and how it is written.
 
 use super::epoch;
 use super::file::{self, PersistedState, StateFileError};
@@ -18,14 +18,14 @@ use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Reads the state file and opens the state, with the lock held. The gate is at the horizon at which this life
-/// begins: nothing before it is issued, as all cells begin there, and nothing from it on before the gate has moved.
+/// Reads the state file and opens the state, with the lock held. The gate is at the horizon of that state:
+/// nothing before it is issued, as all cells begin there, and nothing from it on before the gate has moved.
 pub(super) fn load(shared: &Shared) -> Result<(), Report> {
     guc::ensure_known()?;
     open_state(shared, check_cluster(file::read()?)?)
 }
 
-/// Returns the state at which this life begins: the file's, with what recovery has shown.
+/// Returns the state at which shared memory begins: the file's, with what recovery has shown.
 ///
 /// # Errors
 /// Another place wrote the state, or the server was down for too long; and the settings do not allow it.
@@ -45,7 +45,7 @@ pub(super) fn begin_at(
     Ok(state)
 }
 
-/// Begins this life, with the lock held.
+/// Opens the state, with the lock held.
 ///
 /// # Errors
 /// The errors of [`begin_at`]; or the state cannot be written.
@@ -80,7 +80,7 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     Ok(())
 }
 
-/// Begins this life at a state, without checks.
+/// Puts a state into shared memory, without checks.
 pub(super) fn install_state(shared: &Shared, state: &PersistedState) {
     let record = &shared.record;
     for (start, until) in record.start_horizon.iter().zip(state.horizon.until) {

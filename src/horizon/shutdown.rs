@@ -14,9 +14,9 @@ use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Horizon;
 use std::sync::atomic::{Ordering, fence};
 
-/// Returns the exact horizon, if no session issues any more: that at which this life began, raised by what the cells
-/// of all ID types issued in it. Also returns the last reading of the clock that this horizon shows in the timeline
-/// in use.
+/// Returns the exact horizon, if no session issues any more: that of the time when shared memory was initialized,
+/// raised by what the cells of all ID types issued since. Also returns the last reading of the clock that this horizon
+/// shows in the timeline in use.
 ///
 /// The time at which a cell began is left out. It is that of the horizon, which is included; or it is etcd's
 /// high-water mark, and then other servers issued up to it. An ID of this server is above the time at which its cell
@@ -45,8 +45,8 @@ fn exact(
     (horizon, record.last_clock_reading().max(UnixNanos(read)))
 }
 
-/// Returns the horizon that also covers the watermarks that were reported in this life. Every ID of the next life is
-/// above the greatest lane then.
+/// Returns the horizon that also covers the watermarks that were reported since shared memory was initialized. Every ID
+/// after the next start is above the greatest lane then.
 fn covering_watermark(mut horizon: Horizon) -> Horizon {
     let reported = attached_watermark().map(|watermark| watermark.floor.get());
     horizon.until[0] = horizon.until[0].max(reported.unwrap_or(UnixNanos(0)));
@@ -68,7 +68,7 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
         true if record.epochs().iter().all(Option::is_none) && record.last_write().is_none() => {
             return Ok(());
         }
-        // There was no ID in this life either, and no setting asks how long the server is down.
+        // There was no ID since shared memory was initialized, and no setting asks how long the server is down.
         true if record.last_write().is_none() && guc::allowable_downtime().is_none() => {
             return Ok(());
         }

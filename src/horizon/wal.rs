@@ -52,9 +52,9 @@
 //! [`super::write`] writes a message each time: when the gate moves, when a type issues its first IDs with an epoch,
 //! when the state begins at what was recovered, and when a superuser accepts the clock. No message is written when
 //! the horizon only comes down to what was issued. That is so at a clean stop, when the WAL is closed already, and
-//! when the last session leaves a server that does not preload the library. None is due when a life begins at the
-//! file's horizon: nothing is issued in that life before the gate moves. A standby writes none, as it has no WAL of
-//! its own.
+//! when the last session leaves a server that does not preload the library. None is due when shared memory
+//! is initialized at the file's horizon: nothing is issued before the gate moves. A standby writes none, as it has no
+//! WAL of its own.
 //!
 //! # What does not hold
 //! * Some IDs are in no WAL, or in none that arrived: those that a client got before the WAL reached the standby, the

@@ -1,7 +1,8 @@
-//! The part of shared memory that holds the horizon, beside the gates: where this life of the memory began, what was
-//! written when, and what recovery has replayed.
+//! The part of shared memory that holds the horizon, beside the gates: where it began when shared memory was
+//! initialized, what was written when, and what recovery has replayed.
 //!
-//! A *life* of the shared memory lasts from its setup to the end of the postmaster or to a crash.
+//! Shared memory is initialized when the postmaster starts, and again after a crash of a process. If the library is not
+//! preloaded, the first session that needs it does so.
 
 use crate::clock::now;
 use crate::id_types::ID_TYPES;
@@ -16,19 +17,20 @@ use std::time::Duration;
 /// The value of an epoch that is not set.
 pub const NO_EPOCH: u64 = u64::MAX;
 
-/// The horizon in this life of the shared memory. Numbers are nanoseconds since 1970. Processes change them under the
+/// The horizon since shared memory was initialized. Numbers are nanoseconds since 1970. Processes change them under the
 /// server's lock, except `replayed`, which one worker changes, and `recovered`.
 #[derive(Debug)]
 pub struct HorizonRecord {
     /// Whether the state file has been read, and all other fields and the gates are set.
     pub loaded: AtomicBool,
-    /// The horizon at which this life began, by lane, and its tick-tock bit. Cells begin above it.
+    /// The horizon when shared memory was initialized, by lane, and its tick-tock bit. Cells begin above it.
     pub start_horizon: [AtomicU64; LANES],
     pub toggle: AtomicBool,
-    /// The last times that cells had issued in this life before they were revived, by lane. A cell forgets them when
-    /// it is revived.
+    /// The last times that cells had issued, since shared memory was initialized, before they were revived, by lane. A
+    /// cell forgets them when it is revived.
     pub issued: [AtomicU64; LANES],
-    /// The last reading of the clock that was known when this life began. A clock behind it has stepped back.
+    /// The last reading of the clock that was known when shared memory was initialized. A clock behind it has stepped
+    /// back.
     pub start_clock_reading: AtomicU64,
     /// The last reading of the clock that is known now: that of the start, or of the last move of the gates.
     pub last_clock_reading: AtomicU64,
@@ -67,7 +69,7 @@ pub struct HorizonRecord {
 /// A number that no error of a write has.
 const NO_FAILURE: i32 = -1;
 
-/// The state with which a life of the memory begins.
+/// The state with which shared memory was initialized.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     pub horizon: Horizon,
@@ -141,13 +143,13 @@ impl HorizonRecord {
         }
     }
 
-    /// Returns whether the state has been opened in this life of the memory.
+    /// Returns whether the state has been opened since shared memory was initialized.
     pub fn loaded(&self) -> bool {
         // Acquire pairs with the Release in `install_state`.
         self.loaded.load(Ordering::Acquire)
     }
 
-    /// Returns the horizon at which this life began.
+    /// Returns the horizon when shared memory was initialized.
     pub fn start_horizon(&self) -> Horizon {
         Horizon {
             until: std::array::from_fn(|lane| {
@@ -157,7 +159,7 @@ impl HorizonRecord {
         }
     }
 
-    /// Returns the state with which this life began; and the earliest epochs of now.
+    /// Returns the state with which shared memory was initialized; and the earliest epochs of now.
     pub fn start(&self) -> Start {
         Start {
             horizon: self.start_horizon(),
@@ -166,7 +168,7 @@ impl HorizonRecord {
         }
     }
 
-    /// Returns the horizon at which this life began, raised by all that revived cells had issued in it.
+    /// Returns the horizon when shared memory was initialized, raised by all that revived cells have issued since.
     pub fn issued_horizon(&self) -> Horizon {
         let mut horizon = self.start_horizon();
         for (until, issued) in horizon.until.iter_mut().zip(&self.issued) {

@@ -227,7 +227,7 @@ unlike(substr(slurp_file($node->logfile), $end_of_log), qr/new state/, 'a start 
 $clock->start;
 is_as_sessions_see('flake sno flake128 guid uniqueid', 'without a state all is ready');
 like(
-	substr(slurp_file($node->logfile), $end_of_log), qr/LOG:  flakeid begins a new state, after the time that the clock shows\nDETAIL:  The data directory has no directory "flakeid"\./,
+	substr(slurp_file($node->logfile), $end_of_log), qr/LOG:  no state file: IDs start at the current time\nDETAIL:  The data directory has no directory "flakeid"\./,
 	'... and the log says that a new one begins');
 $node->stop;
 

@@ -113,7 +113,7 @@ $standby->wait_for_log(qr/\Q$line\E/);
 pass('a standby says at its start where the state was last written');
 $origin->stop;
 $standby->promote;
-my $refusal = qr/ERROR:  55000: flakeid's state comes from another place\n/;
+my $refusal = qr/ERROR:  55000: the state file was written on another host or in another data directory\n/;
 my $hint    = qr/HINT:  Make sure that the server in that place is stopped, or that this one has other generator IDs\. Then set "flakeid\.moved_state" to "log" and reload the configuration\.\n/;
 my $error   = error_of($standby, 'SELECT flake_next()');
 like($error, $refusal, "with flakeid.moved_state = 'error' it generates no IDs when it is promoted");

@@ -34,7 +34,7 @@ sub lines
 		$mine = $line =~ /($any.*)/;
 		push @lines, $1 if $mine;
 	}
-	return grep { !/flakeid begins a new state/ } @lines;
+	return grep { !/no state file: IDs start at the current time/ } @lines;
 }
 
 # Waits for a line that has not been asked for; `lines` still has it.
@@ -105,7 +105,7 @@ $node->stop('immediate');
 $node->start;
 $node->safe_psql('postgres', $few);
 is(untrue(), '', '... nor do those after a crash of the server');
-my $states = () = slurp_file($node->logfile) =~ /LOG:  flakeid begins a new state, after the time that the clock shows/g;
+my $states = () = slurp_file($node->logfile) =~ /LOG:  no state file: IDs start at the current time/g;
 is($states, 1, '... but that a state began, once');
 $node->stop;
 $session->{run}->kill_kill if $session->{run};

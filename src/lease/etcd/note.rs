@@ -109,13 +109,13 @@ pub fn grace_began(reason: &GraceReason) {
     match reason {
         GraceReason::Founded(name) => log(
             format!("flakeid founded the registry of generator IDs {name} in etcd"),
-            "etcd may have lost an earlier one: none are leased until its leases would be over."
+            "If etcd lost an earlier registry, its leases must end first. Leasing starts then."
                 .into(),
         ),
         GraceReason::Forgotten(why) => warn(
             "flakeid found that etcd has forgotten leases of generator IDs".into(),
             format!(
-                "{why} None are leased until those would be over, but by the server that had them."
+                "{why} Until those leases end, only their holders can lease these generator IDs."
             ),
         ),
     }
