@@ -1,6 +1,5 @@
 # 0.8.0 replaces casts: those to and from text are PostgreSQL's own, and others become assignment casts. What users have
 # built on the casts of 0.7.0 outlives the update and a dump: views, indexes, generated columns, constraints and functions.
-# A user who has added the arrays of the ID types to the extension, as this version does, can update it, too.
 use strict;
 use warnings;
 
@@ -14,12 +13,8 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nena
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-# Before PostgreSQL 17 the arrays are no members. From 17 on the command is an error.
-my $arrays = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer < 170000") eq 't'
-  ? 'ALTER EXTENSION flakeid ADD TYPE sno[]; ALTER EXTENSION flakeid ADD TYPE uniqueid_mode[];' : '';
 sql(<<"SQL");
 CREATE EXTENSION flakeid VERSION '0.7.0';
-$arrays
 CREATE TABLE kept (
 	id sno PRIMARY KEY, key flake128, place guid, words text GENERATED ALWAYS AS (id::text) STORED,
 	bytes bytea GENERATED ALWAYS AS (id::bytea) STORED, CHECK (words::sno = id AND bytes::sno = id)
@@ -56,20 +51,6 @@ sql('CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', "@{[ $node->basedir ]}/dump.sql" ], 'the dump is restored');
 is($node->safe_psql('restored', $shown), sql($shown), 'the restored views and functions show the same rows');
 is($node->safe_psql('restored', $definitions), $dumped, 'the restored views and indexes have the same definitions');
-
-# The members of the extension go with it, and a type of the user keeps its name.
-my $members = <<'SQL';
-SELECT string_agg(objid::regtype::text, ' ' ORDER BY objid::regtype::text) FROM pg_depend JOIN pg_type AS t ON t.oid = objid
-WHERE classid = 'pg_type'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e' AND typelem <> 0 AND typrelid = 0
-	AND (SELECT typrelid FROM pg_type AS e WHERE e.oid = t.typelem) = 0
-SQL
-my $expected = 'flake128[] guid[] guid_local[] sno[] uniqueid[] uniqueid_mode[]';
-is($node->safe_psql($_, $members), $expected, "$_: the arrays of the ID types are members of the extension") for 'postgres', 'restored';
-is(sql('DROP TABLE kept, audit CASCADE; DROP FUNCTION word_of, id_of; DROP EXTENSION flakeid; SELECT count(*) FROM pg_type WHERE typname ~ $$^_?(sno|flake128|guid|uniqueid)$$'), '0', 'DROP EXTENSION drops the arrays, too');
-sql('CREATE TYPE _sno AS ENUM ($$mine$$); CREATE TYPE __guid AS (a integer); CREATE EXTENSION flakeid');
-is(sql($members), $expected, 'the arrays are members although another type has the name of one');
-is(sql(q(SELECT array_agg(id)::sno[] FROM (VALUES (sno '2222222222222222')) AS v (id); SELECT 'mine'::_sno; SELECT count(*) FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND objid IN ('_sno'::regtype, '__guid'::regtype))),
-	"{2222222222222222}\nmine\n0", 'that type is no member');
 
 $node->stop;
 done_testing();
