@@ -11,7 +11,7 @@
 //! * [`generator_ids`] reads the setting that names a server's generator IDs. [`lease`] has the limits of leased
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
-//!   argues why such a reader misses no row.
+//!   argues why such a reader misses no row. [`prepared`] is the list of prepared transactions that it needs.
 //!
 //! This crate reads no clock and no entropy: both are arguments. It allocates nothing, and has no dependencies and no
 //! unsafe code.
@@ -39,6 +39,7 @@ pub mod guid_local;
 pub mod horizon_message;
 pub mod in_turn;
 pub mod lease;
+pub mod prepared;
 pub mod session;
 pub mod sno;
 pub mod sort_key;

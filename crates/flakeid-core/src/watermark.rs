@@ -75,11 +75,11 @@
 //! * *A clean stop.* The horizon becomes exact, and the exact horizon covers what was issued. It must cover the floor
 //!   as well: readers raise the floor without issuing anything.
 //! * *A session that dies.* Its transaction is rolled back before its slot is used again, or the server restarts.
-//! * *A prepared transaction.* It outlives its session, and the server. The caller keeps its number and bound in a
-//!   durable list before the session leaves. The session passes no number then, as the transaction has not ended. A
-//!   scan reads the list after all slots, and adds ([`Scan::add`]) each transaction that the snapshot does not see.
-//!   So the list keeps a transaction for a while after its end, as slots do. Without the list nothing is settled
-//!   after a start until all transactions have ended that were prepared before it.
+//! * *A prepared transaction.* It outlives its session, and the server. The caller keeps its bound with it durably, and
+//!   puts both into a list ([`prepared`](crate::prepared)) before the session leaves. The session passes no number then,
+//!   as the transaction has not ended. A scan reads the list after all slots, and adds ([`Scan::add`]) each transaction
+//!   that the snapshot does not see. So the list keeps a transaction for a while after its end, as slots do. A
+//!   transaction without a bound, which another program prepared, has the bound 0.
 
 use crate::clock::UnixNanos;
 use crate::sync::{AtomicU64, Ordering, fence, keep_seq_cst_order};

@@ -74,14 +74,14 @@
 //!   that snapshot. This holds across all crashes and stops.
 //! * No ID is issued of a tick that begins before any watermark that was told.
 //! * A watermark is not less than one that was told, before the scan began, for the same snapshot or an earlier one.
-//!   There are three exceptions. A session may be lowering its bound. The watermark may come from the history. The
-//!   list may have forgotten a prepared transaction since the snapshot was taken.
+//!   There are exceptions. A session may be lowering its bound. The watermark may come from the history. The list may
+//!   have forgotten a prepared transaction since the snapshot was taken, or be younger than the snapshot. A prepared
+//!   transaction may have no bound lock.
 //! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID type, and the
 //!   watermark follows the clock.
 //!
-//! The list of prepared transactions in the simulation differs from a simple one in two points, and both have a test.
-//! It forgets a transaction only when the position of its end is one that new snapshots cover. After a crash it forgets
-//! the transactions whose numbers are assigned again, and writes that to disk before it begins.
+//! Some transactions are prepared as by another library, without a bound lock. The list is that of the core, but short.
+//! It is made when the first session or reader of a life needs it.
 //!
 //! [`Horizon::joined`]: flakeid_core::gate::Horizon::joined
 //!
@@ -387,8 +387,8 @@ fn a_prepared_transaction_that_is_not_in_the_list_is_found() {
 }
 
 #[test]
-fn a_list_that_is_lost_in_a_crash_is_found() {
-    assert!(is_found_by_readers(watermark::Flaw::ListNotDurable, Fault::Missed));
+fn a_bound_lock_that_does_not_outlive_the_server_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LockNotKept, Fault::Missed));
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn a_list_that_forgets_what_new_snapshots_may_not_see_is_found() {
 }
 
 #[test]
-fn a_first_reader_that_knows_no_earlier_prepared_transaction_is_found() {
+fn a_transaction_without_a_lock_that_counts_as_one_without_ids_is_found() {
     assert!(is_found_by_readers(watermark::Flaw::NoUnknown, Fault::Missed));
 }
 
@@ -422,6 +422,6 @@ fn a_position_that_is_read_before_the_scan_is_found() {
 }
 
 #[test]
-fn a_list_with_transactions_that_a_crash_has_undone_is_found() {
-    assert!(is_found_by_readers(watermark::Flaw::KeepsUndone, Fault::Fell));
+fn a_prepared_transaction_that_ended_before_the_list_was_made_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::NoEarly, Fault::Missed));
 }

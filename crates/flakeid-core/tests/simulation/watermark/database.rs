@@ -30,6 +30,16 @@ impl Snapshot {
             || transaction < self.xmax && self.running.binary_search(&transaction).is_err()
     }
 
+    /// Returns whether it was one of the first snapshots, up to this number of them.
+    pub fn is_before(&self, snapshots: u64) -> bool {
+        self.order <= snapshots
+    }
+
+    /// Returns the transactions below a number that ran when the snapshot was taken.
+    pub fn running_below(&self, number: u64) -> impl Iterator<Item = u64> {
+        self.running.iter().copied().filter(move |&running| running < number)
+    }
+
     /// Returns whether the snapshot sees all transactions that had ended before a position was read.
     pub fn covers(&self, position: Position) -> bool {
         position.0 <= self.xmin || position.0 < self.xmax
@@ -74,6 +84,11 @@ impl Database {
     /// Returns the number that the next transaction gets.
     pub fn next(&self) -> u64 {
         self.next.get()
+    }
+
+    /// Returns how many snapshots were taken.
+    pub fn snapshots(&self) -> u64 {
+        self.snapshots.get()
     }
 
     /// Returns the greatest watermark that was told.

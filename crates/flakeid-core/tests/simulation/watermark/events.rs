@@ -26,22 +26,22 @@ pub enum Flaw {
     LowersBelowFloor,
     /// A prepared transaction is not in the list.
     NotListed,
-    /// The list of prepared transactions is lost in a crash.
-    ListNotDurable,
+    /// The bound lock of a prepared transaction is lost with the life of the server.
+    LockNotKept,
     /// A reader reads the list before the slots.
     ListFirst,
     /// The list forgets the bounds of transactions that have ended.
     ListForgets,
     /// The list forgets a bound although a new snapshot may not be known to see that transaction.
     ForgetsForNew,
-    /// The first reader of all does not know of transactions that were prepared before the last start.
+    /// A prepared transaction without a bound lock counts as one without IDs.
     NoUnknown,
+    /// A prepared transaction that ended before the list was made does not count for older snapshots.
+    NoEarly,
     /// A reader with an old snapshot is told what is settled for a new one.
     OldAsNew,
     /// A reader records the position that it read before its scan.
     PositionFirst,
-    /// After a start the list has transactions that the crash has undone, and whose numbers are assigned again.
-    KeepsUndone,
 }
 
 /// The events that a run must have had to be meaningful.
@@ -63,6 +63,12 @@ pub enum Event {
     EndPrepared,
     /// A transaction was prepared before the last start.
     EndPreparedBefore,
+    /// A transaction with IDs was prepared without a bound lock.
+    PrepareWithoutLock,
+    /// The list forgot a transaction that a snapshot may not see.
+    Forget,
+    /// A reader had a snapshot from before the list.
+    ToldNothing,
     /// A reader was told the watermark of a new snapshot, of an older one, or one of an earlier scan.
     Told,
     ToldToOld,
@@ -86,7 +92,7 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Enter,
         Self::Replace,
         Self::EnterAtFloor,
@@ -98,6 +104,9 @@ impl Event {
         Self::Prepare,
         Self::EndPrepared,
         Self::EndPreparedBefore,
+        Self::PrepareWithoutLock,
+        Self::Forget,
+        Self::ToldNothing,
         Self::Told,
         Self::ToldToOld,
         Self::ToldByHistory,

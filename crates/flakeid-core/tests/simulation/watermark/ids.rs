@@ -167,6 +167,7 @@ impl Server {
     /// Enters the transaction of a process, unless it has entered. Returns false if the server has crashed.
     fn enter(&self, life: &Life, process: &mut Process) -> bool {
         if process.bound == 0 {
+            self.ensure_loaded(life);
             let mut now = UnixNanos(0);
             let clock = || {
                 self.interruption(life);

@@ -3,6 +3,7 @@
 mod database;
 mod events;
 mod ids;
+mod list;
 mod reader;
 mod server;
 mod transactions;

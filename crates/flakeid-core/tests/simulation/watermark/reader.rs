@@ -2,7 +2,7 @@
 
 use super::database::Snapshot;
 use super::events::{Event, Flaw};
-use super::server::{Life, Listed, Server};
+use super::server::{Life, Server};
 use crate::checks::Fault;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
@@ -37,7 +37,9 @@ impl Server {
         if random.one_in(10) {
             life.snapshots.borrow_mut().push(snapshot.clone());
         }
+        life.reading.borrow_mut().push(snapshot.xmin);
         let told = self.interruption(life).then(|| self.watermark(life, &snapshot));
+        life.reading.borrow_mut().pop();
         if told.flatten().is_some() {
             self.saw(if is_old { Event::ToldToOld } else { Event::Told });
         }
@@ -52,6 +54,7 @@ impl Server {
     /// Returns the watermark of a snapshot, and checks it; `None` if the server has crashed.
     fn watermark(&self, life: &Life, snapshot: &Snapshot) -> Option<UnixNanos> {
         let lowers = life.lowering.get() > 0;
+        self.ensure_loaded(life);
         self.begin_use(life)?;
         // A scan that is still running may be told more later.
         let before = self.database.told(snapshot);
@@ -60,8 +63,10 @@ impl Server {
             self.saw(Event::ToldWhileLowering);
         }
         let told = self.database.tell(snapshot, watermark.0);
-        // An old snapshot may not see what the list has forgotten since.
-        let falls = lowers || !by_scan || snapshot.forgotten != life.forgets.get();
+        // An old snapshot may not see what the list has forgotten since, or what ended before there was a list.
+        let is_old =
+            snapshot.forgotten != life.forgets.get() || snapshot.is_before(life.loaded_after.get());
+        let falls = lowers || !by_scan || is_old || self.has_unknown(life);
         self.expect(watermark.0 >= before || falls, Fault::Fell);
         self.expect(told.is_ok(), Fault::Missed);
         Some(watermark)
@@ -69,10 +74,9 @@ impl Server {
 
     /// Computes a watermark, and returns whether it is from the reader's own scan.
     fn compute(&self, life: &Life, snapshot: &Snapshot) -> Option<(UnixNanos, bool)> {
-        let covers = |position| snapshot.covers(position);
         let sees = |number| snapshot.sees(number);
         let early_position = Position(self.database.next());
-        let early_list = self.unseen_bounds(life, sees, covers);
+        let early_list = self.unseen_bound(life, snapshot);
         let to = self.settled();
         self.go(life)?;
         let durable = if self.flaw == Flaw::NotDurable { to } else { self.extend_to(life, to)? };
@@ -91,9 +95,9 @@ impl Server {
         life.floor.raise(to);
         let prepared = match self.flaw {
             Flaw::ListFirst => early_list,
-            _ => self.unseen_bounds(life, sees, covers),
+            _ => self.unseen_bound(life, snapshot),
         };
-        prepared.iter().for_each(|&bound| scan.add(bound));
+        scan.add(prepared);
         self.go(life)?;
         let position = match self.flaw {
             Flaw::PositionFirst => early_position,
@@ -119,7 +123,7 @@ impl Server {
         let watermark = recorded
             .unwrap_or_else(|| life.begun.horizon.until.into_iter().min().unwrap_or(UnixNanos(0)));
         self.go(life)?;
-        Some((prepared.into_iter().fold(watermark, UnixNanos::min), false))
+        Some((watermark.min(prepared), false))
     }
 
     /// Lets other processes run; `None` if the server has crashed.
@@ -127,7 +131,7 @@ impl Server {
         self.interruption(life).then_some(())
     }
 
-    /// Begins to keep the list on disk, before the first watermark of all is reported.
+    /// Remembers on disk that there are readers, before the first watermark of all is reported.
     fn begin_use(&self, life: &Life) -> Option<()> {
         if life.used.get() {
             return Some(());
@@ -135,17 +139,8 @@ impl Server {
         // A server may have begun at a horizon that is not on disk.
         self.extend::<Flake>(life, Stamp::FIRST, UnixNanos(0));
         self.go(life)?;
-        if !life.used.get() {
-            for prepared in self.prepared.borrow().iter() {
-                let unknown = Listed::new(prepared.number, UnixNanos(0));
-                if self.flaw != Flaw::NoUnknown {
-                    self.add_to_list(life, unknown);
-                }
-            }
-            life.used.set(true);
-            self.list.replace(Some(Vec::new()));
-            self.write_list(life);
-        }
+        life.used.set(true);
+        self.used.set(true);
         Some(())
     }
 
@@ -157,18 +152,5 @@ impl Server {
             self.extend::<Flake>(life, Stamp::FIRST, time);
         }
         (!life.over.get()).then(durable)
-    }
-
-    /// Returns the bounds of the prepared transactions that a snapshot does not see.
-    fn unseen_bounds(
-        &self,
-        life: &Life,
-        sees: impl Fn(u64) -> bool,
-        covers: impl Fn(Position) -> bool,
-    ) -> Vec<UnixNanos> {
-        let list = life.list.borrow();
-        let forgotten = life.forgotten.get().filter(|&(position, _)| !covers(position));
-        let unseen = list.iter().filter(|listed| !sees(listed.number)).map(|listed| listed.bound);
-        unseen.chain(forgotten.map(|(_, bound)| bound)).collect()
     }
 }

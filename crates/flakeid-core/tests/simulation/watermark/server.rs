@@ -11,33 +11,18 @@ use crate::world::{ID_TYPES, ServerIdType};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use flakeid_core::watermark::{Floor, History, Position, Slot, settled_by_clock};
+use flakeid_core::prepared::{Entry, Forgotten};
+use flakeid_core::watermark::{Floor, History, Slot, settled_by_clock};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The transactions that a slot keeps, the length of the history, and the ended transactions that the list keeps. They
-/// are small, so that readers with old snapshots miss some.
+/// The transactions that a slot keeps, and the length of the history. They are small, so that readers with old snapshots
+/// miss some.
 const ENTRIES: usize = 4;
 const HISTORY: usize = 5;
-const ENDED: usize = 2;
 
 /// How many sessions or readers may be in the middle of something.
 const DEPTH: u32 = 4;
-
-/// A prepared transaction in the list.
-#[derive(Clone, Copy)]
-pub struct Listed {
-    pub number: u64,
-    pub bound: UnixNanos,
-    /// The position by which it was found to have ended.
-    ended_by: Option<Position>,
-}
-
-impl Listed {
-    pub fn new(number: u64, bound: UnixNanos) -> Self {
-        Self { number, bound, ended_by: None }
-    }
-}
 
 /// A prepared transaction as the database keeps it.
 #[derive(Clone, Copy)]
@@ -47,6 +32,8 @@ pub struct Prepared {
     pub earliest: u64,
     /// In which life it was prepared.
     pub life: u64,
+    /// The bound by its lock; `None` without a bound lock.
+    pub bound: Option<UnixNanos>,
 }
 
 pub struct Server {
@@ -64,9 +51,9 @@ pub struct Server {
     lead: u64,
     /// The generator IDs of each ID type, as indexes in the checks.
     pub generators: [Vec<usize>; ID_TYPES],
-    /// The disk: the horizon, the list if a watermark may have been reported, and the prepared transactions.
+    /// The disk: the horizon, whether a watermark may have been reported, and the prepared transactions.
     state: Cell<Option<State>>,
-    pub list: RefCell<Option<Vec<Listed>>>,
+    pub used: Cell<bool>,
     pub prepared: RefCell<Vec<Prepared>>,
     life: Option<Rc<Life>>,
     lives: Cell<u64>,
@@ -101,11 +88,16 @@ pub struct Life {
     pub processes: Vec<RefCell<Process>>,
     pub history: RefCell<History<HISTORY>>,
     pub used: Cell<bool>,
-    pub list: RefCell<Vec<Listed>>,
-    /// The position by which the transactions had ended that the list has forgotten, and the least of their bounds.
-    pub forgotten: Cell<Option<(Position, UnixNanos)>>,
-    /// How many entries it has forgotten.
+    /// The number that the next transaction had when the list was made; 0 before that.
+    pub loaded_at: Cell<u64>,
+    /// How many snapshots had been taken then.
+    pub loaded_after: Cell<u64>,
+    pub list: RefCell<Vec<Entry>>,
+    pub forgotten: Cell<Option<Forgotten>>,
+    /// How often the list has forgotten entries.
     pub forgets: Cell<u64>,
+    /// The `xmin` of each snapshot whose watermark is being computed.
+    pub reading: RefCell<Vec<u64>>,
     pub snapshots: RefCell<Vec<Snapshot>>,
     /// How many sessions are lowering their bound.
     pub lowering: Cell<u32>,
@@ -134,7 +126,7 @@ impl Server {
             lead: random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
             generators,
             state: Cell::new(None),
-            list: RefCell::default(),
+            used: Cell::new(false),
             prepared: RefCell::default(),
             life: None,
             lives: Cell::new(0),
@@ -253,16 +245,7 @@ impl Server {
     /// Begins a life at what is on the disk.
     fn start(&mut self) {
         let begun = self.state.get().unwrap_or(State::fresh(self.read(MILLISECOND)));
-        let list = self.list.borrow().clone();
-        let used = list.is_some();
-        let mut list = list.unwrap_or_default();
-        list.iter_mut().for_each(|listed| listed.ended_by = None);
-        if self.flaw != Flaw::KeepsUndone {
-            // The crash has undone transactions with these numbers, and others get them.
-            list.retain(|listed| listed.number < self.database.next());
-            // On disk, too: at the next start these numbers may be those of other prepared transactions.
-            self.list.replace(used.then(|| list.clone()));
-        }
+        let used = self.used.get();
         // All IDs of this life are above the horizon of their lane, and watermarks may be up to the greatest.
         let greatest = begun.horizon.until.into_iter().max().filter(|_| used);
         let greatest = greatest.filter(|_| self.flaw != Flaw::FloorLost).unwrap_or(UnixNanos(0));
@@ -284,9 +267,12 @@ impl Server {
                 .collect(),
             history: RefCell::new(History::new()),
             used: Cell::new(used),
-            list: RefCell::new(list),
+            loaded_at: Cell::new(0),
+            loaded_after: Cell::new(0),
+            list: RefCell::default(),
             forgotten: Cell::new(None),
             forgets: Cell::new(0),
+            reading: RefCell::default(),
             snapshots: RefCell::default(),
             lowering: Cell::new(0),
             over: Cell::new(false),
@@ -369,43 +355,6 @@ impl Server {
             self.saw(Event::CrashInside);
             life.over.set(true);
         }
-    }
-
-    /// Writes the list to the disk, if a watermark may have been reported.
-    pub fn write_list(&self, life: &Life) {
-        if life.used.get() && self.flaw != Flaw::ListNotDurable {
-            self.list.replace(Some(life.list.borrow().clone()));
-        }
-    }
-
-    /// Adds a transaction to the list, and forgets the oldest of those that have ended. It forgets only what every new
-    /// snapshot is known to see by the position, or the watermarks of new snapshots would fall.
-    pub fn add_to_list(&self, life: &Life, added: Listed) {
-        let mut list = life.list.borrow_mut();
-        if list.iter().all(|listed| listed.number != added.number) {
-            list.push(added);
-        }
-        let (position, now) = (Position(self.database.next()), self.database.snapshot(0));
-        let mut surplus = 0;
-        for listed in list.iter_mut().filter(|listed| self.database.has_ended(listed.number)) {
-            listed.ended_by.get_or_insert(position);
-            surplus += 1;
-        }
-        list.retain(|listed| {
-            let Some(ended_by) = listed.ended_by else { return true };
-            let is_covered = now.covers(ended_by) || self.flaw == Flaw::ForgetsForNew;
-            if surplus <= ENDED || !is_covered {
-                return true;
-            }
-            surplus -= 1;
-            life.forgets.set(life.forgets.get() + 1);
-            if self.flaw != Flaw::ListForgets {
-                let before = life.forgotten.get().unwrap_or((ended_by, listed.bound));
-                let forgotten = (before.0.max(ended_by), before.1.min(listed.bound));
-                life.forgotten.set(Some(forgotten));
-            }
-            false
-        });
     }
 
     /// Checks that sessions get IDs, and that the watermark follows the clock, once nothing goes wrong any more.

@@ -2,8 +2,9 @@
 
 use super::events::{Event, Flaw};
 use super::ids::Process;
-use super::server::{Life, Listed, Prepared, Server, Transaction};
+use super::server::{Life, Prepared, Server, Transaction};
 use crate::checks::Fault;
+use flakeid_core::prepared::NO_IDS;
 
 impl Server {
     /// Lets a session do something.
@@ -111,11 +112,11 @@ impl Server {
         self.assign(life, slot);
         let Transaction { number, earliest, .. } = life.transactions[slot].get().unwrap();
         let number = number.unwrap();
-        if let Some(bound) = life.slots[slot].entered()
+        let entered = life.slots[slot].entered();
+        if let Some(bound) = entered
             && self.flaw != Flaw::NotListed
         {
-            self.add_to_list(life, Listed::new(number, bound));
-            self.write_list(life);
+            self.add_to_list(life, number, bound);
         }
         if !self.interruption(life) {
             return;
@@ -124,8 +125,13 @@ impl Server {
             return self.roll_back(life, process);
         }
         self.database.keep(number);
+        // Another library may run in a life, too. It takes no bound locks.
+        let bound = Some(entered.unwrap_or(NO_IDS)).filter(|_| !self.random.one_in(20));
+        if entered.is_some() && bound.is_none() {
+            self.saw(Event::PrepareWithoutLock);
+        }
         let (earliest, life_number) = (earliest.unwrap_or(u64::MAX), self.life_number());
-        self.prepared.borrow_mut().push(Prepared { number, earliest, life: life_number });
+        self.prepared.borrow_mut().push(Prepared { number, earliest, life: life_number, bound });
         if !self.interruption(life) {
             return;
         }
@@ -142,7 +148,7 @@ impl Server {
             return;
         }
         let place = self.random.below(prepared.len() as u64) as usize;
-        let Prepared { number, earliest, life } = prepared.swap_remove(place);
+        let Prepared { number, earliest, life, .. } = prepared.swap_remove(place);
         drop(prepared);
         self.show(
             number,
