@@ -83,6 +83,12 @@ pub fn get(number: usize) -> Process {
     }
 }
 
+/// Returns the IDs of the transactions that run in processes now. One that ends at this moment may be missing.
+pub fn session_transactions() -> impl Iterator<Item = u32> {
+    let ids = (0..count()).map(|number| get(number).transaction_id);
+    ids.filter(|&id| id >= pg_sys::FirstNormalTransactionId.into_inner())
+}
+
 /// Returns the IDs of the transactions that are prepared now.
 ///
 /// PostgreSQL keeps an entry without a process for each transaction that can be prepared. They follow those of all

@@ -283,21 +283,21 @@ pub fn accepted() {
     );
 }
 
-/// Reports that the list of prepared transactions, recovered from the WAL, is not on disk.
-pub fn prepared_not_kept(report: Report) {
+/// Reports that the file that says that the watermark is in use, as the WAL does, is not on disk.
+pub fn usage_not_kept(report: Report) {
     let (message, detail) = report.line();
     log(
-        format!(
-            "flakeid could not write the prepared transactions that it recovered from the WAL: {message}"
-        ),
+        format!("flakeid could not write that flakeid_watermark() is in use: {message}"),
         format!("The server tries again at the next checkpoint in the WAL. {detail}"),
     );
 }
 
-/// Reports that the list of prepared transactions cannot be read.
-pub fn prepared_lost(reason: &str) {
+/// Reports that there are prepared transactions without a bound lock.
+pub fn unknown_prepared(count: usize) {
     log(
-        format!("flakeid could not read its list of prepared transactions: {reason}"),
-        "Until all transactions have ended that are prepared now, flakeid_watermark() returns 1970-01-01.".into(),
+        format!("flakeid does not know the IDs of {count} prepared transactions"),
+        "They were prepared without this version of the library. Until they have ended, flakeid_watermark() returns \
+         1970-01-01."
+            .into(),
     );
 }

@@ -27,7 +27,7 @@ mod watermark;
 pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
 pub use lease::{Authority, Lease, LeaseState, LeaseStatus, LeasedId, Revision};
-pub use watermark::{Prepared, ProcessSlot, Watermark};
+pub use watermark::{ENDED, ProcessSlot, Watermark};
 
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;

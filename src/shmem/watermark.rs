@@ -13,7 +13,8 @@
 use crate::lock::{ExclusiveLock, Lock};
 use crate::process;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::watermark::{Floor, History, Position, Slot};
+use flakeid_core::prepared::{Entry, Forgotten};
+use flakeid_core::watermark::{Floor, History, Slot};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::mem::size_of;
@@ -26,8 +27,9 @@ const ENTRIES: usize = 126;
 /// How many watermarks the history keeps.
 const HISTORY: usize = 64;
 
-/// How many prepared transactions that have ended the list keeps for old snapshots.
-const ENDED: usize = 1024;
+/// The greatest number of prepared transactions that have ended and that the list keeps for old snapshots. There is room
+/// for twice as many, so that the list is seldom pruned.
+pub const ENDED: usize = 512;
 
 /// The state that a process shows to readers.
 #[repr(C, align(128))]
@@ -40,29 +42,15 @@ pub struct ProcessSlot {
 
 const _: () = assert!(size_of::<ProcessSlot>() == 2048);
 
-/// A prepared transaction that has generated IDs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepared {
-    /// The transaction's ID, of 64 bits.
-    pub transaction: u64,
-    /// No tick of its IDs begins before this. 0 if that is not known.
-    pub bound: UnixNanos,
-    /// The time of its first ID, for a view.
-    pub first_id_at: UnixNanos,
-}
-
 /// The state that changes under the lock.
 #[derive(Debug)]
 pub struct Locked {
     pub history: History<HISTORY>,
-    /// The position by which all prepared transactions had ended that the list has forgotten although a snapshot may
-    /// need them, and the least of their bounds.
-    pub forgotten: Option<(Position, UnixNanos)>,
-    /// Whether the file has been added to the list.
-    pub is_merged: bool,
-    /// Whether the list may lack transactions: the file, or a message in the WAL, could not be read.
-    pub is_lost: bool,
-    /// Whether the startup process has replayed messages that the file may not have.
+    /// What the list of prepared transactions has forgotten although a snapshot may need it.
+    pub forgotten: Option<Forgotten>,
+    /// The length at which the list is pruned next.
+    pub prune_at: usize,
+    /// Whether the startup process has learned that the watermark is in use, and the file may not say so.
     pub unsaved: bool,
     /// How many prepared transactions are in the list.
     prepared: usize,
@@ -72,10 +60,10 @@ pub struct Locked {
 #[repr(C, align(128))]
 pub struct Watermark {
     pub floor: Floor,
-    /// Whether the file has been read in this life of the memory, and the floor is at its beginning.
-    pub loaded: AtomicBool,
-    /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file, and the
-    /// list of prepared transactions is durable.
+    /// 0 until the list has the transactions that were prepared before this life of the memory. Then the number that the
+    /// next transaction had when they were looked up.
+    pub loaded_at: AtomicU64,
+    /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file.
     pub used: AtomicBool,
     /// The number of prepared transactions in the list, for readers that find it empty.
     listed: AtomicU64,
@@ -92,17 +80,17 @@ fn slots() -> usize {
     process::count()
 }
 
-/// Returns how many prepared transactions the list can have: those that exist, those that are being prepared, and those
-/// that have ended.
+/// Returns how many prepared transactions the list can have: those that exist, those that are being prepared, those of
+/// sessions that ran when the list was made, and those that have ended.
 fn capacity() -> usize {
     // SAFETY: reads a plain variable that the postmaster sets before it has children.
     let prepared = unsafe { pg_sys::max_prepared_xacts };
-    prepared.max(0) as usize + process::count() + ENDED
+    prepared.max(0) as usize + 2 * process::count() + 2 * ENDED
 }
 
 /// Returns the size of the memory, which depends on settings that need a restart.
 pub(super) fn size() -> usize {
-    size_of::<Watermark>() + slots() * size_of::<ProcessSlot>() + capacity() * size_of::<Prepared>()
+    size_of::<Watermark>() + slots() * size_of::<ProcessSlot>() + capacity() * size_of::<Entry>()
 }
 
 /// Writes the initial memory.
@@ -114,15 +102,14 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
     // SAFETY: the caller owns the memory.
     unsafe {
         addr_of_mut!((*memory).floor).write(Floor::at(UnixNanos(0)));
-        addr_of_mut!((*memory).loaded).write(AtomicBool::new(false));
+        addr_of_mut!((*memory).loaded_at).write(AtomicU64::new(0));
         addr_of_mut!((*memory).used).write(AtomicBool::new(false));
         addr_of_mut!((*memory).listed).write(AtomicU64::new(0));
         Lock::set_up(addr_of_mut!((*memory).lock), tranche);
         addr_of_mut!((*memory).locked).write(UnsafeCell::new(Locked {
             history: History::new(),
             forgotten: None,
-            is_merged: false,
-            is_lost: false,
+            prune_at: 0,
             unsaved: false,
             prepared: 0,
         }));
@@ -156,7 +143,7 @@ impl Watermark {
         self.slots().get(number as usize)
     }
 
-    fn entries(&self) -> *mut Prepared {
+    fn entries(&self) -> *mut Entry {
         // SAFETY: `set_up` has left room for the list after the slots.
         unsafe { self.after_struct().cast::<ProcessSlot>().add(self.slots).cast() }
     }
@@ -183,10 +170,10 @@ impl Watermark {
     }
 
     /// Returns the list of prepared transactions. The caller holds the lock.
-    pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> &'a [Prepared] {
+    pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> &'a mut [Entry] {
         let count = self.locked(lock).prepared;
-        // SAFETY: so many entries have been written, and the caller holds the lock.
-        unsafe { std::slice::from_raw_parts(self.entries(), count) }
+        // SAFETY: this many entries have been written, and the caller holds the lock and borrows its guard.
+        unsafe { std::slice::from_raw_parts_mut(self.entries(), count) }
     }
 
     /// Returns how many prepared transactions the list has room for.
@@ -194,14 +181,27 @@ impl Watermark {
         self.capacity
     }
 
-    /// Replaces the list of prepared transactions by as many of these as it has room for. Returns whether all have room.
-    /// The caller holds the lock.
-    pub fn set_prepared(&self, lock: &mut ExclusiveLock, list: &[Prepared]) -> bool {
-        let count = list.len().min(self.capacity);
-        // SAFETY: there is room for so many, and the caller holds the lock.
-        unsafe { self.entries().copy_from(list.as_ptr(), count) };
-        self.locked(lock).prepared = count;
-        self.listed.store(count as u64, Ordering::Release);
-        count == list.len()
+    /// Adds a prepared transaction to the list. Returns whether there was room. The caller holds the lock.
+    pub fn push_prepared(&self, lock: &mut ExclusiveLock, entry: Entry) -> bool {
+        let count = self.locked(lock).prepared;
+        if count == self.capacity {
+            return false;
+        }
+        // SAFETY: there is room for one more, and the caller holds the lock.
+        unsafe { self.entries().add(count).write(entry) };
+        self.set_length(lock, count + 1);
+        true
+    }
+
+    /// Cuts the list of prepared transactions. The caller holds the lock.
+    pub fn truncate_prepared(&self, lock: &mut ExclusiveLock, length: usize) {
+        let count = self.locked(lock).prepared;
+        self.set_length(lock, count.min(length));
+    }
+
+    fn set_length(&self, lock: &mut ExclusiveLock, length: usize) {
+        self.locked(lock).prepared = length;
+        // Release pairs with the Acquire in `is_list_empty`.
+        self.listed.store(length as u64, Ordering::Release);
     }
 }

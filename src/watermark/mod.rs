@@ -12,7 +12,8 @@
 //!   The callback also runs when a session is terminated. After a crash the slots are new.
 //! * *A parallel worker* generates no IDs ([`generator`](crate::generator)). So all IDs of a transaction are of one
 //!   process, which has loaded the library and registered the callback before the first of them.
-//! * *A prepared transaction* goes to a list before its session leaves: see [`prepared`].
+//! * *A prepared transaction* gets a lock that says its bound, and goes to a list, before its session leaves: see
+//!   [`prepared`].
 //!
 //! # Readers
 //! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement.
@@ -20,20 +21,23 @@
 //! # What outlives what
 //! | event | what holds |
 //! |---|---|
-//! | crash, kill, restart | Slots and floor are lost. A watermark is at most the durable horizon, and the floor begins at the greatest lane, if the file `flakeid/watermark` shows that a watermark may have been reported. All IDs of the new life are above it. |
+//! | crash, kill, restart | Slots and floor are lost. A watermark is at most the durable horizon, and the floor begins at the greatest lane, if the file `flakeid/watermark` shows that a watermark may have been reported: [`usage`]. All IDs of the new life are above it. |
 //! | clean stop | The exact horizon covers the floor (`horizon::shutdown`). |
 //! | the last session leaves, the library is not preloaded | The gates move down, and the floor is looked at after that, under the lock. A reader looks at the gates after it has raised the floor. One of the two sees the other. |
-//! | promotion, recovery from a backup | The horizon covers what the WAL knows of, as for IDs. Prepared transactions come with the WAL. A snapshot from before the promotion gets an error. |
+//! | promotion, recovery from a backup | The horizon covers what the WAL knows of, as for IDs. PostgreSQL keeps the bounds of prepared transactions with them. A snapshot from before the promotion gets an error. |
 //! | the clock steps back | IDs of later transactions are not below the floor. A session waits for the clock, also in sno's other timeline. |
 //! | a reload, a change of generator IDs | A new source compares its bound with the process's, and so begins at it. |
 
+mod bound_lock;
 mod file;
 mod prepared;
 mod reader;
 mod session;
 mod statement;
+mod transactions;
+mod usage;
 
-pub use prepared::{peek_floor, register_replay};
 pub use reader::holders;
 pub use session::{bound, enter, lower, register};
 pub use statement::watermark_of_statement;
+pub use usage::{peek_floor, register_replay};

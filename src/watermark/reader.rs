@@ -17,6 +17,7 @@
 //! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
 use super::prepared;
+use super::transactions::{full_transaction, next_transaction};
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
@@ -43,10 +44,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// Constructs it from PostgreSQL's, which is an MVCC snapshot and lives as long.
     pub fn new(snapshot: pg_sys::Snapshot) -> Self {
-        let next = prepared::next_transaction();
+        let next = next_transaction();
         // SAFETY: the caller has the snapshot.
         let (xmin, xmax) = unsafe { ((*snapshot).xmin, (*snapshot).xmax) };
-        let full = |id: pg_sys::TransactionId| prepared::full_transaction(id.into_inner(), next);
+        let full = |id: pg_sys::TransactionId| full_transaction(id.into_inner(), next);
         Self { snapshot, xmin: full(xmin), xmax: full(xmax) }
     }
 
@@ -64,9 +65,22 @@ impl Snapshot {
     pub fn covers(&self, position: Position) -> bool {
         position.0 <= self.xmin || position.0 < self.xmax
     }
+
+    /// Returns the transactions below a number that ran when the snapshot was taken.
+    fn running_below(&self, number: u64) -> impl Iterator<Item = u64> {
+        let Self { snapshot, xmin, xmax } = *self;
+        // SAFETY: the caller has the snapshot.
+        let (ids, count) = unsafe { ((*snapshot).xip, (*snapshot).xcnt as usize) };
+        let count = if xmin < number { count } else { 0 };
+        // SAFETY: the array has this many IDs. If there are no IDs, the closure is not called.
+        let id = move |place| unsafe { (*ids.add(place)).into_inner() };
+        (0..count)
+            .map(move |place| full_transaction(id(place), xmax))
+            .filter(move |&id| id < number)
+    }
 }
 
-/// Returns the watermark of a snapshot. The horizon has been loaded, and [`prepared::begin_use`] was called.
+/// Returns the watermark of a snapshot. The horizon has been loaded, and `begin_use` of [`super::usage`] was called.
 ///
 /// # Errors
 /// The state file cannot be written.
@@ -84,9 +98,10 @@ pub fn watermark(
     for slot in memory.slots() {
         scan.read(&slot.slot, sees);
     }
-    let prepared = prepared::unseen_bounds(memory, sees, |position| snapshot.covers(position));
-    prepared.iter().for_each(|&bound| scan.add(bound));
-    let position = Position(prepared::next_transaction());
+    let covers = |position| snapshot.covers(position);
+    let prepared = prepared::unseen_bound(memory, sees, covers, |id| snapshot.running_below(id));
+    scan.add(prepared);
+    let position = Position(next_transaction());
     if let Some(watermark) = scan.watermark() {
         if let Some(mut lock) = ExclusiveLock::try_take(memory.lock()) {
             memory.locked(&mut lock).history.record(position, scan.settled());
@@ -101,7 +116,7 @@ pub fn watermark(
         let start = shared.record.start_horizon().until;
         start.into_iter().min().unwrap_or(UnixNanos(0))
     });
-    Ok(prepared.into_iter().fold(watermark, UnixNanos::min))
+    Ok(watermark.min(prepared))
 }
 
 /// A transaction that holds the watermark back.

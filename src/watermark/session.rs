@@ -105,9 +105,9 @@ fn leave(has_committed: bool) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn before_prepare() {
-    let Some(own) = entered_slot() else { return };
-    if let Some(bound) = own.slot.entered() {
+    let entered = entered_slot().and_then(|own| {
         let first_id_at = UnixNanos(own.first_id_at.load(Ordering::Relaxed));
-        prepared::add_own(bound, first_id_at).or_raise();
-    }
+        Some((own.slot.entered()?, first_id_at))
+    });
+    prepared::before_prepare(entered).or_raise();
 }

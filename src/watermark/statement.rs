@@ -12,7 +12,7 @@
 //! watermark of a transaction is asked for. The few watermarks that are earlier have a place in a list, and the least
 //! numbers are for these places. Snapshots end with their transaction, and so do base and list ([`Numbers`]).
 
-use super::{prepared, reader};
+use super::{prepared, reader, usage};
 use crate::clock::now;
 use crate::error::{Code, Report};
 use crate::shmem::{self, shared};
@@ -103,7 +103,7 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
     horizon::ensure_loaded(shared)?;
     let memory = shmem::watermark()?;
     prepared::ensure_loaded(shared, memory)?;
-    prepared::begin_use(shared, memory)?;
+    usage::begin_use(shared, memory)?;
     let watermark = reader::watermark(shared, memory, reader::Snapshot::new(snapshot))?;
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
     let (number, millis) = NUMBERS.with_borrow_mut(|numbers| numbers.give(millis));

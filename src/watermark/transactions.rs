@@ -1,0 +1,60 @@
+//! Numbers of transactions, and which of them have ended.
+//!
+//! A number has 64 bits here: PostgreSQL's own of 32 bits, and the epoch above them. Shared memory keeps numbers for as
+//! long as the server runs, and PostgreSQL assigns the same 32 bits again.
+
+use flakeid_core::prepared;
+use flakeid_core::watermark::Position;
+use pgrx::pg_sys;
+
+/// Returns the number that the next transaction gets.
+pub fn next_transaction() -> u64 {
+    // SAFETY: a call without preconditions.
+    unsafe { pg_sys::ReadNextFullTransactionId() }.value
+}
+
+/// Returns the 64 bits of a transaction's ID, which is at most 2^31 before the next one or equal to it.
+pub fn full_transaction(id: u32, next: u64) -> u64 {
+    let before = (next as u32).wrapping_sub(id);
+    next.saturating_sub(u64::from(before))
+}
+
+/// The transactions of this server, which is not in recovery.
+pub struct Transactions;
+
+impl prepared::Transactions for Transactions {
+    fn has_ended(&self, transaction: u64) -> bool {
+        let id = pg_sys::TransactionId::from(transaction as u32);
+        let next = next_transaction();
+        // The ID is asked about only if it is near to the next one, as PostgreSQL compares 32 bits.
+        transaction < next
+            && (next - transaction > u64::from(u32::MAX / 2)
+                // SAFETY: reads shared memory, and the commit log from its oldest transaction on.
+                || unsafe { !pg_sys::TransactionIdIsInProgress(id) })
+    }
+
+    fn next(&self) -> Position {
+        Position(next_transaction())
+    }
+
+    fn oldest_unseen(&self) -> u64 {
+        // SAFETY: reads shared memory; without a table it is about all databases.
+        let oldest = unsafe { pg_sys::GetOldestNonRemovableTransactionId(std::ptr::null_mut()) };
+        full_transaction(oldest.into_inner(), next_transaction())
+    }
+
+    fn new_snapshots_cover(&self, position: Position) -> bool {
+        // A snapshot's `xmax` is one more than the greatest number of a transaction that has ended.
+        // SAFETY: the variable is in shared memory, and an aligned number of eight bytes is read as a whole.
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        let latest = unsafe {
+            (&raw const (*pg_sys::ShmemVariableCache).latestCompletedXid.value).read_volatile()
+        };
+        // SAFETY: the variable is in shared memory, and an aligned number of eight bytes is read as a whole.
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let latest = unsafe {
+            (&raw const (*pg_sys::TransamVariables).latestCompletedXid.value).read_volatile()
+        };
+        position.0 <= latest
+    }
+}
