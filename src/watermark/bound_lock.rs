@@ -10,6 +10,7 @@
 //! SQL function takes such a lock, so no user can forge one. No process waits for it: its mode does not exclude itself,
 //! and the lock of another transaction has another name.
 
+use super::lock_table;
 use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
 
@@ -62,14 +63,5 @@ impl BoundLock {
 
 /// Returns the bound locks of all transactions that are prepared, or being prepared.
 pub fn all() -> Vec<BoundLock> {
-    // SAFETY: PostgreSQL copies its lock table into memory of the present context, and the array has this length.
-    unsafe {
-        let data = pg_sys::GetLockStatusData();
-        let count = usize::try_from((*data).nelements).unwrap_or(0);
-        let locks = std::slice::from_raw_parts((*data).locks, count);
-        let ours = locks.iter().filter_map(|lock| BoundLock::of(&lock.locktag)).collect();
-        pg_sys::pfree((*data).locks.cast());
-        pg_sys::pfree(data.cast());
-        ours
-    }
+    lock_table::copy().iter().filter_map(|lock| BoundLock::of(&lock.locktag)).collect()
 }

@@ -16,7 +16,8 @@
 //!   [`prepared`].
 //!
 //! # Readers
-//! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement.
+//! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement. A snapshot
+//! that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970.
 //!
 //! # What outlives what
 //! | event | what holds |
@@ -30,14 +31,23 @@
 
 mod bound_lock;
 mod file;
+mod lock_table;
 mod prepared;
 mod reader;
+mod rewritten;
 mod session;
 mod statement;
 mod transactions;
 mod usage;
 
 pub use reader::holders;
-pub use session::{bound, enter, lower, register};
+pub use session::{bound, enter, lower};
 pub use statement::watermark_of_statement;
 pub use usage::{peek_floor, register_replay};
+
+/// Registers the callbacks, when a process loads the library.
+pub fn register() {
+    if session::register() {
+        rewritten::register();
+    }
+}

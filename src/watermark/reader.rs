@@ -61,6 +61,18 @@ impl Snapshot {
                 }
     }
 
+    /// Returns whether the snapshot sees what a transaction or subtransaction has written, by the 32 bits of its number;
+    /// `None` is for what all see.
+    pub fn sees_row_of(&self, transaction_id: Option<u32>) -> bool {
+        let next = next_transaction();
+        transaction_id.is_none_or(|id| self.sees(full_transaction(id, next)))
+    }
+
+    /// Returns PostgreSQL's snapshot.
+    pub fn raw(&self) -> pg_sys::Snapshot {
+        self.snapshot
+    }
+
     /// Returns whether the snapshot sees all transactions that had ended before a position was read.
     pub fn covers(&self, position: Position) -> bool {
         position.0 <= self.xmin || position.0 < self.xmax

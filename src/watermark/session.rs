@@ -19,12 +19,15 @@ static BOUND: AtomicU64 = AtomicU64::new(0);
 /// Whether this process, or the postmaster before it, has registered the callback.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the callback for the end of transactions, when a process loads the library.
-pub fn register() {
-    if !REGISTERED.swap(true, Ordering::Relaxed) {
+/// Registers the callback for the end of transactions, when a process loads the library. Returns false if that was done
+/// before.
+pub fn register() -> bool {
+    let is_first = !REGISTERED.swap(true, Ordering::Relaxed);
+    if is_first {
         // SAFETY: PostgreSQL keeps the callback in this process, and in its children.
         unsafe { pg_sys::RegisterXactCallback(Some(at_event), std::ptr::null_mut()) };
     }
+    is_first
 }
 
 /// Returns the bound of the transaction that this process has entered, in nanoseconds since 1970; 0 if it has entered

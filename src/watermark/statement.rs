@@ -12,12 +12,12 @@
 //! watermark of a transaction is asked for. The few watermarks that are earlier have a place in a list, and the least
 //! numbers are for these places. Snapshots end with their transaction, and so do base and list ([`Numbers`]).
 
-use super::{prepared, reader, usage};
+use super::{prepared, reader, rewritten, usage};
 use crate::clock::now;
 use crate::error::{Code, Report};
 use crate::shmem::{self, shared};
 use crate::{horizon, process};
-use flakeid_core::clock::UnixMicros;
+use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -104,7 +104,11 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
     let memory = shmem::watermark()?;
     prepared::ensure_loaded(shared, memory)?;
     usage::begin_use(shared, memory)?;
-    let watermark = reader::watermark(shared, memory, reader::Snapshot::new(snapshot))?;
+    let view = reader::Snapshot::new(snapshot);
+    let watermark = match rewritten::hide_rows(&view) {
+        true => UnixNanos(0),
+        false => reader::watermark(shared, memory, view)?,
+    };
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
     let (number, millis) = NUMBERS.with_borrow_mut(|numbers| numbers.give(millis));
     // SAFETY: the snapshot is active, and only this process uses the copy.

@@ -1,0 +1,147 @@
+//! Tables that were rewritten after a snapshot was taken: it does not see the rows that were there before.
+//!
+//! An `ALTER TABLE` that rewrites a table copies its rows as rows of its own transaction. A snapshot from before that
+//! sees none of them. PostgreSQL calls this a caveat of MVCC. A reader in ID order would go on behind rows that it has
+//! not seen, and never get them. `COPY (SELECT ...)`, `EXECUTE` and cursors take their snapshot first and then wait for
+//! the lock that an `ALTER TABLE` holds; and a transaction may have one snapshot for all its statements.
+//!
+//! So a snapshot to which a table may look empty has no watermark later than 1970: the reader gets nothing, and asks
+//! again.
+//!
+//! # The argument
+//! 1. *The statement has locked its tables* when it first asks for the watermark. The planner, or PostgreSQL before it
+//!    executes a plan again, has locked all of them. While the lock is held no other transaction rewrites the table. So
+//!    a table that was rewritten after the snapshot was so before the lock. [`hide_rows`] looks at all tables that
+//!    the transaction has locked.
+//! 2. *A rewritten table has another file.* Its row in `pg_class` names it, and that row is a new one, written by the
+//!    transaction that rewrote the table. If the snapshot sees the present row, nothing has changed since. Otherwise
+//!    the file that the snapshot's row names is compared with the present one.
+//! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages about changed catalogs
+//!    when it has taken a lock. It calls [`note_change`] for each message about `pg_class`. Without such a message since
+//!    the transaction's first snapshot there is nothing to look for. A transaction with one snapshot may have imported
+//!    it, so it looks in any case.
+//!
+//! # What does not hold
+//! A watermark that an earlier statement has returned is a value. The statement that reads with it, and does not call
+//! the function, may have the caveat; and so may a function within the statement that locks a table of its own later.
+//! Such a reader locks the table first.
+
+use super::lock_table;
+use super::reader::Snapshot;
+use crate::process;
+use pgrx::pg_sys::{self, Oid};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The last transaction of this process, by PostgreSQL's local number, in which `pg_class` changed while there was a
+/// snapshot.
+static CHANGED_IN: AtomicU32 = AtomicU32::new(0);
+
+/// Lets PostgreSQL call [`note_change`], when a process loads the library.
+pub fn register() {
+    let relations = pg_sys::SysCacheIdentifier::RELOID as _;
+    // SAFETY: PostgreSQL keeps the callback in this process, and in its children.
+    unsafe {
+        pg_sys::CacheRegisterSyscacheCallback(relations, Some(note_change), pg_sys::Datum::null());
+    }
+}
+
+/// The number of a cache in PostgreSQL's callbacks.
+#[cfg(not(feature = "pg19"))]
+type CacheId = std::ffi::c_int;
+#[cfg(feature = "pg19")]
+type CacheId = pg_sys::SysCacheIdentifier::Type;
+
+/// PostgreSQL calls this when it learns that `pg_class` has changed. It raises no error.
+unsafe extern "C-unwind" fn note_change(_argument: pg_sys::Datum, _cache: CacheId, _hash: u32) {
+    // SAFETY: reads a plain variable of PostgreSQL's.
+    if unsafe { pg_sys::FirstSnapshotSet } && process::number_if_joined().is_some() {
+        CHANGED_IN.store(process::own().local_transaction, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether a table that this transaction has locked may have rows that the snapshot does not see, since the table
+/// was rewritten or created after the snapshot was taken.
+pub fn hide_rows(snapshot: &Snapshot) -> bool {
+    // SAFETY: reads a plain variable of PostgreSQL's.
+    let is_kept = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
+    let is_changed = CHANGED_IN.load(Ordering::Relaxed) == process::own().local_transaction;
+    (is_kept || is_changed)
+        && lock_table::own_relations().into_iter().any(|table| is_rewritten(table, snapshot))
+}
+
+fn is_rewritten(table: Oid, snapshot: &Snapshot) -> bool {
+    let Some(present) = File::present(table) else { return false };
+    if snapshot.sees_row_of(present.written_by) {
+        return false;
+    }
+    File::seen_by(table, snapshot) != Some(present.number)
+}
+
+/// The file of a table, by its row in `pg_class`.
+struct File {
+    number: Oid,
+    /// The transaction that has written the row; `None` if every snapshot sees it.
+    written_by: Option<u32>,
+}
+
+impl File {
+    /// Returns the present file of a table; `None` for a relation that is no table, and has no rows.
+    fn present(table: Oid) -> Option<Self> {
+        let relations = pg_sys::SysCacheIdentifier::RELOID as _;
+        // SAFETY: this runs in a transaction that has locked the relation. The row is released after the last use.
+        unsafe {
+            let row = pg_sys::SearchSysCache1(relations, table.into());
+            if row.is_null() {
+                return None;
+            }
+            let file = Self::of(row);
+            let kind = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relkind as u8;
+            pg_sys::ReleaseSysCache(row);
+            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_MATVIEW].contains(&kind).then_some(file)
+        }
+    }
+
+    /// # Safety
+    /// `row` must be a row of `pg_class`.
+    unsafe fn of(row: pg_sys::HeapTuple) -> Self {
+        // SAFETY: the caller guarantees the row, which has its header.
+        unsafe {
+            let header = (*row).t_data;
+            let xmin = (*header).t_choice.t_heap.t_xmin;
+            let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
+            let is_frozen = (*header).t_infomask & frozen == frozen
+                || xmin < pg_sys::FirstNormalTransactionId
+                || pg_sys::TransactionIdIsCurrentTransactionId(xmin);
+            Self {
+                number: (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relfilenode,
+                written_by: Some(xmin.into_inner()).filter(|_| !is_frozen),
+            }
+        }
+    }
+
+    /// Returns the file of a table by the row that a snapshot sees; `None` if it sees no row.
+    fn seen_by(table: Oid, snapshot: &Snapshot) -> Option<Oid> {
+        let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        // SAFETY: the scan and the catalog are closed after the last use of the row. If an error comes in between, the
+        // end of the transaction closes both.
+        unsafe {
+            let mut key = pg_sys::ScanKeyData::default();
+            pg_sys::ScanKeyInit(
+                &mut key,
+                pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
+                pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::F_OIDEQ.into(),
+                table.into(),
+            );
+            let catalog = pg_sys::table_open(pg_sys::RelationRelationId, mode);
+            let index = pg_sys::ClassOidIndexId.into();
+            let scan =
+                pg_sys::systable_beginscan(catalog, index, true, snapshot.raw(), 1, &mut key);
+            let row = pg_sys::systable_getnext(scan);
+            let file = (!row.is_null()).then(|| Self::of(row).number);
+            pg_sys::systable_endscan(scan);
+            pg_sys::table_close(catalog, mode);
+            file
+        }
+    }
+}
