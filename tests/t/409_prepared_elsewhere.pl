@@ -128,6 +128,7 @@ $session->query_safe('BEGIN');
 $time = insert_into($session, $flake);
 like(error_in($greedy, 'SELECT count(pg_advisory_lock(number)) FROM generate_series(1, 1000000) AS number'), qr/ERROR:  53200:/, 'a session takes all locks that there are');
 like(error_in($session, "PREPARE TRANSACTION 'unlocked'"), qr/ERROR:  53200:/, 'a transaction without the lock is not prepared');
+$greedy->query_safe('SELECT pg_advisory_unlock_all()');
 $greedy->quit;
 is($session->query_safe('SELECT count(*) FROM pg_prepared_xacts'), '0', 'the transaction was rolled back');
 passes($session, $time, 'the transaction does not hold the watermark');
