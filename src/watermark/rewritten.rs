@@ -17,9 +17,10 @@
 //!    transaction that rewrote the table. If the snapshot sees the present row, nothing has changed since. Otherwise
 //!    the file that the snapshot's row names is compared with the present one.
 //! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages about changed catalogs
-//!    when it has taken a lock. It calls [`note_change`] for each message about `pg_class`. Without such a message since
-//!    the transaction's first snapshot there is nothing to look for. A transaction with one snapshot may have imported
-//!    it, so it looks in any case.
+//!    when it has taken a lock. It calls [`note_change`] for each message about `pg_class`, which notes the position of
+//!    that moment. The transaction that made the change had ended. So a snapshot that covers the position of the last
+//!    change sees all of them, and there is nothing to look for. Before the first call in a process it counts as a change:
+//!    the process may import a snapshot that is older than it.
 //!
 //! # What does not hold
 //! A watermark that an earlier statement has returned is a value. The statement that reads with it, and does not call
@@ -28,13 +29,13 @@
 
 use super::lock_table;
 use super::reader::Snapshot;
-use crate::process;
+use super::transactions::next_transaction_unlocked;
+use flakeid_core::watermark::Position;
 use pgrx::pg_sys::{self, Oid};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The last transaction of this process, by PostgreSQL's local number, in which `pg_class` changed while there was a
-/// snapshot.
-static CHANGED_IN: AtomicU32 = AtomicU32::new(0);
+/// The position at which this process has last learned of a change of `pg_class`; 0 before the first call.
+static CHANGED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// Lets PostgreSQL call [`note_change`], when a process loads the library.
 pub fn register() {
@@ -53,19 +54,20 @@ type CacheId = pg_sys::SysCacheIdentifier::Type;
 
 /// PostgreSQL calls this when it learns that `pg_class` has changed. It raises no error.
 unsafe extern "C-unwind" fn note_change(_argument: pg_sys::Datum, _cache: CacheId, _hash: u32) {
-    // SAFETY: reads a plain variable of PostgreSQL's.
-    if unsafe { pg_sys::FirstSnapshotSet } && process::number_if_joined().is_some() {
-        CHANGED_IN.store(process::own().local_transaction, Ordering::Relaxed);
+    // Relaxed: the process has one thread.
+    if CHANGED_AT.load(Ordering::Relaxed) != 0 {
+        CHANGED_AT.store(next_transaction_unlocked(), Ordering::Relaxed);
     }
 }
 
 /// Returns whether a table that this transaction has locked may have rows that the snapshot does not see, since the table
 /// was rewritten or created after the snapshot was taken.
 pub fn hide_rows(snapshot: &Snapshot) -> bool {
-    // SAFETY: reads a plain variable of PostgreSQL's.
-    let is_kept = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
-    let is_changed = CHANGED_IN.load(Ordering::Relaxed) == process::own().local_transaction;
-    (is_kept || is_changed)
+    if CHANGED_AT.load(Ordering::Relaxed) == 0 {
+        CHANGED_AT.store(next_transaction_unlocked(), Ordering::Relaxed);
+    }
+    let changed_at = Position(CHANGED_AT.load(Ordering::Relaxed));
+    !snapshot.covers(changed_at)
         && lock_table::own_relations().into_iter().any(|table| is_rewritten(table, snapshot))
 }
 

@@ -13,6 +13,29 @@ pub fn next_transaction() -> u64 {
     unsafe { pg_sys::ReadNextFullTransactionId() }.value
 }
 
+/// Returns PostgreSQL's counters of transactions, in shared memory.
+fn counters() -> *const Counters {
+    // SAFETY: reads a plain variable of PostgreSQL's, which is set in each process of the server.
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    let counters = unsafe { pg_sys::ShmemVariableCache };
+    // SAFETY: reads a plain variable of PostgreSQL's, which is set in each process of the server.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    let counters = unsafe { pg_sys::TransamVariables };
+    counters
+}
+
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+type Counters = pg_sys::VariableCacheData;
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+type Counters = pg_sys::TransamVariablesData;
+
+/// Returns the number that the next transaction gets, without a lock. It is greater than the number of each transaction
+/// whose end this process has learned of.
+pub fn next_transaction_unlocked() -> u64 {
+    // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read as a whole.
+    unsafe { (&raw const (*counters()).nextXid.value).read_volatile() }
+}
+
 /// Returns the 64 bits of a transaction's ID, which is at most 2^31 before the next one or equal to it.
 pub fn full_transaction(id: u32, next: u64) -> u64 {
     let before = (next as u32).wrapping_sub(id);
@@ -45,16 +68,8 @@ impl prepared::Transactions for Transactions {
 
     fn new_snapshots_cover(&self, position: Position) -> bool {
         // A snapshot's `xmax` is one more than the greatest number of a transaction that has ended.
-        // SAFETY: the variable is in shared memory, and an aligned number of eight bytes is read as a whole.
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        let latest = unsafe {
-            (&raw const (*pg_sys::ShmemVariableCache).latestCompletedXid.value).read_volatile()
-        };
-        // SAFETY: the variable is in shared memory, and an aligned number of eight bytes is read as a whole.
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let latest = unsafe {
-            (&raw const (*pg_sys::TransamVariables).latestCompletedXid.value).read_volatile()
-        };
+        // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read as a whole.
+        let latest = unsafe { (&raw const (*counters()).latestCompletedXid.value).read_volatile() };
         position.0 <= latest
     }
 }

@@ -93,6 +93,10 @@ $migration->query_safe($rewrite{outbox});
 $reader->query_safe("SELECT 1; BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
 is($reader->query_safe(poll('outbox')), '', 'a reader with an imported snapshot from before the rewrite gets no row');
 $reader->query_safe('COMMIT');
+my $new = session($node);
+$new->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+is($new->query_safe(poll('outbox')), '', 'a reader that connected after the rewrite, with such a snapshot, gets no row');
+$new->quit;
 $observer->query_safe('COMMIT');
 
 # A transaction that rewrites the table itself sees the rows.
