@@ -134,61 +134,61 @@ COMMENT ON FUNCTION flake_range_max(tstzrange, timestamptz)
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_between_wrapper'
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+    LANGUAGE c STABLE LEAKPROOF PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated from one time to another, both included';
 
 CREATE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_between_epoch_wrapper'
-    LANGUAGE c IMMUTABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+    LANGUAGE c IMMUTABLE LEAKPROOF PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
     IS 'whether a flake ID was generated from one time to another, both included, counted from an epoch';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_within_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange)
     IS 'whether a flake ID was generated within a range of times';
 
 CREATE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_within_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
     IS 'whether a flake ID was generated within a range of times, counted from an epoch';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_before_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
 COMMENT ON FUNCTION flake_before(bigint, timestamptz)
     IS 'whether a flake ID was generated before a time';
 
 CREATE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_before_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated before a time, counted from an epoch';
 
 CREATE FUNCTION flake_since(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_since_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
 COMMENT ON FUNCTION flake_since(bigint, timestamptz)
     IS 'whether a flake ID was generated at or after a time';
 
 CREATE FUNCTION flake_since(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_since_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
 COMMENT ON FUNCTION flake_since(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated at or after a time, counted from an epoch';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_after_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
 COMMENT ON FUNCTION flake_after(bigint, timestamptz)
     IS 'whether a flake ID was generated after a time';
 
 CREATE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_after_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
 COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated after a time, counted from an epoch';
 

@@ -50,61 +50,61 @@ COMMENT ON FUNCTION flakeid_between_support(internal) IS 'planner support for X_
 
 CREATE OR REPLACE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_between_wrapper'
-    LANGUAGE c STABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+    LANGUAGE c STABLE LEAKPROOF PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated from one time to another, both included';
 
 CREATE OR REPLACE FUNCTION flake_between(id bigint, "from" timestamptz, "to" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_between_epoch_wrapper'
-    LANGUAGE c IMMUTABLE PARALLEL SAFE SUPPORT flakeid_between_support;
+    LANGUAGE c IMMUTABLE LEAKPROOF PARALLEL SAFE SUPPORT flakeid_between_support;
 COMMENT ON FUNCTION flake_between(bigint, timestamptz, timestamptz, timestamptz)
     IS 'whether a flake ID was generated from one time to another, both included, counted from an epoch';
 
 CREATE OR REPLACE FUNCTION flake_within(id bigint, times tstzrange) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_within_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange)
     IS 'whether a flake ID was generated within a range of times';
 
 CREATE OR REPLACE FUNCTION flake_within(id bigint, times tstzrange, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_within_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_within_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION flake_within(bigint, tstzrange, timestamptz)
     IS 'whether a flake ID was generated within a range of times, counted from an epoch';
 
 CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_before_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
 COMMENT ON FUNCTION flake_before(bigint, timestamptz)
     IS 'whether a flake ID was generated before a time';
 
 CREATE OR REPLACE FUNCTION flake_before(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_before_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_before_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_before_support;
 COMMENT ON FUNCTION flake_before(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated before a time, counted from an epoch';
 
 CREATE FUNCTION flake_since(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_since_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
 COMMENT ON FUNCTION flake_since(bigint, timestamptz)
     IS 'whether a flake ID was generated at or after a time';
 
 CREATE FUNCTION flake_since(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_since_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_since_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_since_support;
 COMMENT ON FUNCTION flake_since(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated at or after a time, counted from an epoch';
 
 CREATE OR REPLACE FUNCTION flake_after(id bigint, "time" timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_after_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+    LANGUAGE c STABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
 COMMENT ON FUNCTION flake_after(bigint, timestamptz)
     IS 'whether a flake ID was generated after a time';
 
 CREATE OR REPLACE FUNCTION flake_after(id bigint, "time" timestamptz, epoch timestamptz) RETURNS boolean
     AS 'MODULE_PATHNAME', 'flake_after_epoch_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT flakeid_after_support;
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_after_support;
 COMMENT ON FUNCTION flake_after(bigint, timestamptz, timestamptz)
     IS 'whether a flake ID was generated after a time, counted from an epoch';
 
@@ -224,6 +224,18 @@ CREATE OR REPLACE FUNCTION times_of_flake128(times tstzrange, id flake128) RETUR
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION times_of_flake128(tstzrange, flake128) IS 'implementation of @> operator';
 
+CREATE FUNCTION guid_local_recheck(id guid_local, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION guid_local_recheck(guid_local, tstzrange)
+    IS 'whether a guid_local was generated within a range of times; the planner calls it for <@';
+
+CREATE FUNCTION guid_local_recheck(id guid_local, times tstzrange, drift interval, inverse boolean) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_local_within_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION guid_local_recheck(guid_local, tstzrange, interval, boolean)
+    IS 'whether a guid_local of this drift was generated within a range of times; the planner calls it for guid_local_within';
+
 CREATE OR REPLACE FUNCTION guid_local_within(
     id guid_local, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false
 ) RETURNS boolean
@@ -289,6 +301,18 @@ CREATE OR REPLACE FUNCTION times_of_guid_local(times tstzrange, id guid_local) R
     AS 'MODULE_PATHNAME', 'times_of_guid_local_wrapper'
     LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT flakeid_within_support;
 COMMENT ON FUNCTION times_of_guid_local(tstzrange, guid_local) IS 'implementation of @> operator';
+
+CREATE FUNCTION guid_recheck(id guid, times tstzrange) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_in_times_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION guid_recheck(guid, tstzrange)
+    IS 'whether a guid was generated within a range of times; the planner calls it for <@';
+
+CREATE FUNCTION guid_recheck(id guid, times tstzrange, drift interval, inverse boolean) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'guid_within_wrapper'
+    LANGUAGE c IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION guid_recheck(guid, tstzrange, interval, boolean)
+    IS 'whether a guid of this drift was generated within a range of times; the planner calls it for guid_within';
 
 CREATE OR REPLACE FUNCTION guid_within(
     id guid, times tstzrange, drift interval DEFAULT '274 seconds', inverse boolean DEFAULT false

@@ -409,13 +409,4 @@ impl Column {
         self.statistics
             .histogram(|values| values.iter().filter(holds).count() as f64 / values.len() as f64)
     }
-
-    /// Returns the first byte of the middle value of the histogram, if there is a histogram.
-    pub fn first_byte_of_median(&self) -> Option<u8> {
-        self.statistics.histogram(|bounds| {
-            let median = *bounds.get(bounds.len() / 2)?;
-            // SAFETY: `Column::of` has checked that the values of the statistics have this ID type.
-            Some(unsafe { self.id_type.first_byte(median) })
-        })?
-    }
 }

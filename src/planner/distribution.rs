@@ -11,9 +11,11 @@
 use super::column::Column;
 use super::id_type::Guid;
 use flakeid_core::clock::UnixMicros;
-use flakeid_core::guid::{Clock, Id, LEN};
+use flakeid_core::guid::{Clock, Drift, Id, LEN};
 use flakeid_core::guid_local::Local;
-use pgrx::pg_sys::Datum;
+
+/// The greatest number of values of the histogram that are read.
+const MAX_VALUES: usize = 200;
 
 /// The times of a column's IDs.
 pub struct Distribution {
@@ -38,19 +40,29 @@ fn time(guid: Guid, id: u128, clock: Clock) -> i64 {
 }
 
 impl Distribution {
-    /// Returns the distribution of a column's times by a clock. Returns `None` without statistics.
-    pub fn of(column: &Column, guid: Guid, clock: Clock) -> Option<Self> {
+    /// Returns the distribution of a column's times by a clock, for IDs of one drift or of all. Returns `None` without
+    /// statistics.
+    pub fn of(column: &Column, guid: Guid, clock: Clock, drift: Option<Drift>) -> Option<Self> {
+        let step = column.id_type.step_of_drifts();
+        let counts = |id: &u128| drift.is_none_or(|drift| id / step == drift.code().into());
         // SAFETY: the values of a column's statistics have the column's type.
-        let time = |id| time(guid, unsafe { column.id_type.number(id) }, clock);
-        let of_histogram = |ids: &[Datum]| ids.iter().map(|&id| time(id)).collect::<Vec<_>>();
-        let mut times = column.statistics.histogram(of_histogram).unwrap_or_default();
-        let common = column.statistics.most_common(|id, part| (time(id), part)).unwrap_or_default();
-        if times.len() < 2 && common.is_empty() {
-            return None;
-        }
-        times.sort_unstable();
+        let number = |id| unsafe { column.id_type.number(id) };
+        let common = column.statistics.most_common(|id, part| (number(id), part));
+        let common = common.unwrap_or_default();
         let rest = 1.0 - column.nulls - common.iter().map(|&(_, part)| part).sum::<f64>();
-        Some(Self { times, common, rest: rest.max(0.0) })
+        // Some hundred values tell enough, and each condition of a query takes them.
+        let (mut times, part) = column.statistics.histogram(|ids| {
+            let step = ids.len().div_ceil(MAX_VALUES).max(1);
+            let ids: Vec<_> = ids.iter().rev().step_by(step).map(|&id| number(id)).collect();
+            let times = ids.iter().filter(|id| counts(id)).map(|&id| time(guid, id, clock));
+            let times: Vec<_> = times.collect();
+            let part = times.len() as f64 / ids.len() as f64;
+            (times, part)
+        })?;
+        let common = common.into_iter().filter(|(id, _)| counts(id));
+        let common = common.map(|(id, part)| (time(guid, id, clock), part)).collect();
+        times.sort_unstable();
+        Some(Self { times, common, rest: rest.max(0.0) * part })
     }
 
     /// Returns whether a time is after all times of the histogram.
@@ -76,7 +88,10 @@ impl Distribution {
 
     /// Returns the part of the histogram that is before a time.
     fn before(&self, time: UnixMicros) -> f64 {
-        let [first, .., last] = self.times.as_slice() else { return 0.5 };
+        let [first, .., last] = self.times.as_slice() else {
+            let known = self.times.first().is_some_and(|&only| only < time.0);
+            return if known { 1.0 } else { 0.0 };
+        };
         if time.0 <= *first {
             return 0.0;
         }

@@ -152,9 +152,14 @@ impl SqlIdType {
         (input == guid_local_in_wrapper as Input as usize).then_some(Guid::Local)
     }
 
+    /// Returns the number by which the least IDs of neighboring drifts differ.
+    pub fn step_of_drifts(self) -> u128 {
+        1 << (8 * self.layout.bytes as u32 - DRIFT_BITS)
+    }
+
     /// Returns whether this is the number of the least or the greatest ID of a drift.
     pub fn is_end_of_drift(self, number: u128) -> bool {
-        let below_drift = (1 << (8 * self.layout.bytes as u32 - DRIFT_BITS)) - 1;
+        let below_drift = self.step_of_drifts() - 1;
         self.guid().is_some() && [0, below_drift].contains(&(number & below_drift))
     }
 
@@ -171,16 +176,6 @@ impl SqlIdType {
             pg_sys::get_opfamily_member(family, input, input, strategy as i16)
         };
         self.is_compared_by(operator).then_some(operator)
-    }
-
-    /// Returns the highest byte of an ID.
-    ///
-    /// # Safety
-    /// The datum is a value of this ID type, and not NULL.
-    pub unsafe fn first_byte(self, datum: Datum) -> u8 {
-        // SAFETY: the caller guarantees that the datum is a value of this ID type.
-        let number = unsafe { self.number(datum) };
-        (number >> (8 * (self.layout.bytes - 1))) as u8
     }
 
     /// Returns the number as which an ID sorts: its big-endian bytes, or the word that is passed by value.

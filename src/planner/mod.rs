@@ -13,7 +13,7 @@ mod id_type;
 mod multi_insert;
 mod predicate;
 mod recheck;
-mod usual_drift;
+mod repeatable;
 
 use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 use std::cell::Cell;

@@ -19,19 +19,24 @@
 //!
 //! - *uniqueid*: the ID is time_sequential.
 //! - *flake_before*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
-//!   all others. If the planner can estimate the time, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both
-//!   bounds for a range of unknown length, and expect 0.5 % of the rows instead of a third.
+//!   all others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both bounds for
+//!   a range of unknown length, and expect 0.5 % of the rows instead of a third.
 //! - *guid and guid_local*: the ID has such a time. See below.
 //!
 //! # Why not an SQL function
 //! PostgreSQL would inline an SQL function with these conditions as its body. But it does not if the body names an argument
 //! twice and that argument has a subselect or costs more than ten operators. Then the query would call an SQL function for
-//! each row. Here only a volatile argument prevents the replacement. Such a call cannot use an index in any case.
+//! each row. Here only a volatile argument prevents the replacement, which cannot use an index in any case, and an argument
+//! that [cannot be repeated](super::repeatable).
 //!
 //! # An argument that is named twice
-//! It is evaluated twice: once for each bound of a range if the condition uses an index, and otherwise for each row. That
-//! gives one value, as the argument is not volatile. A subselect becomes two, of which each runs once for a query if it
-//! does not refer to it.
+//! It is evaluated twice: once for each bound of a range if the condition uses an index, and otherwise for each row. A
+//! subselect becomes two, of which each runs once for a query if it does not refer to it. [`is_repeatable`] says which
+//! arguments have the same value each time, and are not too large to be copied.
+//!
+//! # One condition for a call
+//! PostgreSQL compares the condition of a query with that of a partial index, and makes the second one without the state of
+//! the planner. So the condition depends on the call alone: not on statistics, nor on values that only the planner knows.
 //!
 //! # NULL
 //! The functions are STRICT, but for `flake_between`, which is two comparisons. So a condition must be NULL if the time is.
@@ -39,23 +44,26 @@
 //! for some IDs is written `condition OR (NULL AND time IS NULL)`.
 //!
 //! # guid
-//! guids sort by their drift first, a code of three bits. Most columns have IDs of one drift. So the condition is a range
-//! among the IDs of one drift, and all IDs of the others, which the index finds to be few:
+//! guids sort by their drift first, a code of three bits. Nearly all guids have the default drift, 274 s. So the condition is
+//! a range among the IDs of that drift, and all IDs of the others, which the index finds to be few:
 //!
 //! | call | condition, where `low` and `high` are the ends of the IDs of the drift |
 //! |---|---|
 //! | `id < time`, `id <= time` | `id <= X_max(time, drift) OR id > high` |
 //! | `id >= time`, `id > time` | `id >= X_min(time, drift) OR id < low` |
-//! | `id = time`, `id <@ times` | `(id >= X_range_min(times, drift, false) AND id <= ...) OR id < low OR id > high` |
+//! | `id = time`, `id <@ times` | `(id >= ... AND id <= ...) OR id < low OR id > high` |
 //!
-//! Each has a `flakeid_recheck(X_timestamp(id, false) ...)`, as the range is whole windows of the drift, and the others have
-//! any time. The drift is that of the column's median ID ([`usual_drift`]), and 274 s if that is not known. The condition is
-//! right for every drift; the choice only decides how much of the index is read.
+//! Each has a `flakeid_recheck(...)`, as the range is whole windows of the drift, and the others have any time. A range for
+//! each of the eight drifts would be exact for all, but planning would take ten times as long. `X_within` names the drift, and
+//! is one range.
+//!
+//! The recheck of `<@` is a function of its own (`X_recheck`). PostgreSQL replaces its own operator `<@` by comparisons, but
+//! not wherever the condition stands.
 
 use super::expression::{all, any, btree_operator, call, compared, constant_of, copy, or_unknown};
 use super::id_type::SqlIdType;
-use super::usual_drift::usual_drift;
-use super::{constant, is, nodes};
+use super::repeatable::is_repeatable;
+use super::{is, nodes};
 use crate::types::{RawDatum, interval_of_seconds, may_execute};
 use flakeid_core::guid::Drift;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, PlannerInfo};
@@ -111,7 +119,7 @@ unsafe fn replacement(
         let function = (*fcall).funcid;
         let is_volatile = |argument| pg_sys::contain_volatile_functions(argument);
         let arguments: Vec<_> = nodes((*fcall).args).collect();
-        // An inlined function would be called as well, so that the user must be allowed to call it.
+        // A user who may not call the function gets an error when the call is evaluated.
         if arguments.iter().any(|&argument| is_volatile(argument)) || !may_execute(function) {
             return None;
         }
@@ -124,7 +132,11 @@ unsafe fn replacement(
             [] => return None,
         };
         let call = Call { root, schema: pg_sys::get_func_namespace(function), id, times };
-        let condition = match call.id_type()? {
+        let id_type = call.id_type()?;
+        if call.repeats(&id_type, relation) && !arguments.iter().all(|&node| is_repeatable(node)) {
+            return None;
+        }
+        let condition = match id_type {
             IdType::Flake => call.flake(relation)?,
             IdType::Ordered(id_type) => call.ordered(id_type, relation)?,
             IdType::Drifting(id_type) => call.drifting(id_type, relation)?,
@@ -167,6 +179,20 @@ impl Call {
             Some(_) => Some(IdType::Drifting(id_type)),
             None => Some(IdType::Ordered(id_type)),
         }
+    }
+
+    /// Returns whether the condition names an argument more than once.
+    fn repeats(&self, id_type: &IdType, relation: Relation) -> bool {
+        let is_one_comparison = matches!(
+            relation,
+            Relation::Before | Relation::Until | Relation::Since | Relation::After
+        );
+        let has_recheck = match id_type {
+            IdType::Flake => relation == Relation::Before,
+            IdType::Ordered(id_type) => id_type.can_be_spread(),
+            IdType::Drifting(_) => true,
+        };
+        has_recheck || !is_one_comparison
     }
 
     /// Makes a bound of a range: a call of a function of the extension that gives an ID. The planner evaluates it if all
@@ -238,12 +264,8 @@ impl Call {
         }
         let zero = constant_of(pg_sys::INT8OID, size_of::<i64>(), true, Datum::from(0i64));
         let is_positive = self.compare(operator(GREATER_EQUAL), Some(zero))?;
-        // SAFETY: the times and the condition are expressions of the query.
-        let can_be_estimated = self
-            .times
-            .iter()
-            .all(|&time| unsafe { !self.root.is_null() && constant(self.root, time).is_some() });
-        if can_be_estimated {
+        // SAFETY: the times are nodes. A constant is not NULL, as the function is STRICT.
+        if self.times.iter().all(|&time| unsafe { is(time, NodeTag::T_Const) }) {
             return Some(all(&[is_positive, range]));
         }
         // SAFETY: the times and the condition are expressions of the query.
@@ -271,16 +293,16 @@ impl Call {
         let name = id_type.name();
         let operator = |strategy| id_type.btree_operator(strategy);
         // X_within(id, times, drift, inverse) is a range of one drift.
-        if let &[times, _, inverse] = self.times.as_slice() {
+        if self.times.len() > 1 {
             let range = self.range(name, relation, operator)?;
-            let has_time = self.time_is(name, relation, times, inverse)?;
-            return Some(all(&[range, self.recheck(has_time)?]));
+            return Some(all(&[range, self.recheck(self.is_within(name)?)?]));
         }
         let time = *self.times.first()?;
-        let falsehood = constant_of(pg_sys::BOOLOID, 1, true, Datum::from(false));
-        let has_time = self.time_is(name, relation, time, falsehood)?;
-        // SAFETY: the ID is an expression of the query.
-        let drift = unsafe { usual_drift(self.root, self.id, id_type) }.unwrap_or(Drift::DEFAULT);
+        let has_time = match relation {
+            Relation::Within => self.is_within(name)?,
+            _ => self.time_is(name, relation)?,
+        };
+        let drift = Drift::DEFAULT;
         let span = {
             let value = interval_of_seconds(drift.seconds());
             constant_of(pg_sys::INTERVALOID, size_of::<pg_sys::Interval>(), false, value)
@@ -300,6 +322,7 @@ impl Call {
                 vec![compare(GREATER_EQUAL, "min", &[time, span])?, low()?]
             }
             Relation::At | Relation::Within => {
+                let falsehood = constant_of(pg_sys::BOOLOID, 1, true, Datum::from(false));
                 let (min, max, arguments): (_, _, &[_]) = match relation {
                     Relation::At => ("min", "max", &[time, span]),
                     _ => ("range_min", "range_max", &[time, span, falsehood]),
@@ -312,14 +335,15 @@ impl Call {
         Some(all(&[any(&near), self.recheck(has_time)?]))
     }
 
-    /// Makes the comparison of the ID's own time with a time, or with a range of times.
-    fn time_is(
-        &self,
-        name: &str,
-        relation: Relation,
-        time: *mut Node,
-        inverse: *mut Node,
-    ) -> Option<*mut Node> {
+    /// Makes the call that decides whether an ID is within a range of times.
+    fn is_within(&self, name: &str) -> Option<*mut Node> {
+        let arguments = [&[self.id], self.times.as_slice()].concat();
+        // SAFETY: the arguments are expressions of the query.
+        unsafe { call(self.schema, &format!("{name}_recheck"), &arguments) }
+    }
+
+    /// Makes the comparison of the ID's own time with a time.
+    fn time_is(&self, name: &str, relation: Relation) -> Option<*mut Node> {
         let by = |strategy| btree_operator(pg_sys::TIMESTAMPTZOID, strategy);
         let operator = match relation {
             Relation::Before => by(LESS),
@@ -329,13 +353,13 @@ impl Call {
             Relation::NotAt => unsafe { pg_sys::get_negator(by(EQUAL)) },
             Relation::Since => by(GREATER_EQUAL),
             Relation::After => by(GREATER),
-            Relation::Within => Oid::from(pg_sys::OID_RANGE_ELEM_CONTAINED_OP),
-            Relation::Between => return None,
+            Relation::Within | Relation::Between => return None,
         };
-        // SAFETY: the operator compares a timestamptz with the type of this time.
+        let falsehood = constant_of(pg_sys::BOOLOID, 1, true, Datum::from(false));
+        // SAFETY: the operator compares two values of type timestamptz.
         unsafe {
-            let own = call(self.schema, &format!("{name}_timestamp"), &[self.id, inverse])?;
-            Some(compared(operator, own, copy(time)))
+            let own = call(self.schema, &format!("{name}_timestamp"), &[self.id, falsehood])?;
+            Some(compared(operator, own, copy(*self.times.first()?)))
         }
     }
 }

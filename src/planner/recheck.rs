@@ -24,7 +24,7 @@ use super::estimate::MIN_SELECTIVITY;
 use super::id_type::Guid;
 use super::{clause, clauses_with, constant, is, nodes};
 use crate::clock::unix_micros;
-use crate::types::{RawDatum, ends};
+use crate::types::{RawDatum, drift_of_interval, ends};
 use flakeid_core::clock::UnixMicros;
 use flakeid_core::guid::{Clock, Drift, Id};
 use flakeid_core::guid_local::Local;
@@ -77,16 +77,14 @@ unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         if from > to {
             return Some(MIN_SELECTIVITY);
         }
-        let mut distribution = Distribution::of(&column, guid, own.clock)?;
+        let mut distribution = Distribution::of(&column, guid, own.clock, own.drift)?;
         if distribution.ends_before(from) || distribution.ends_before(to) {
             // The index knows IDs that were generated after the last ANALYZE.
             let last = column.last();
             last.into_iter().for_each(|last| distribution.extend_to(guid, last, own.clock));
         }
-        // Most values have the drift of the median, as the highest bits of a guid are its drift.
-        let drift = column.first_byte_of_median().map_or(Drift::DEFAULT, Drift::of_first_byte);
         let in_ranges: Option<f64> =
-            all.iter().map(|times| times.in_ranges(&mut column, guid, drift)).product();
+            all.iter().map(|times| times.in_ranges(&mut column, guid)).product();
         Some((distribution.part(from, to) / in_ranges?).clamp(MIN_SELECTIVITY, 1.0))
     }
 }
@@ -98,85 +96,76 @@ struct Times {
     id: *mut Node,
     /// The clock by which the times are read.
     clock: Clock,
+    /// The drift that the IDs have; `None` for IDs of every drift.
+    drift: Option<Drift>,
     from: UnixMicros,
     to: UnixMicros,
 }
 
 impl Times {
-    /// Returns the times of a condition: a comparison with a time, `<@` with a range of times, or two comparisons.
+    /// Returns the times of a condition: `guid_timestamp(id, false)` compared with a time, `guid_recheck(id, times)`, or
+    /// `guid_recheck(id, times, drift, inverse)`.
     ///
     /// # Safety
     /// `condition` is an expression of the query.
     unsafe fn of(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
         // SAFETY: the tag decides as which struct a node is read.
         unsafe {
-            // From PostgreSQL 17 on the planner rewrites a range as two comparisons.
-            let both = is(condition, NodeTag::T_BoolExpr)
-                && (*condition.cast::<pg_sys::BoolExpr>()).boolop == pg_sys::BoolExprType::AND_EXPR;
-            let conditions = match both {
-                true => nodes((*condition.cast::<pg_sys::BoolExpr>()).args).collect(),
-                false => vec![condition],
-            };
-            let mut all: Option<Self> = None;
-            for part in conditions {
-                let part = Self::of_comparison(root, part)?;
-                let sofar = all.unwrap_or(part);
-                let (from, to) = (sofar.from.max(part.from), sofar.to.min(part.to));
-                all = Some(Self { condition, from, to, ..part });
+            if is(condition, NodeTag::T_OpExpr) {
+                let operation = condition.cast::<pg_sys::OpExpr>();
+                let sides: Vec<_> = nodes((*operation).args).collect();
+                let &[own, than] = sides.as_slice() else { return None };
+                if !is(own, NodeTag::T_FuncExpr) {
+                    return None;
+                }
+                let id = nodes((*own.cast::<pg_sys::FuncExpr>()).args).next()?;
+                let (from, to) = Self::compared(root, (*operation).opno, than)?;
+                return Some(Self { condition, id, clock: Clock::Unix, drift: None, from, to });
             }
-            all
+            if !is(condition, NodeTag::T_FuncExpr) {
+                return None;
+            }
+            let arguments: Vec<_> = nodes((*condition.cast::<pg_sys::FuncExpr>()).args).collect();
+            let &[id, times, ref more @ ..] = arguments.as_slice() else { return None };
+            let times = known(root, times, pg_sys::TSTZRANGEOID)?;
+            let (from, to) = ends(Range::<TimestampWithTimeZone>::from_datum(times, false)?);
+            let (drift, clock) = match *more {
+                [drift, inverse] => {
+                    let drift = known(root, drift, pg_sys::INTERVALOID)?;
+                    let is_inverse = known(root, inverse, pg_sys::BOOLOID)?.value() as u8 != 0;
+                    let clock = if is_inverse { Clock::Inverse } else { Clock::Unix };
+                    (Some(drift_of_interval(drift)), clock)
+                }
+                _ => (None, Clock::Unix),
+            };
+            Some(Self { condition, id, clock, drift, from, to })
         }
     }
 
-    /// Returns the times of one comparison of `guid_timestamp(id)` with a time or a range of times.
+    /// Returns the times that a comparison with a time allows.
     ///
     /// # Safety
-    /// `condition` is an expression of the query.
-    unsafe fn of_comparison(root: *mut pg_sys::PlannerInfo, condition: *mut Node) -> Option<Self> {
-        // SAFETY: the tag decides as which struct a node is read, and the type of a Const how its value is read.
-        unsafe {
-            if !is(condition, NodeTag::T_OpExpr) {
-                return None;
-            }
-            let operation = condition.cast::<pg_sys::OpExpr>();
-            let sides: Vec<_> = nodes((*operation).args).collect();
-            let &[time, than] = sides.as_slice() else { return None };
-            if !is(time, NodeTag::T_FuncExpr) {
-                return None;
-            }
-            let arguments: Vec<_> = nodes((*time.cast::<pg_sys::FuncExpr>()).args).collect();
-            let id = *arguments.first()?;
-            // The argument `inverse` of guid_timestamp.
-            let inverse =
-                constant(root, *arguments.get(1)?).filter(|&value| !(*value).constisnull)?;
-            let clock = match (*inverse).constvalue.value() as u8 {
-                0 => Clock::Unix,
-                _ => Clock::Inverse,
-            };
-            let value = constant(root, than).filter(|&value| !(*value).constisnull)?;
-            let (times, value) = ((*value).consttype, (*value).constvalue);
-            if times == pg_sys::TSTZRANGEOID {
-                let (from, to) = ends(Range::<TimestampWithTimeZone>::from_datum(value, false)?);
-                return Some(Self { condition, id, clock, from, to });
-            }
-            if times != pg_sys::TIMESTAMPTZOID {
-                return None;
-            }
-            let time = unix_micros(value.value() as i64);
-            let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
-            // A microsecond more or less does not matter here. The function is looked up, as the planner has not done
-            // that yet for operators that it added itself.
-            let (from, to) = match u32::from(pg_sys::get_opcode((*operation).opno)) {
-                pg_sys::F_TIMESTAMPTZ_LT | pg_sys::F_TIMESTAMPTZ_LE => (first, time),
-                pg_sys::F_TIMESTAMPTZ_GE | pg_sys::F_TIMESTAMPTZ_GT => (time, last),
-                pg_sys::F_TIMESTAMPTZ_EQ => (time, time),
-                _ => return None,
-            };
-            Some(Self { condition, id, clock, from, to })
+    /// `than` is an expression of the query.
+    unsafe fn compared(
+        root: *mut pg_sys::PlannerInfo,
+        operator: Oid,
+        than: *mut Node,
+    ) -> Option<(UnixMicros, UnixMicros)> {
+        // SAFETY: the caller guarantees the expression; `get_opcode` reads the catalog.
+        let (time, function) =
+            unsafe { (known(root, than, pg_sys::TIMESTAMPTZOID)?, pg_sys::get_opcode(operator)) };
+        let time = unix_micros(time.value() as i64);
+        let (first, last) = (UnixMicros(i64::MIN), UnixMicros(i64::MAX));
+        // A microsecond more or less does not matter here.
+        match u32::from(function) {
+            pg_sys::F_TIMESTAMPTZ_LT | pg_sys::F_TIMESTAMPTZ_LE => Some((first, time)),
+            pg_sys::F_TIMESTAMPTZ_GE | pg_sys::F_TIMESTAMPTZ_GT => Some((time, last)),
+            pg_sys::F_TIMESTAMPTZ_EQ => Some((time, time)),
+            _ => None,
         }
     }
 
-    /// Collects the conditions on the same ID and the same clock that must hold together with this one, in the order of the
+    /// Collects the conditions on the same ID, clock and drift that must hold together with this one, in the order of the
     /// planner, including this one.
     ///
     /// # Safety
@@ -205,17 +194,19 @@ impl Times {
                     }
                     let other = Self::of(column.root, nodes((*call).args).next()?)?;
                     let is_same = pg_sys::equal(other.id.cast(), self.id.cast());
-                    (other.clock == self.clock && is_same).then_some(other)
+                    let is_alike = other.clock == self.clock && other.drift == self.drift;
+                    (is_alike && is_same).then_some(other)
                 })
                 .collect()
         }
     }
 
     /// Estimates the part of all rows that is in the ranges of the index for these times, which consist of whole windows of
-    /// the drift. IDs of other drifts count, too.
-    fn in_ranges(&self, column: &mut Column, guid: Guid, drift: Drift) -> Option<f64> {
+    /// the drift. If the condition is for every drift, these are a range of the default drift, and all IDs of the others.
+    fn in_ranges(&self, column: &mut Column, guid: Guid) -> Option<f64> {
         let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
         let at_most = Comparison::of_btree(column.id_type, Side::Below, true)?;
+        let drift = self.drift.unwrap_or(Drift::DEFAULT);
         let (mut first, mut last) = Id::range(self.from, self.to, drift, self.clock);
         let (lowest, highest) = match guid {
             Guid::Global => (Datum::from(first.0.as_mut_ptr()), Datum::from(last.0.as_mut_ptr())),
@@ -229,6 +220,9 @@ impl Times {
         let (above, below) =
             unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
         let of_drift = (above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
+        if self.drift.is_some() {
+            return Some(of_drift);
+        }
         let [first, last] = drift.first_bytes();
         let low = Comparison::of_btree(column.id_type, Side::Below, false)?;
         let high = Comparison::of_btree(column.id_type, Side::Above, false)?;
@@ -238,5 +232,21 @@ impl Times {
                 + column.part_of_values(high, column.id_type.datum(last, u8::MAX)).unwrap_or(0.0)
         };
         Some(of_drift + others - of_drift * others)
+    }
+}
+
+/// Returns the value of an expression, if the planner knows it, and it has this type and is not NULL.
+///
+/// # Safety
+/// `root` is the planner's state, and `expression` an expression of the same query.
+unsafe fn known(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut Node,
+    type_oid: Oid,
+) -> Option<Datum> {
+    // SAFETY: the caller guarantees the arguments. `constant` returns a valid Const.
+    unsafe {
+        let value = constant(root, expression)?;
+        ((*value).consttype == type_oid && !(*value).constisnull).then_some((*value).constvalue)
     }
 }

@@ -75,7 +75,7 @@ fn is_string(oid: Oid) -> bool {
     }
     // SAFETY: reads the catalog, within a transaction. The type of a node exists.
     unsafe { pg_sys::get_type_category_preferred(oid, &mut category, &mut is_preferred) };
-    category as u8 == pg_sys::TYPCATEGORY_STRING as u8
+    category as u8 == pg_sys::TYPCATEGORY_STRING
 }
 
 /// Returns whether a user has declared a cast WITH INOUT between two types.

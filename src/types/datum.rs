@@ -157,6 +157,11 @@ pub fn interval_of_seconds(seconds: u64) -> pg_sys::Datum {
 }
 
 impl Span {
+    pub fn of(interval: &pg_sys::Interval) -> Self {
+        let days = i128::from(interval.month) * 30 + i128::from(interval.day);
+        Self(days * 86_400_000_000 + i128::from(interval.time))
+    }
+
     pub fn of_seconds(seconds: u64) -> pg_sys::Datum {
         let interval = pg_sys::Interval { time: seconds as i64 * 1_000_000, day: 0, month: 0 };
         // SAFETY: Interval is a plain struct of 16 bytes without padding.
@@ -174,9 +179,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Span {
         match address {
             Some(Address(address)) => {
                 // SAFETY: the SQL declaration says interval, so the datum is the address of an Interval.
-                let interval = unsafe { &*address.cast_mut_ptr::<pg_sys::Interval>() };
-                let days = i128::from(interval.month) * 30 + i128::from(interval.day);
-                Self(days * 86_400_000_000 + i128::from(interval.time))
+                Self::of(unsafe { &*address.cast_mut_ptr::<pg_sys::Interval>() })
             }
             None => pgrx::error!("an interval is NULL in a function that is declared STRICT"),
         }

@@ -179,9 +179,9 @@ fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, epoch: Time) -> i6
 // A predicate is a comparison of the bigints: the planner makes these comparisons of nearly all calls.
 
 /// Returns `id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and none is false.
-fn between(id: Option<i64>, from: Option<Time>, to: Option<Time>, epoch: Epoch) -> Option<bool> {
-    let from = id.zip(from).map(|(id, from)| id >= Id::min(from.0, epoch).0 as i64);
-    let to = id.zip(to).map(|(id, to)| id <= Id::max(to.0, epoch).0 as i64);
+fn between(id: Option<i64>, from: Option<Time>, to: Option<Time>, origin: Origin) -> Option<bool> {
+    let from = id.zip(from).map(|(id, from)| id >= Id::min(from.0, origin).0 as i64);
+    let to = id.zip(to).map(|(id, to)| id <= Id::max(to.0, origin).0 as i64);
     match (from, to) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
@@ -191,7 +191,7 @@ fn between(id: Option<i64>, from: Option<Time>, to: Option<Time>, epoch: Epoch) 
 
 #[pg_extern(sql = false)]
 fn flake_between(id: Option<i64>, from: Option<Time>, to: Option<Time>) -> Option<bool> {
-    between(id, from, to, server_epoch())
+    between(id, from, to, server_origin())
 }
 
 #[pg_extern(sql = false)]
@@ -201,22 +201,22 @@ fn flake_between_epoch(
     to: Option<Time>,
     epoch: Option<Time>,
 ) -> Option<bool> {
-    between(id, from, to, checked_epoch(epoch?))
+    between(id, from, to, origin(epoch?))
 }
 
-fn within(id: i64, times: Range<TimestampWithTimeZone>, epoch: Epoch) -> bool {
-    let (first, last) = range(times, epoch);
+fn within(id: i64, times: Range<TimestampWithTimeZone>, origin: Origin) -> bool {
+    let (first, last) = range(times, origin);
     first.0 as i64 <= id && id <= last.0 as i64
 }
 
 #[pg_extern(sql = false)]
 fn flake_within(id: i64, times: Range<TimestampWithTimeZone>) -> bool {
-    within(id, times, server_epoch())
+    within(id, times, server_origin())
 }
 
 #[pg_extern(sql = false)]
 fn flake_within_epoch(id: i64, times: Range<TimestampWithTimeZone>, epoch: Time) -> bool {
-    within(id, times, checked_epoch(epoch))
+    within(id, times, origin(epoch))
 }
 
 #[pg_extern(sql = false)]

@@ -9,6 +9,7 @@ use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
 use flakeid_core::guid::{Clock, Drift, Format, Guid as GuidType, Parts};
+use pgrx::pg_sys;
 
 /// The generator of guids and guid_locals in this process.
 pub(super) static IDS: Generator<GuidType> = Generator::new();
@@ -29,6 +30,15 @@ pub(super) fn parts(run: generator::Run, i: u32, drift: Drift, clock: Clock) -> 
 #[inline]
 pub(super) fn drift(span: Span) -> Drift {
     Drift::named(span.0.saturating_mul(1000))
+}
+
+/// Returns the drift that an interval names.
+///
+/// # Safety
+/// The datum is an interval, and not NULL.
+pub unsafe fn drift_of_interval(interval: pg_sys::Datum) -> Drift {
+    // SAFETY: the caller guarantees that the datum is the address of an interval.
+    drift(Span::of(unsafe { &*interval.cast_mut_ptr::<pg_sys::Interval>() }))
 }
 
 #[inline]

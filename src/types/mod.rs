@@ -25,5 +25,6 @@ mod value;
 
 pub use copy_twin::may_execute;
 pub use datum::{RawDatum, copy, interval_of_seconds};
+pub use guid_types::drift_of_interval;
 pub use sort::number;
 pub use time::{Time, ends, timestamptz};

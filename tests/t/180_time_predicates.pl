@@ -67,8 +67,7 @@ sub flake
 		after     => "flake_after(id, %s$epoch)",
 		before    => "flake_before(id, %s$epoch)",
 		until     => "NOT flake_after(id, %s$epoch)",
-		# The positive half of flake's times begins. A time that is not known beforehand is compared without that.
-		closed    => { before => 1 },
+		# The positive half of flake's times begins. A time that is no constant is compared with each row for that.
 		rechecks  => qr/^flakeid_recheck\(\(\(\w*\.?id >= '0'::bigint\) OR /,
 		turned    => {}
 	};
@@ -250,7 +249,6 @@ for my $id_type (@id_types)
 			[ 'before', '<', "current_date - 27", 'upper' ], [ 'until', '<=', "current_date - 27", 'upper' ])
 		{
 			my ($word, $operator, $time, $bounds) = @$case;
-			$bounds = 'both' if $id_type->{closed}{$word};
 			same_by_index(
 				$id_type, "$word $time$turned",
 				sprintf("SELECT $which FROM $id_type->{table} WHERE $way->{$word}", $time),

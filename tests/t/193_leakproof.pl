@@ -19,16 +19,14 @@ my %reasons = (
 	'it generates IDs, and no condition has it' => [qw(X_next X_next_batch)],
 	'it has an argument of type internal, and no query can call it' => [
 		qw(X_next_for_copy X_recv X_sortsupport X_skipsupport X_minmax_multi_distance flakeid_next_support flakeid_recheck_support
+		  flakeid_before_support flakeid_until_support flakeid_at_support flakeid_since_support flakeid_after_support flakeid_not_at_support
+		  flakeid_within_support flakeid_between_support
 		  flakeid_ltsel flakeid_lesel flakeid_gesel flakeid_gtsel flakeid_ltjoinsel flakeid_lejoinsel flakeid_gejoinsel flakeid_gtjoinsel)
 	],
 	'it has no argument that it could tell' => [
 		qw(pg_stat_get_flakeid pg_stat_get_flakeid_horizon pg_stat_get_flakeid_lease pg_stat_get_flakeid_watermark pg_stat_reset_flakeid
 		  flakeid_snapshot flakeid_accept_clock flakeid_identity flakeid_get_refused_settings flakeid_get_settings_errors
 		  flakeid_get_readiness flakeid_watermark)
-	],
-	'the planner puts its body in its place' => [
-		qw(X_lt_time X_le_time X_eq_time X_ge_time X_gt_time X_ne_time time_lt_X time_le_X time_eq_X time_ge_X time_gt_X time_ne_X
-		  X_in_times times_of_X X_near X_between X_within X_before X_after)
 	],
 );
 my @id_types = qw(flake sno flake128 guid guid_local uniqueid);
