@@ -125,7 +125,7 @@ pub unsafe fn call(schema: Oid, name: &str, arguments: &[*mut Node]) -> Option<*
 }
 
 /// Makes a condition that is true if this one is. Otherwise it is NULL if one of the arguments is NULL, and false if none
-/// is: `condition OR (NULL AND (argument IS NULL OR ...))`. So the arguments are evaluated only if the condition is not true.
+/// is: `condition OR ((argument IS NULL OR ...) AND NULL)`. So the arguments are evaluated only if the condition is not true.
 /// Constants among the arguments are not NULL.
 ///
 /// # Safety
@@ -148,6 +148,6 @@ pub unsafe fn or_unknown(condition: *mut Node, arguments: &[*mut Node]) -> *mut 
             tests => any(tests),
         };
         let null = pg_sys::makeNullConst(pg_sys::BOOLOID, -1, NO_COLLATION);
-        any(&[condition, all(&[null.cast(), test])])
+        any(&[condition, all(&[test, null.cast()])])
     }
 }

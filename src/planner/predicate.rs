@@ -41,7 +41,7 @@
 //! # NULL
 //! The functions are STRICT, but for `flake_between`, which is two comparisons. So a condition must be NULL if the time is.
 //! A bound such as `X_min(NULL)` is NULL, and so are the comparisons with it. But `NULL AND false` is false. So what is false
-//! for some IDs is written `condition OR (NULL AND time IS NULL)`.
+//! for some IDs is written `condition OR (time IS NULL AND NULL)`.
 //!
 //! # guid
 //! guids sort by their drift first, a code of three bits. Nearly all guids have the default drift, 274 s. So the condition is

@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<ProcessSlot>() == 2048);
 #[derive(Debug)]
 pub struct Locked {
     pub history: History<HISTORY>,
-    /// What the list of prepared transactions has forgotten although a snapshot may need it.
+    /// The entries of prepared transactions that were forgotten although a snapshot may need them.
     pub forgotten: Option<Forgotten>,
     /// The length at which the list is pruned next.
     pub prune_at: usize,

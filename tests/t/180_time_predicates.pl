@@ -123,7 +123,7 @@ sub wrong
 	# That nothing is within NULL is known without looking, if it is known early.
 	push @wrong, 'nothing is looked at' if !@scans && $count > 0;
 	my $bounds = $how{bounds} || 'both';
-	# The other ranges of a guid have the IDs of other drifts, of which there are none.
+	# The other ranges of a guid have the IDs of other drifts, of which the table has no row.
 	for my $scan (grep { !($id_type->{coarse} && is_of_other_drifts($_)) } @scans)
 	{
 		push @wrong, "a $scan->{'Node Type'}" unless $scan->{'Node Type'} =~ /Index/;
