@@ -3,11 +3,30 @@
 //! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits for another
 //! process, and nothing reads more than the caller allows. A file that the administrator did not name, such as the
 //! state file, is not reached through a link either, neither to read it nor to write it.
+//!
+//! Files and directories get the permissions of those that PostgreSQL creates: with `initdb -g` the group of the server's
+//! user can read them. They do not depend on the umask of the process, which a procedural language can change.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use pgrx::pg_sys;
+use std::ffi::{CStr, OsStr, c_int};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+unsafe extern "C" {
+    /// The permissions of directories and files below the data directory, by those of the data directory.
+    static pg_dir_create_mode: c_int;
+    static pg_file_create_mode: c_int;
+}
+
+/// Returns the data directory.
+pub fn data_directory() -> PathBuf {
+    // SAFETY: every process of the server sets this variable to a string before it loads this library.
+    let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
+    PathBuf::from(OsStr::from_bytes(path.to_bytes()))
+}
 
 /// Whether the last part of a path may be a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,20 +83,39 @@ pub fn create(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
+    // SAFETY: the postmaster sets this variable before it loads libraries.
+    let mode = unsafe { pg_file_create_mode };
     OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(mode as u32)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(path)
 }
 
-/// Makes the entries of a directory durable.
+/// Creates a directory.
 ///
 /// # Errors
 /// The errors of the operating system.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    // SAFETY: the postmaster sets this variable before it loads libraries.
+    let mode = unsafe { pg_dir_create_mode };
+    DirBuilder::new().mode(mode as u32).create(path)
+}
+
+/// Makes the entries of a directory durable, if its file system can do that. Some file systems, such as those of a network
+/// or in user space, answer that they cannot sync a directory. PostgreSQL goes on then, for directories alone, and so does
+/// this: the server's own files are as durable there.
+///
+/// # Errors
+/// The other errors of the operating system.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)?.sync_all()
+    let directory = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match directory.sync_all() {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::EINVAL)) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 /// Puts a file into a directory durably, in place of another one of its name. The new file is written beside the old

@@ -16,16 +16,13 @@ use crate::document::{self, Moment, Unsealed};
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
 use crate::identity::{Names, mac_address};
-use crate::regular_file::{self, Links};
+use crate::regular_file::{self, Links, data_directory};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
-use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The version of the document. A change that adds or alters a field raises it.
@@ -90,12 +87,6 @@ impl StateFileError {
 
 fn denied(action: &'static str) -> impl Fn(io::Error) -> StateFileError {
     move |error| StateFileError::Denied { action, error }
-}
-
-fn data_directory() -> PathBuf {
-    // SAFETY: every process of the server sets this variable to a string before it loads this library.
-    let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
-    PathBuf::from(OsStr::from_bytes(path.to_bytes()))
 }
 
 /// Returns the directory of all files of flakeid.
@@ -268,7 +259,7 @@ pub fn write(state: &PersistedState) -> Result<(), StateFileError> {
     }
     let parent = data_directory();
     let new = parent.join("flakeid.new");
-    match fs::create_dir(&new) {
+    match regular_file::create_directory(&new) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             return Err(denied("create the directory of")(error));
         }

@@ -1,5 +1,6 @@
-# A disk that is full, slow or broken for the new state file alone, when a test says so: a small library that a server
-# is started with stands before write() and fsync(), and looks for files in a folder of the test.
+# A disk that is full, slow or broken for the new state file alone, or that cannot sync directories, when a test says so: a
+# small library that a server is started with stands before write() and fsync(), and looks for files in a folder of the
+# test.
 package FaultyDisk;
 
 use strict;
@@ -17,6 +18,7 @@ my $source = <<'C';
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int is_new_state(int file)
@@ -52,8 +54,27 @@ ssize_t write(int file, const void *bytes, size_t number)
 	return next(file, bytes, number);
 }
 
+/* The number of the error with which directories are synced, or only that of flakeid; 0 for none. */
+static int directory_error(int file)
+{
+	struct stat status;
+	if (fstat(file, &status) != 0 || !S_ISDIR(status.st_mode))
+		return 0;
+	char link[64], name[PATH_MAX];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+	ssize_t length = readlink(link, name, sizeof name);
+	int ours = length >= 8 && memcmp(name + length - 8, "/flakeid", 8) == 0;
+	return is("directories_einval") ? EINVAL : is("directories_ebadf") ? EBADF : ours && is("directory_eio") ? EIO : 0;
+}
+
 int fsync(int file)
 {
+	int error = directory_error(file);
+	if (error)
+	{
+		errno = error;
+		return -1;
+	}
 	static int (*next)(int);
 	const char *folder = getenv("FAULTY_DISK");
 	char name[PATH_MAX];
@@ -92,7 +113,7 @@ sub environment
 	return (LD_PRELOAD => join(':', $preload // (), "$self->{dir}/disk.so"), FAULTY_DISK => $self->{dir});
 }
 
-# From now on the disk is `full` or `slow`, or it is `broken` once; or that ends.
+# From now on the disk is `full` or `slow`, or it is `broken` once, or syncs directories with an error; or that ends.
 sub becomes { my ($self, $what) = @_; return append_to_file("$self->{dir}/$what", '') }
 sub ends { my ($self, $what) = @_; return unlink "$self->{dir}/$what" }
 
