@@ -6,8 +6,10 @@
 //! This does not depend on the setting `fsync`. The directory is created together with its first file, by the same
 //! kind of rename: if the directory exists, a file is expected.
 //!
-//! Neither file may be a symbolic link, and only a regular file is read: see [`regular_file`]. The directory may be a
-//! link, as an administrator may have put it on another disk; `pg_basebackup` does not follow it.
+//! Neither file may be a symbolic link, and only a regular file is read: see [`regular_file`]. The directory may not be
+//! a link either, although the state would be safe there. `pg_basebackup` and `pg_rewind` leave a link out, so the copy
+//! would have no state, and would begin at its clock. `cp -a` copies the link, so that two servers would have one state.
+//! A directory on which another disk is mounted is no link, and each of them copies it.
 //!
 //! The file always has the same length: a backup that reads the size of one file and then copies the next would cut
 //! it. Empty lines fill the document up for that.
@@ -70,6 +72,8 @@ pub enum StateFileError {
     Newer { version: u64 },
     /// Another cluster wrote the file.
     Foreign { theirs: u64, ours: u64 },
+    /// The directory is a symbolic link.
+    Linked,
     /// The operating system refused an action.
     Denied { action: &'static str, error: io::Error },
 }
@@ -227,11 +231,20 @@ impl PersistedState {
     }
 }
 
+/// Checks that the directory of flakeid's files is not a link.
+fn ensure_not_linked() -> Result<(), StateFileError> {
+    match fs::symlink_metadata(directory()) {
+        Ok(metadata) if metadata.is_symlink() => Err(StateFileError::Linked),
+        _ => Ok(()),
+    }
+}
+
 /// Reads the state that was written last, of any cluster; `None` if there never was a state.
 ///
 /// # Errors
 /// Any [`StateFileError`] but `Foreign`.
 pub fn read() -> Result<Option<PersistedState>, StateFileError> {
+    ensure_not_linked()?;
     match regular_file::read(&path(), LONGEST, Links::Refused) {
         Ok((bytes, _)) => PersistedState::from_bytes(&bytes).map(Some),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -251,8 +264,9 @@ pub fn read() -> Result<Option<PersistedState>, StateFileError> {
 /// Makes the state durable. The caller holds the server's lock, or is the only process.
 ///
 /// # Errors
-/// `Denied`; then the file is the old one or the new one, and it is unknown which.
+/// `Denied`; then the file is the old one or the new one, and it is unknown which. Or `Linked`.
 pub fn write(state: &PersistedState) -> Result<(), StateFileError> {
+    ensure_not_linked()?;
     let directory = directory();
     if directory.exists() {
         return replace(&directory, state);
@@ -313,6 +327,17 @@ impl From<StateFileError> for Report {
                         "The file has the system identifier {theirs}, and this server has {ours}."
                     ))
                     .hint(ACCEPT)
+            }
+            StateFileError::Linked => {
+                Self::wrong_state("the directory \"flakeid\" in the data directory is a symbolic link")
+                    .detail(
+                        "pg_basebackup and pg_rewind leave a link out. A server without the state file could \
+                         generate IDs that are in its tables.",
+                    )
+                    .hint(
+                        "Stop the server, remove the link, move the directory that it leads to into its place, \
+                         and start the server.",
+                    )
             }
             StateFileError::Denied { action, error } => {
                 let reason = error.to_string();
