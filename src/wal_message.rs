@@ -5,6 +5,9 @@
 //! that writes the number of its session's database. It needs no transaction, assigns no transaction ID, works in a
 //! read-only transaction, during a parallel query and at each `wal_level`, and is marked as unimportant, so that it alone
 //! makes no checkpoint or archived segment due.
+//!
+//! A transaction that only generates IDs commits nothing, so that nobody flushes its WAL. So the WAL writer is asked to,
+//! as after an asynchronous commit: it does so within three times `wal_writer_delay`, and then standbys get the message.
 
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -13,7 +16,8 @@ use std::mem::offset_of;
 /// The offset of the prefix in a record.
 const HEADER: usize = offset_of!(pg_sys::xl_logical_message, message);
 
-/// Writes a message into the WAL. The server is not in recovery. It returns before the message is flushed.
+/// Writes a message into the WAL. The server is not in recovery. It returns before the message is flushed, which the WAL
+/// writer does soon.
 pub fn write(prefix: &CStr, content: &[u8]) {
     let prefix = prefix.to_bytes_with_nul();
     let mut record = vec![0u8; HEADER + prefix.len() + content.len()];
@@ -30,10 +34,11 @@ pub fn write(prefix: &CStr, content: &[u8]) {
         pg_sys::XLogBeginInsert();
         pg_sys::XLogSetRecordFlags(pg_sys::XLOG_MARK_UNIMPORTANT as u8);
         pg_sys::XLogRegisterData(record.as_mut_ptr().cast(), record.len() as _);
-        pg_sys::XLogInsert(
+        let end = pg_sys::XLogInsert(
             pg_sys::RmgrIds::RM_LOGICALMSG_ID as u8,
             pg_sys::XLOG_LOGICAL_MESSAGE as u8,
         );
+        pg_sys::XLogSetAsyncXactLSN(end);
     }
 }
 

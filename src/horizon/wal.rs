@@ -24,7 +24,9 @@
 //!    and then opens the gate, all under the server's lock. So an ID is issued after a message that covers it was
 //!    inserted. All that is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
 //!    No session waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has
-//!    the row has the message, with `synchronous_commit = off`, too. If the message cannot be inserted, PostgreSQL
+//!    the row has the message, with `synchronous_commit = off`, too. IDs without a row are not part of this argument. But
+//!    the WAL writer flushes the message soon ([`wal_message`]), so that a standby that keeps up mostly has it before the
+//!    clock has passed the horizon of the message before, and then knows all IDs. If the message cannot be inserted, PostgreSQL
 //!    raises an error or restarts the server; the gate has not moved then, and a state file that is ahead of it is
 //!    safe.
 //! 2. *A server that replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point.
