@@ -8,7 +8,7 @@
 //!
 //! | floor | what | files |
 //! |---|---|---|
-//! | 7 | what users see beside the types | [`views`], [`planner`] |
+//! | 7 | what users see beside the types | [`extension`], [`views`], [`planner`] |
 //! | 6 | the SQL functions of the ID types | [`types`] |
 //! | 5 | the generator, which is the hot path | [`generator`] |
 //! | 4 | leases of generator IDs | [`lease`] |
@@ -16,7 +16,7 @@
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`] |
-//! | 1 | tools that know nothing of flakeid | [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`regular_file`], [`wait`], [`wal_message`] |
+//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`regular_file`], [`wait`], [`wal_message`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
 //! lease, and a watermark is covered by the horizon as an ID is.
@@ -30,9 +30,11 @@
 use error::OrRaise;
 use pgrx::prelude::*;
 
+mod catalog;
 mod clock;
 mod document;
 mod error;
+mod extension;
 mod generator;
 mod guc;
 mod horizon;

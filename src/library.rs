@@ -14,9 +14,8 @@
 //!   newer SQL checks the library's version before it names anything (`flakeid_require_library`, the first statement
 //!   of its scripts).
 
-use crate::error::{OrRaise, Report};
+use crate::error::Report;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 
 /// A build of the library: its version, a plus sign, a hash by `build.rs` of all that it is built from, and NULs. It
@@ -84,17 +83,15 @@ fn ordinal(version: &str) -> [u32; 3] {
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
 
-/// Does nothing if the library has this version or a later one.
+/// Checks that the library has this version or a later one.
 ///
 /// # Errors
 /// The library is older.
-#[pg_extern(sql = false)]
-fn flakeid_require_library(version: &str) {
-    let outcome = match ordinal(self::version()) >= ordinal(version) {
+pub fn ensure_at_least(version: &str) -> Result<(), Report> {
+    match ordinal(self::version()) >= ordinal(version) {
         true => Ok(()),
         false => Err(older(version)),
-    };
-    outcome.or_raise();
+    }
 }
 
 fn another(other: Build) -> Report {

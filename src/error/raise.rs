@@ -56,6 +56,17 @@ impl Report {
     /// Raises the report as an error.
     #[cold]
     pub fn raise(self) -> ! {
+        self.send(PgLogLevel::ERROR);
+        unreachable!("an error was reported and went on")
+    }
+
+    /// Sends the report to the session's client as a warning.
+    #[cold]
+    pub fn warn(self) {
+        self.send(PgLogLevel::WARNING);
+    }
+
+    fn send(self, level: PgLogLevel) {
         let report = self.for_current_user();
         let mut error = ErrorReport::new(report.code, report.message, "flakeid");
         if let Some(detail) = report.detail {
@@ -64,8 +75,7 @@ impl Report {
         if let Some(hint) = report.hint {
             error = error.set_hint(hint);
         }
-        error.report(PgLogLevel::ERROR);
-        unreachable!("an error was reported and went on")
+        error.report(level);
     }
 
     /// Raises the report as an error, or leaves it with a caller that can take it softly, as input functions do since

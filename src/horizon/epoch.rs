@@ -9,7 +9,14 @@
 //!    had it. Then it is refused, too.
 //! 3. *If the state cannot be read, the default is refused.* A superuser who accepts the clock must set an epoch first
 //!    ([`epochs_without_state`]). Otherwise the server would forget the epoch together with the state.
-//! 4. *A session writes down only the epoch in force* ([`ensure_in_force`]). A statement keeps its settings to the end.
+//! 4. *If nothing tells the epoch of flakes of 0.6, the default is refused.* `pg_upgrade` takes the rows and the SQL of a
+//!    server along, and neither its state nor its configuration. 0.6 counted from 1970 by default, so such a server often
+//!    has no line to copy. With the default of today its flakes would be read 40 years late, and new ones would sort below
+//!    them. So in a database that has the SQL of 0.6, on a server without a recorded epoch and without the line, sessions
+//!    neither generate flakes nor read them ([`ensure_default_is_theirs`]). After `ALTER EXTENSION UPDATE` nothing would
+//!    show that any more. So it raises the same error if objects of the database use flakes, and warns if none does
+//!    ([`is_epoch_unknown`]). A dump has no version, so that only the documentation can tell.
+//! 5. *A session writes down only the epoch in force* ([`ensure_in_force`]). A statement keeps its settings to the end.
 //!    Without this rule, a statement that began before a reload would restore the old epoch.
 //!
 //! # How a process knows the state's epoch
@@ -21,6 +28,7 @@
 //! There [`crate::shmem::attached`] returns `None`, and the process accepts each epoch.
 
 use super::file;
+use crate::catalog::{self, Catalog};
 use crate::error::{Report, instant};
 use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::shmem::{self, NO_EPOCH, Shared};
@@ -109,7 +117,8 @@ pub fn ensure_agrees(shared: Option<&Shared>) -> Result<(), Report> {
     let is_set = guc::is_epoch_set();
     let recorded = match recorded(shared) {
         Ok(Some(recorded)) => recorded,
-        Ok(None) => return Ok(()),
+        Ok(None) if is_set => return Ok(()),
+        Ok(None) => return ensure_default_is_theirs(),
         Err(_) if is_set => return Ok(()),
         Err(failure) => return Err(unreadable(failure)),
     };
@@ -118,6 +127,43 @@ pub fn ensure_agrees(shared: Option<&Shared>) -> Result<(), Report> {
         Some(conflict) => Err(conflict.into()),
         None => Ok(()),
     }
+}
+
+/// Returns whether neither the configuration nor the state tells the epoch of the flakes that this server may have. A
+/// state that cannot be read is another error.
+pub fn is_epoch_unknown() -> bool {
+    !guc::is_epoch_set() && matches!(recorded(shmem::shared().ok()), Ok(None))
+}
+
+/// Checks that the flakes of this database, if there are any, were not generated with the default of 0.6.
+///
+/// # Errors
+/// The database has the SQL of 0.6.
+fn ensure_default_is_theirs() -> Result<(), Report> {
+    match catalog::sql_version(Catalog::Now).filter(|version| counts_from_1970(version)) {
+        None => Ok(()),
+        Some(version) => Err(unknown_epoch(&version)),
+    }
+}
+
+/// Returns whether a version of the SQL is of a time in which the default epoch was 1970.
+fn counts_from_1970(version: &str) -> bool {
+    version.starts_with("0.6.")
+}
+
+/// Constructs the error about flakes of an earlier version, of which nothing tells the epoch.
+pub fn unknown_epoch(version: &str) -> Report {
+    Report::wrong_state("the epoch of existing flakes is unknown")
+        .detail(format!(
+            "\"flakeid.epoch\" is not set, and this server has no state that tells it. The SQL of this database is from \
+             flakeid {version}, which counted from 1970 by default."
+        ))
+        .hint(format!(
+            "Write the line of \"flakeid.epoch\" of the server that generated the flakes into postgresql.conf, and reload \
+             the configuration. If it had no such line, write \"flakeid.epoch = 'unix'\". If there are no flakes yet, \
+             write \"flakeid.epoch = '{}'\".",
+            guc::epoch_value(guc::default_epoch().scale().epoch())
+        ))
 }
 
 /// Writes a line to the log if the epoch in force is not that of existing flakes: they cannot be read, or are read with

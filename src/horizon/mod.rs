@@ -58,7 +58,8 @@
 //! faster one took, up to [`gate::MAX_LEAD_FOR_DISK`].
 //!
 //! # What does not carry over
-//! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock shows. A copied
+//! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock shows, and rule 4 of
+//! [`mod@epoch`] is about flakes of 0.6 in it. A copied
 //! `flakeid` directory is that of another cluster, which [`accept`] adopts with its horizon. `pg_rewind` takes the
 //! source's file, as it takes all else; the IDs of the tail that it discards are those that this server cannot know
 //! of in point 5.
@@ -90,7 +91,7 @@ use opening::{begin_at, check_cluster, install_state, load, merge_replayed, star
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-pub use epoch::{ensure_agrees, server_epoch, wrong_line};
+pub use epoch::{ensure_agrees, is_epoch_unknown, server_epoch, unknown_epoch, wrong_line};
 pub use file::{denied_code, directory};
 pub use replayed::ensure_not_in_recovery;
 pub use replayed::system_identifier;

@@ -9,7 +9,8 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('upgrade');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+# Without the line, a database with the SQL of 0.6 has no flakes.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.epoch = '2010-01-01'\n");
 $node->start;
 
 # Everything that belongs to the extension, with what is said of it in its own catalog.
