@@ -1,7 +1,9 @@
 //! The scripts that install and update the extension's SQL, and what they need of the library and of the server.
 //!
 //! Every script begins with a call of `flakeid_require_library`, in all versions. While PostgreSQL runs a script, the call
-//! also does what an update has to do on the server:
+//! also does what an installation and an update have to do on the server:
+//! * The installation creates the state, if the server is on a later timeline and has none: see
+//!   [`horizon::begin_with_extension`].
 //! * The update from 0.6 is the last moment at which the database shows that it was made with 0.6. So it looks whether the
 //!   epoch of its flakes is known: see rule 4 of `horizon::epoch`.
 
@@ -19,7 +21,7 @@ const USES_FLAKES: &str = include_str!("uses_flakes.sql");
 /// Does nothing in a session if the library has this version or a later one. In a script it does what the script needs.
 ///
 /// # Errors
-/// The library is older; or the epoch of flakes of 0.6 is unknown.
+/// The library is older; the files of the server cannot be read or written; or the epoch of flakes of 0.6 is unknown.
 #[pg_extern(sql = false)]
 fn flakeid_require_library(version: &str) {
     library::ensure_at_least(version).and_then(|()| prepare(version)).or_raise();
@@ -31,7 +33,7 @@ fn prepare(version: &str) -> Result<(), Report> {
         return Ok(());
     }
     match catalog::sql_version(Catalog::WithoutOwnChanges) {
-        None => Ok(()),
+        None => horizon::begin_with_extension(),
         Some(before) if version == LATER_EPOCH && horizon::is_epoch_unknown() => {
             let report = horizon::unknown_epoch(&before);
             match Spi::get_one::<bool>(USES_FLAKES) {

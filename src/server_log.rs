@@ -214,12 +214,9 @@ pub fn new_state() {
     );
 }
 
-/// Reports that the state was last written in another place; `places` names both.
+/// Reports that the state was last written in another place; `places` names both, and what follows.
 pub fn moved(places: String) {
-    log(
-        "flakeid's state was last written in another place".into(),
-        format!("{places} If the server in that place still runs, both generate the same IDs."),
-    );
+    log("flakeid's state was last written in another place".into(), places);
 }
 
 /// Reports that the directory of the state is missing, and is about to be created again.
@@ -234,8 +231,7 @@ pub fn state_directory_missing() {
 pub fn location_not_written(action: &str, error: &std::io::Error) {
     log(
         format!("flakeid could not {action} file \"flakeid/location\": {error}"),
-        "IDs do not depend on it. A later start cannot say where the state was last written."
-            .into(),
+        "No ID repeats. A later start may take the state for that of another server.".into(),
     );
 }
 

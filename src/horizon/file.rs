@@ -261,11 +261,15 @@ pub fn read() -> Result<Option<PersistedState>, StateFileError> {
     }
 }
 
-/// Makes the state durable. The caller holds the server's lock, or is the only process.
+/// Makes the state durable. The caller holds the server's lock, or is the only process. If the directory does not exist,
+/// `beside` puts other files into the new one, before that gets its name.
 ///
 /// # Errors
 /// `Denied`; then the file is the old one or the new one, and it is unknown which. Or `Linked`.
-pub fn write(state: &PersistedState) -> Result<(), StateFileError> {
+pub fn write(
+    state: &PersistedState,
+    beside: impl FnOnce(&Path) -> Result<(), StateFileError>,
+) -> Result<(), StateFileError> {
     ensure_not_linked()?;
     let directory = directory();
     if directory.exists() {
@@ -284,6 +288,7 @@ pub fn write(state: &PersistedState) -> Result<(), StateFileError> {
         return Err(denied("create")(io::Error::from_raw_os_error(libc::ENOTDIR)));
     }
     replace(&new, state)?;
+    beside(&new)?;
     fs::rename(&new, &directory).map_err(denied("rename the directory of"))?;
     sync(&parent)
 }

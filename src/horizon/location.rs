@@ -1,29 +1,55 @@
-//! The place where the state was last written: a host and a data directory.
+//! The file `flakeid/location`, beside the state: which server wrote the state, and which WAL it covers.
 //!
-//! A copy of a data directory has the state of its origin. If both servers run, they generate the same IDs, and
-//! neither can see it. So a server writes its place beside the state, in the file `flakeid/location`. A server that
-//! finds another place there was copied, moved or promoted: it says so in its log, with both places. With
-//! `flakeid.moved_state = 'error'` it generates no IDs until an operator has looked.
+//! A state says nothing of its server. A copy of a data directory has the state of its origin; a standby has none until
+//! its primary's first ID, and then writes one from the WAL; a promoted server continues with it. So a server that
+//! generates IDs writes its *place* beside the state: its host, its data directory, and its timeline. What a recovery has
+//! replayed is there as well: [`super::lineage`] decides about that. This file is about the place.
 //!
-//! # What the file decides
-//! It decides nothing about the horizon, so no ID depends on it. A file that is missing, damaged or unreadable names
-//! no place, and a failed write is one line in the log.
+//! # What a place is for
+//! If a copy runs beside its origin, both generate the same IDs, and neither can see it. A server whose place is not that
+//! of the file says so in its log. With `flakeid.moved_state = 'error'` it generates no IDs until an operator has looked.
+//!
+//! # The rule
+//! With `'error'`, a server generates IDs if the file names its own place, or if it has no state. All else counts as moved:
+//! 1. *Another host or data directory*: a copy, a standby, a moved server.
+//! 2. *Another timeline in the same place*: the server was promoted, or was recovered from a backup, after the write. A
+//!    primary that became a standby, without `pg_rewind`, has its own place in the file. In between another server may
+//!    have generated IDs, and may still do so. The timeline also tells servers apart that all have one name and one path,
+//!    as containers often do.
+//! 3. *No place*: only servers that generate IDs name theirs. Recovery writes a state without a place, so that a standby
+//!    which was made before its primary's first ID counts as moved, too. So does a state whose file is lost or damaged.
+//!
+//! A place is not lost in a crash: a new directory gets its files before it gets its name. Elsewhere the state is written
+//! first, as the file says of it that it covers the timeline. If a crash comes between the two, `'error'` asks again.
+//!
+//! A server without a state has nothing that moved. That is a new server; and a copy of a server that had never generated
+//! an ID, unless it replays one. If such a copy was promoted while the library was preloaded, it has a state without a
+//! place.
+//!
+//! # Files of earlier versions
+//! 0.7 wrote the file without a timeline: then host and data directory decide, so that no healthy server is refused after
+//! an update. 0.7 also reads the file of this version, as it skips what it does not know; one without a place names no
+//! place for it. 0.6 wrote no file. An updated server whose last ID was generated with 0.6 counts as moved: no server had
+//! the setting then, and the first ID names the place.
 //!
 //! # What outlives what
-//! * The file is written with the first write of the state after shared memory was set up, under the server's lock.
-//!   The line in the log comes before that write. A server that writes no state leaves the place of its origin there,
-//!   and says so at each start.
+//! * The place is written with the first write of the state after shared memory was set up, under the server's lock. The
+//!   line in the log comes before that write. A server that writes no state leaves the place of its origin there, and says
+//!   so at each start.
 //! * A backup, a clone and a standby have the file of their origin. `pg_rewind` takes that of its source.
-//! * A container with a new host name for each start is another place each time. That is a line in the log, and a
-//!   reason not to choose `'error'`.
+//! * A container with a new host name for each start is another place each time. That is a line in the log, and a reason
+//!   not to choose `'error'`.
 
-use super::file::directory;
+use super::file::{StateFileError, denied_code, directory};
 use crate::error::Report;
 use crate::identity::host_name;
-use crate::regular_file::{self, Links};
+use crate::regular_file::{self, Links, data_directory};
 use crate::shmem::HorizonRecord;
+use crate::timeline::{self, Point};
 use crate::{guc, server_log};
 use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// The file's name in the directory of flakeid's files.
@@ -35,65 +61,143 @@ const MAX_LENGTH: usize = 65_536;
 /// The version of the file's contents.
 const VERSION: u64 = 1;
 
-/// A place at which a server writes its state, as the file has it.
+/// The contents of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-struct Location {
+pub(super) struct Location {
     flakeid_location: u64,
-    host: String,
-    data_directory: String,
+    /// The host of the server that wrote the state; `None` if it has no name, or if there is no such server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    /// Its data directory; `None` if only recovery wrote the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_directory: Option<String>,
+    /// The timeline on which it wrote the state; `None` in a file of 0.7.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timeline: Option<u32>,
+    /// The point up to which recovery has replayed the WAL, and put its horizons into the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) replayed: Option<Point>,
 }
 
 impl Location {
-    /// Returns this server's place; `None` if the host has no name.
-    fn here() -> Option<Self> {
-        let data_directory = directory().parent()?.to_path_buf();
-        let data_directory = data_directory.canonicalize().unwrap_or(data_directory);
-        Some(Self {
-            flakeid_location: VERSION,
-            host: host_name()?.to_owned(),
-            data_directory: data_directory.to_string_lossy().into_owned(),
-        })
+    /// The contents for a state of which no server is known.
+    pub(super) const UNKNOWN: Self = Self {
+        flakeid_location: VERSION,
+        host: None,
+        data_directory: None,
+        timeline: None,
+        replayed: None,
+    };
+
+    /// Returns this server's place.
+    pub(super) fn here() -> Self {
+        let path = data_directory();
+        let path = path.canonicalize().unwrap_or(path);
+        Self {
+            host: host_name().map(Into::into),
+            data_directory: Some(path.to_string_lossy().into_owned()),
+            timeline: timeline::current(),
+            ..Self::UNKNOWN
+        }
     }
 
-    /// Returns the place that the file names, if it names one.
-    fn on_disk() -> Option<Self> {
+    /// Returns these contents with what recovery has replayed.
+    pub(super) fn with_replayed(self, point: Point) -> Self {
+        Self { replayed: Some(point), ..self }
+    }
+
+    /// Returns what the file has; `None` if it is missing or damaged.
+    pub(super) fn on_disk() -> Option<Self> {
         let path = directory().join(NAME);
         let (bytes, _) = regular_file::read(&path, MAX_LENGTH, Links::Refused).ok()?;
         serde_json::from_slice(&bytes)
             .ok()
             .filter(|location: &Self| location.flakeid_location == VERSION)
     }
-}
 
-/// The place of the file and this server's, if they differ: a sentence for the log and for operators.
-fn moved() -> Option<String> {
-    let (there, here) = (Location::on_disk()?, Location::here()?);
-    (there != here).then(|| {
-        format!(
-            "It was last written on host \"{}\" in \"{}\". This is host \"{}\" and \"{}\".",
-            there.host, there.data_directory, here.host, here.data_directory
-        )
-    })
-}
+    /// Puts the file into a directory of flakeid's files.
+    pub(super) fn put(&self, directory: &Path) -> Result<(), (&'static str, io::Error)> {
+        serde_json::to_vec_pretty(self)
+            .map_err(|error| ("write", error.into()))
+            .and_then(|bytes| regular_file::replace(directory, NAME, &bytes))
+    }
 
-/// Writes a line to the log if the state was last written in another place.
-pub(super) fn log_move() {
-    if let Some(places) = moved() {
-        server_log::moved(places);
+    /// Puts the file into a new directory.
+    pub(super) fn begin(&self, directory: &Path) -> Result<(), StateFileError> {
+        self.put(directory).map_err(|(action, error)| StateFileError::Denied { action, error })
+    }
+
+    /// Writes the file beside a state that exists.
+    ///
+    /// # Errors
+    /// The operating system refuses it.
+    pub(super) fn write(&self) -> Result<(), Report> {
+        self.put(&directory()).map_err(|(action, error)| {
+            let reason = error.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            Report::new(
+                denied_code(&error),
+                format!("could not {action} file \"flakeid/location\": {reason}"),
+            )
+        })
     }
 }
 
-/// Checks that this server may go on with a state that was last written in another place.
+/// A sentence about the place of an existing state, if it is not this server's, and one about the consequence.
+fn moved(has_state: bool) -> Option<(String, &'static str)> {
+    let there = Location::on_disk().filter(|there| there.data_directory.is_some());
+    let Some(there) = there else {
+        let sentence = "It does not name the host and the data directory of its server: recovery wrote it, or the \
+                        file \"flakeid/location\" was lost.";
+        return has_state
+            .then(|| (sentence.into(), "If that server still runs, both generate the same IDs."));
+    };
+    let here = Location::here();
+    let name = |name: &Option<String>| name.clone().unwrap_or_default();
+    if (&there.host, &there.data_directory) != (&here.host, &here.data_directory) {
+        let sentence = format!(
+            "It was last written on host \"{}\" in \"{}\". This is host \"{}\" and \"{}\".",
+            name(&there.host),
+            name(&there.data_directory),
+            name(&here.host),
+            name(&here.data_directory)
+        );
+        return Some((
+            sentence,
+            "If the server in that place still runs, both generate the same IDs.",
+        ));
+    }
+    match (there.timeline, here.timeline) {
+        (Some(then), Some(now)) if then != now => Some((
+            format!(
+                "It was last written here on timeline {then}. The server was promoted or recovered since, and is on \
+                 timeline {now}."
+            ),
+            "If another server went on from there and still runs, both generate the same IDs.",
+        )),
+        _ => None,
+    }
+}
+
+/// Writes a line to the log if an existing state was last written in another place.
+pub(super) fn log_move(has_state: bool) {
+    if let Some((place, consequence)) = moved(has_state) {
+        server_log::moved(format!("{place} {consequence}"));
+    }
+}
+
+/// Checks that this server may continue with an existing state that was last written in another place.
 ///
 /// # Errors
 /// The state was written in another place, and `flakeid.moved_state` is `error`.
-pub(super) fn ensure_not_moved() -> Result<(), Report> {
-    match moved().filter(|_| guc::refuses_moved_state()) {
+pub(super) fn ensure_not_moved(has_state: bool) -> Result<(), Report> {
+    if !guc::refuses_moved_state() {
+        return Ok(());
+    }
+    match moved(has_state) {
         None => Ok(()),
-        Some(places) => Err(Report::wrong_state(
-            "the state file was written on another host or in another data directory",
-        )
-            .confidential(places)
+        Some((place, _)) => Err(Report::wrong_state("the state file may be of another server")
+            .confidential(place)
             .hint(
                 "Make sure that the server in that place is stopped, or that this one has other generator IDs. \
                  Then set \"flakeid.moved_state\" to \"log\" and reload the configuration.",
@@ -107,14 +211,11 @@ pub(super) fn keep(record: &HorizonRecord) {
     if record.located.swap(true, Ordering::Relaxed) {
         return;
     }
-    let Some(here) = Location::here().filter(|here| Location::on_disk().as_ref() != Some(here))
-    else {
+    let here = Location::here();
+    if Location::on_disk().as_ref() == Some(&here) {
         return;
-    };
-    let written = serde_json::to_vec_pretty(&here)
-        .map_err(|error| ("write", error.into()))
-        .and_then(|bytes| regular_file::replace(&directory(), NAME, &bytes));
-    if let Err((action, error)) = written {
+    }
+    if let Err((action, error)) = here.put(&directory()) {
         server_log::location_not_written(action, &error);
     }
 }

@@ -21,9 +21,9 @@
 //!    before it, unless it has stepped back. The only way to the cells is through [`open`], and the only way through
 //!    that is with the file.
 //! 3. *A file that differs from what this server wrote last gives no IDs.* Damaged, of another cluster, of a later
-//!    version, unreadable, or gone while its directory exists: all are errors, until the file is back or a superuser
-//!    accepts the clock ([`accept`]). Only if the directory is missing too there never was a state; then IDs begin
-//!    after what the clock shows.
+//!    version, unreadable, behind a link, or gone while its directory exists: all are errors, until the file is back or a
+//!    superuser accepts the clock ([`accept`]). Only if the directory is missing too there never was a state; then IDs
+//!    begin after what the clock shows, unless the server is on a later timeline without having seen why ([`lineage`]).
 //! 4. *A clean stop is exact.* The postmaster ends after all its children. It seals every cell and writes what the
 //!    cells issued since shared memory was initialized, but not the times at which they began. Such a time is that of
 //!    the horizon that the file had, or a high-water mark in etcd, below which other servers have issued and which
@@ -38,7 +38,7 @@
 //!    whose flakeid is too old to write its horizon into the WAL. A worker reads these times five times a second. It
 //!    writes the greatest into the state file, plus the lead, and exactly when recovery ends ([`recovery`]). This
 //!    server cannot know what the primary generated after that: such IDs are safe if this server's clock is not
-//!    behind the last of them.
+//!    behind the last of them. If the library was not preloaded, nothing sees the messages: see [`lineage`].
 //! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch with which IDs of an ID type
 //!    were issued, written before the first of them; floors are counted from it. With a later epoch the ticks would
 //!    come again: that is refused at once ([`mod@epoch`]).
@@ -66,6 +66,7 @@
 
 mod epoch;
 pub mod file;
+mod lineage;
 mod location;
 mod message;
 mod opening;
@@ -87,12 +88,13 @@ use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use opening::{begin_at, check_cluster, install_state, load, merge_replayed, starting_at, write};
+use opening::{begin_at, check_cluster, install_state, load, merge_replayed, write};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use epoch::{ensure_agrees, is_epoch_unknown, server_epoch, unknown_epoch, wrong_line};
 pub use file::{denied_code, directory};
+pub use opening::begin_with_extension;
 pub use replayed::ensure_not_in_recovery;
 pub use replayed::system_identifier;
 pub use shutdown::{add_user, remove_user, stop};
@@ -412,30 +414,38 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
         return Ok(false);
     }
     // The clock is what the superuser vouches for.
-    location::ensure_not_moved()?;
-    let now = now();
+    let (now, on_disk) = (now(), file::read());
+    let has_state = matches!(on_disk, Ok(Some(_)));
+    location::ensure_not_moved(has_state)?;
     let mut lost = None;
-    let state = match file::read() {
+    let ours = |state: &PersistedState| state.system_identifier == replayed::system_identifier();
+    let state = match on_disk {
         // The server was down for too long.
-        Ok(Some(state)) if state.system_identifier == replayed::system_identifier() => Some(state),
-        // The file is from another cluster, as after pg_upgrade: its IDs may be in this one.
+        Ok(Some(state)) if ours(&state) && lineage::ensure_covered(shared, true).is_ok() => {
+            Some(state)
+        }
+        // The library has not seen all that was recovered. Or the file is from another cluster, as after pg_upgrade: its
+        // IDs may be in this one.
         Ok(Some(state)) => Some(PersistedState {
             horizon: state.horizon.raised(now),
             last_clock_reading: state.last_clock_reading.max(now),
             ..state
         }),
-        Err(error @ (StateFileError::Missing | StateFileError::Damaged(_))) => {
-            lost = Some(error);
-            Some(starting_at(now))
+        Ok(None) => {
+            lost = lineage::ensure_covered(shared, false).err();
+            None
         }
-        Ok(None) => None,
+        Err(error @ (StateFileError::Missing | StateFileError::Damaged(_))) => {
+            lost = Some(error.into());
+            None
+        }
         Err(error) => return Err(error.into()),
     };
     let mut state = PersistedState { written_at: now, ..merge_replayed(shared, state)? };
-    if let Some(error) = lost {
-        state.epochs = epoch::epochs_without_state(state.epochs, error.into())?;
+    if let Some(failure) = lost {
+        state.epochs = epoch::epochs_without_state(state.epochs, failure)?;
     }
-    location::log_move();
+    location::log_move(has_state);
     write(&shared.record, state.horizon, state.names, state.epochs, state.last_clock_reading)?;
     install_state(shared, &state);
     Ok(true)

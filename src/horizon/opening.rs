@@ -2,19 +2,22 @@
 
 use super::epoch;
 use super::file::{self, PersistedState, StateFileError};
-use super::location;
+use super::lineage;
+use super::location::{self, Location};
 use super::message;
-use super::replayed::{replayed, started, system_identifier};
+use super::replayed::{last_transaction, replayed, started, system_identifier};
 use crate::clock::{Stopwatch, now, since_boot};
 use crate::error::{Report, span};
 use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::Names;
-use crate::shmem::{HorizonRecord, NO_EPOCH, Shared};
-use crate::{guc, server_log, wait};
+use crate::lock::ExclusiveLock;
+use crate::shmem::{self, HorizonRecord, NO_EPOCH, Shared};
+use crate::{guc, server_log, timeline, wait};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, Horizon};
 use flakeid_core::horizon_message::HorizonMessage;
+use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -28,12 +31,14 @@ pub(super) fn load(shared: &Shared) -> Result<(), Report> {
 /// Returns the state at which shared memory begins: the file's, with what recovery has shown.
 ///
 /// # Errors
-/// Another place wrote the state, or the server was down for too long; and the settings do not allow it.
+/// Another place wrote the state, or the server was down for too long, and the settings do not allow it. Or the state
+/// does not cover the WAL from which this server's data comes.
 pub(super) fn begin_at(
     shared: &Shared,
     on_disk: Option<PersistedState>,
 ) -> Result<PersistedState, Report> {
-    location::ensure_not_moved()?;
+    location::ensure_not_moved(on_disk.is_some())?;
+    lineage::ensure_covered(shared, on_disk.is_some())?;
     let state = merge_replayed(shared, on_disk)?;
     if let Some(allowed) = guc::allowable_downtime() {
         let down = started().0.saturating_sub(state.written_at.0);
@@ -52,12 +57,12 @@ pub(super) fn begin_at(
 pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Result<(), Report> {
     let state = begin_at(shared, on_disk)?;
     // Before the first write, which makes this place that of the state.
-    location::log_move();
-    // PostgreSQL forgets what it has replayed with the next start, whether or not there are IDs before it.
+    location::log_move(on_disk.is_some());
+    // The next start knows nothing of what was replayed before this one, whether or not there are IDs before it.
     let recovered = &shared.record.recovered;
     let is_kept = recovered.message().is_none()
         || on_disk.is_some_and(|state| message::covers(&state, recovered));
-    if replayed(shared).0 != 0 || !is_kept {
+    if replayed(shared).0 != 0 || !is_kept || !lineage::is_recorded(on_disk.is_some()) {
         write(&shared.record, state.horizon, state.names, state.epochs, state.last_clock_reading)?;
     }
     install_state(shared, &state);
@@ -76,6 +81,46 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     // A shorter wait is that of a short lead, or of a slow disk.
     if left > gate::MAX_LEAD_FOR_DISK {
         server_log::first_ids_wait(left);
+    }
+    Ok(())
+}
+
+/// Creates the state of a server on a later timeline that gets the extension in one of its databases. So it does not count
+/// as one that lost its state: see [`lineage`]. Does nothing if there is a state, or on the first timeline.
+///
+/// # Errors
+/// The files cannot be written.
+pub fn begin_with_extension() -> Result<(), Report> {
+    if timeline::current().is_none_or(|timeline| timeline == timeline::FIRST) {
+        return Ok(());
+    }
+    // A file that cannot be read is no reason to refuse the extension: sessions that need an ID get that error.
+    let has_none = || matches!(file::read(), Ok(None));
+    if let Ok(shared) = shmem::shared() {
+        let _lock = ExclusiveLock::take_interruptibly(shared.lock());
+        if !shared.record.loaded() && has_none() {
+            let state = merge_replayed(shared, None)?;
+            write(
+                &shared.record,
+                state.horizon,
+                state.names,
+                state.epochs,
+                state.last_clock_reading,
+            )?;
+            install_state(shared, &state);
+        }
+        return Ok(());
+    }
+    // Without shared memory the server generates no IDs, so that only sessions like this one write the file.
+    // SAFETY: the call waits for a lock that PostgreSQL releases at the end of the transaction.
+    unsafe {
+        let mode = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
+        pg_sys::LockSharedObject(pg_sys::ExtensionRelationId, pg_sys::InvalidOid, 0, mode);
+    }
+    if has_none() {
+        let state = starting_at(now().max(last_transaction()));
+        let state = PersistedState { names: Some(Names::random()?), ..state };
+        file::write(&state, |new| Location::here().begin(new))?;
     }
     Ok(())
 }
@@ -181,7 +226,7 @@ pub(super) fn save(
     if was_removed {
         server_log::state_directory_missing();
     }
-    let outcome = file::write(&PersistedState {
+    let state = PersistedState {
         system_identifier,
         horizon,
         names,
@@ -189,7 +234,8 @@ pub(super) fn save(
         last_clock_reading,
         written_at: now,
         stopped: false,
-    });
+    };
+    let outcome = file::write(&state, |new| Location::here().begin(new));
     record.count_write(file::counted(&outcome));
     outcome?;
     if begins && !was_removed && record.recovered.message().is_none() {

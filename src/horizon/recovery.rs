@@ -12,6 +12,7 @@
 //! server that continues starts it again.
 
 use super::file::{self, PersistedState};
+use super::lineage;
 use super::location;
 use super::opening;
 use super::replayed::replayed;
@@ -62,7 +63,7 @@ pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
     let mut reported = false;
     // SAFETY: a call without preconditions.
     if unsafe { pg_sys::RecoveryInProgress() } {
-        location::log_move();
+        location::log_move(matches!(file::read(), Ok(Some(_))));
     }
     // SAFETY: a call without preconditions.
     while unsafe { pg_sys::RecoveryInProgress() } {
@@ -129,7 +130,8 @@ impl Standby {
         let lead = guc::horizon_lead().max(Duration::from_secs(1)).as_nanos() as u64;
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
-        let outcome = file::write(&PersistedState { horizon, stopped: false, ..state });
+        let state = PersistedState { horizon, stopped: false, ..state };
+        let outcome = file::write(&state, |new| lineage::of_new_state(shared).begin(new));
         shared.record.count_write(file::counted(&outcome));
         Ok(outcome?)
     }

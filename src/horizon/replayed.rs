@@ -49,17 +49,27 @@ fn after(time: pg_sys::TimestampTz) -> UnixNanos {
     }
 }
 
+/// Returns the time after a time of the primary's clock, and after the IDs that it generated until then; 0 for no time.
+fn after_ids(time: pg_sys::TimestampTz) -> UnixNanos {
+    match after(time) {
+        UnixNanos(0) => UnixNanos(0),
+        UnixNanos(time) => UnixNanos(time.saturating_add(NOISE)),
+    }
+}
+
+/// Returns the time of the last transaction that recovery has replayed since the server started; 0 for no transaction.
+pub fn last_transaction() -> UnixNanos {
+    // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
+    after_ids(unsafe { pg_sys::GetLatestXTime() })
+}
+
 /// Returns the latest time of the primary's clock that recovery has met since the server started, or while the worker
 /// ran. It is 0 if there was no recovery from an archive or a primary.
 pub fn replayed(shared: &Shared) -> UnixNanos {
-    let after = |time| match after(time) {
-        UnixNanos(0) => UnixNanos(0),
-        UnixNanos(time) => UnixNanos(time.saturating_add(NOISE)),
-    };
-    // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
-    let transaction = after(unsafe { pg_sys::GetLatestXTime() });
+    let transaction = last_transaction();
     // SAFETY: the pointer is set in every process; an aligned number of eight bytes is read as a whole.
-    let message = after(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
+    let message =
+        after_ids(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
     let seen = shared.record.replayed.fetch_max(transaction.max(message).0, Ordering::Relaxed);
     UnixNanos(seen).max(transaction).max(message)
 }

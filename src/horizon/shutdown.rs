@@ -1,6 +1,8 @@
 //! The end of a server that stops cleanly: the horizon becomes exact.
 
 use super::file::{self, PersistedState};
+use super::lineage;
+use super::location::Location;
 use super::opening::{check_cluster, merge_replayed, save};
 use super::replayed::{replayed, system_identifier};
 use crate::clock::now;
@@ -92,17 +94,25 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
                 stopped: true,
             }
         }
-        // A standby without calls has still seen what its primary did.
-        false if replayed(shared).0 == 0 && record.recovered.message().is_none() => {
-            return Ok(());
-        }
-        false => PersistedState {
-            written_at: now(),
-            stopped: true,
-            ..merge_replayed(shared, check_cluster(file::read()?)?)?
-        },
+        // A server without calls has still seen what its primary did, or was promoted.
+        false => return write_unopened(shared),
     };
-    Ok(file::write(&state)?)
+    Ok(file::write(&state, |new| Location::here().begin(new))?)
+}
+
+/// Writes what a server knows from recovery, if it has not opened its state.
+fn write_unopened(shared: &Shared) -> Result<(), Report> {
+    let has_replayed = replayed(shared).0 != 0 || shared.record.recovered.message().is_some();
+    let on_disk = file::read().map_err(Report::from).and_then(check_cluster);
+    let at_stop = |state: &Option<_>| lineage::at_stop(shared, state.is_some());
+    let location = on_disk.as_ref().ok().and_then(at_stop);
+    if !has_replayed && location.is_none() {
+        return Ok(());
+    }
+    let state = merge_replayed(shared, on_disk?)?;
+    let state = PersistedState { written_at: now(), stopped: true, ..state };
+    file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;
+    location.map_or(Ok(()), |location| location.write())
 }
 
 /// Counts this process as a user, if the last user has to make the horizon exact.

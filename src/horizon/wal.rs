@@ -11,8 +11,8 @@
 //! * Only the startup process replays. If the library is preloaded, it calls the functions of this file, which
 //!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
 //!   by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
-//!   They pass the messages of another part of the library on to its [`Listener`], and let it write its own file at the
-//!   same moments.
+//!   At the end, and when the timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
+//!   messages of another part of the library on to its [`Listener`], and let it write its own file at the same moments.
 //!
 //! A worker that reads the WAL beside the startup process would not suffice: restart points remove segments that it
 //! has not read yet, it does not start before consistency is reached, and `max_worker_processes` may be too small for
@@ -62,28 +62,33 @@
 //! * Some IDs are in no WAL, or in none that arrived: those that a client got before the WAL reached the standby, the
 //!   tail that `pg_rewind` discards, and what the primary issued after the target of a recovery to a point in time.
 //!   They are safe if the clock is not behind the last of them.
-//! * A standby that does not preload the library (since PostgreSQL 17 it need not) has the latest times alone.
+//! * A standby that does not preload the library (since PostgreSQL 17 it need not) has the latest times alone. If it is
+//!   promoted and restarted, it has nothing, and notices that: see [`lineage`].
 //! * A standby that cannot write its state file logs that, and tries again at the next checkpoint record. If it is
 //!   restarted before that succeeds, it has lost the messages before its restart point.
 //!
 //! # What it costs
 //! A record of 100 bytes, which takes 104, for each move of the horizon: once in three quarters of
 //! `flakeid.horizon_lead` in which IDs are generated. During recovery: a comparison for each record of the resource
-//! manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last.
+//! manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last. At the end
+//! of a recovery from an archive, and when the timeline changes, two writes.
 
 use super::file::{self, PersistedState};
+use super::lineage;
 use super::message::{covers, message_of};
 use super::opening::{check_cluster, merge_replayed};
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
 use crate::server_log;
 use crate::shmem::{Shared, shared};
+use crate::timeline::{Point, Position};
 use crate::wal_message;
 use flakeid_core::horizon_message::HorizonMessage;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 type Redo = Option<unsafe extern "C-unwind" fn(*mut pg_sys::XLogReaderState)>;
 type Cleanup = Option<unsafe extern "C-unwind" fn()>;
@@ -114,6 +119,8 @@ pub fn replay_with(listener: Listener) {
 
 /// Whether this process has recovered a horizon that the state file may not have.
 static UNSAVED: AtomicBool = AtomicBool::new(false);
+/// The timeline of the last record before which this process has saved what was recovered.
+static TIMELINE: AtomicU32 = AtomicU32::new(0);
 /// Whether the log says already that the state file could not be written.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
@@ -213,10 +220,12 @@ unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
     // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
     // function as the startup process would.
     unsafe {
-        let (kind, _) = contents(reader);
+        let (kind, record) = contents(reader);
         let kind = u32::from(kind);
         if kind == pg_sys::XLOG_CHECKPOINT_ONLINE || kind == pg_sys::XLOG_CHECKPOINT_SHUTDOWN {
-            keep_recovered();
+            // All before the record has been replayed.
+            let position = Position((*reader).ReadRecPtr);
+            keep_recovered(Point { timeline: timeline_of_checkpoint(record), position }, false);
         }
         if let Some(redo) = XLOG_REDO {
             redo(reader);
@@ -229,19 +238,32 @@ unsafe extern "C-unwind" fn end_redo() {
     // SAFETY: the startup process calls this once, and this calls PostgreSQL's own function, if it has one, as the
     // startup process would.
     unsafe {
-        keep_recovered();
+        let mut timeline = 0;
+        let position = Position(pg_sys::GetXLogReplayRecPtr(&raw mut timeline));
+        keep_recovered(Point { timeline, position }, true);
         if let Some(cleanup) = MESSAGE_CLEANUP {
             cleanup();
         }
     }
 }
 
-/// Saves what was recovered, if the state file may not have it.
+/// Returns the timeline of the record of a checkpoint; 0 for no such record.
+fn timeline_of_checkpoint(record: &[u8]) -> u32 {
+    let timeline = record.get(offset_of!(pg_sys::CheckPoint, ThisTimeLineID)..);
+    let bytes = timeline.and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Saves what was recovered up to a point, if the files may not have it.
 #[pg_guard]
-unsafe extern "C-unwind" fn keep_recovered() {
-    if UNSAVED.load(Ordering::Relaxed) {
-        match shared().and_then(keep) {
+unsafe extern "C-unwind" fn keep_recovered(point: Point, is_end: bool) {
+    // SAFETY: reads a plain variable, which this process has set before it replays.
+    let is_archive = unsafe { pg_sys::ArchiveRecoveryRequested };
+    let changes = is_archive && (is_end || TIMELINE.load(Ordering::Relaxed) != point.timeline);
+    if changes || UNSAVED.load(Ordering::Relaxed) {
+        match shared().and_then(|shared| keep(shared, point, is_archive, is_end)) {
             Ok(()) => {
+                TIMELINE.store(point.timeline, Ordering::Relaxed);
                 UNSAVED.store(false, Ordering::Relaxed);
                 REPORTED.store(false, Ordering::Relaxed);
             }
@@ -258,13 +280,16 @@ unsafe extern "C-unwind" fn keep_recovered() {
     }
 }
 
-/// Makes what was recovered durable, unless the state file covers it.
-fn keep(shared: &Shared) -> Result<(), Report> {
+/// Makes what was recovered durable, unless the files have it: first the state, then what it covers.
+fn keep(shared: &Shared, point: Point, is_archive: bool, is_end: bool) -> Result<(), Report> {
     let _lock = ExclusiveLock::take(shared.lock());
     let on_disk = check_cluster(file::read()?)?;
-    if on_disk.is_some_and(|state| covers(&state, &shared.record.recovered)) {
-        return Ok(());
+    let has_state = on_disk.is_some();
+    let location = is_archive.then(|| lineage::after_replay(has_state, point, is_end)).flatten();
+    let is_kept = on_disk.is_some_and(|state| covers(&state, &shared.record.recovered));
+    if location.is_some() || !is_kept && shared.record.recovered.message().is_some() {
+        let state = PersistedState { stopped: false, ..merge_replayed(shared, on_disk)? };
+        file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;
     }
-    let state = merge_replayed(shared, on_disk)?;
-    Ok(file::write(&PersistedState { stopped: false, ..state })?)
+    location.map_or(Ok(()), |location| location.write())
 }

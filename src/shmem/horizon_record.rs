@@ -58,6 +58,8 @@ pub struct HorizonRecord {
     fails_with: AtomicI32,
     /// Whether this server has written its place beside the state.
     pub located: AtomicBool,
+    /// The timeline on which the server started; 0 if the library is not preloaded.
+    pub started_on: AtomicU32,
     /// The primary's time, as far as a standby has replayed it.
     pub replayed: AtomicU64,
     /// The primary's horizon, as far as a standby has replayed it.
@@ -137,6 +139,7 @@ impl HorizonRecord {
             failed_with: AtomicI32::new(0),
             fails_with: AtomicI32::new(NO_FAILURE),
             located: AtomicBool::new(false),
+            started_on: AtomicU32::new(0),
             replayed: AtomicU64::new(0),
             recovered: Recovered::new(),
             users: AtomicU32::new(0),

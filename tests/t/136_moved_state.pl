@@ -35,7 +35,8 @@ sub said
 
 is(error_of($origin, 'SELECT flake_next()'), '', 'a new server generates IDs');
 is_deeply(
-	location_of($origin), { flakeid_location => 1, host => hostname(), data_directory => $origin->data_dir },
+	location_of($origin),
+	{ flakeid_location => 1, host => hostname(), data_directory => $origin->data_dir, timeline => 1 },
 	'... and writes its place beside the state');
 my $end_of_log = -s $origin->logfile;
 $origin->restart;
@@ -113,7 +114,7 @@ $standby->wait_for_log(qr/\Q$line\E/);
 pass('a standby says at its start where the state was last written');
 $origin->stop;
 $standby->promote;
-my $refusal = qr/ERROR:  55000: the state file was written on another host or in another data directory\n/;
+my $refusal = qr/ERROR:  55000: the state file may be of another server\n/;
 my $hint    = qr/HINT:  Make sure that the server in that place is stopped, or that this one has other generator IDs\. Then set "flakeid\.moved_state" to "log" and reload the configuration\.\n/;
 my $error   = error_of($standby, 'SELECT flake_next()');
 like($error, $refusal, "with flakeid.moved_state = 'error' it generates no IDs when it is promoted");
@@ -145,16 +146,24 @@ my %contents = (
 	'another document'       => '{"flakeid_location": 2, "host": "a", "data_directory": "b"}',
 	'a file of another kind' => "\0\1\2\377",
 	'a file that is too long' => $long);
+my $no_place = qr/It does not name the host and the data directory of its server: recovery wrote it, or the file "flakeid\/location" was lost\./;
 for my $what (sort keys %contents)
 {
+	reload_with($standby, moved_state => 'error');
 	$standby->stop;
 	unlink $file;
 	append_to_file($file, $contents{$what}) if defined $contents{$what};
 	$end_of_log = -s $standby->logfile;
 	$standby->start;
-	is(error_of($standby, 'SELECT flake_next()'), '', "$what names no other place: the server generates IDs");
-	ok(!said($standby, $end_of_log), '... and says nothing of another place');
-	is(location_of($standby)->{data_directory}, $standby->data_dir, '... and writes the file');
+	like(
+		error_of($standby, 'SELECT flake_next()'), qr/${refusal}DETAIL:  $no_place\n$hint/,
+		"$what names no place: with flakeid.moved_state = 'error' the server generates no IDs");
+	reload_with($standby, moved_state => 'log');
+	is(error_of($standby, 'SELECT flake_next()'), '', "$what names no place: by default the server generates IDs");
+	like(
+		substr(slurp_file($standby->logfile), $end_of_log),
+		qr/\Q$line\EDETAIL:  $no_place If that server still runs, both generate the same IDs\.\n/, "$what names no place: the log says so");
+	is(location_of($standby)->{data_directory}, $standby->data_dir, "$what names no place: the server writes its own");
 }
 $standby->stop;
 

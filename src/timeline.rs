@@ -1,0 +1,87 @@
+//! PostgreSQL's timelines: that on which this server writes, that on which it started, and where one began.
+//!
+//! A promotion, and a recovery from an archive, begin a new timeline. PostgreSQL keeps for each but the first a file of
+//! its history in `pg_wal`, and removes none. So a data directory shows for good that it was recovered, and from where.
+
+use crate::regular_file::{self, Links, data_directory};
+use pgrx::pg_sys;
+use serde::{Deserialize, Serialize};
+
+/// The number of the first timeline of a cluster.
+pub const FIRST: u32 = 1;
+
+/// The greatest length of a history file that is read. A line has some 40 bytes.
+const LONGEST: usize = 1 << 20;
+
+/// A position in the WAL, as PostgreSQL prints it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(try_from = "String", into = "String")]
+#[repr(transparent)]
+pub struct Position(pub u64);
+
+impl Position {
+    /// Parses two hexadecimal numbers with a slash between them.
+    fn parse(text: &str) -> Option<Self> {
+        let (high, low) = text.split_once('/')?;
+        let half = |text| u32::from_str_radix(text, 16).ok().map(u64::from);
+        Some(Self(half(high)? << 32 | half(low)?))
+    }
+}
+
+impl From<Position> for String {
+    fn from(Position(position): Position) -> Self {
+        format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF)
+    }
+}
+
+impl TryFrom<String> for Position {
+    type Error = std::fmt::Error;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or(std::fmt::Error)
+    }
+}
+
+/// A timeline, and a position on it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[repr(C)]
+pub struct Point {
+    pub timeline: u32,
+    pub position: Position,
+}
+
+/// Returns the timeline on which this server writes; `None` while it is in recovery.
+pub fn current() -> Option<u32> {
+    // SAFETY: calls without preconditions. The timeline is set before recovery ends.
+    unsafe { (!pg_sys::RecoveryInProgress()).then(|| pg_sys::GetWALInsertionTimeLine()) }
+}
+
+/// Returns the timeline of the last checkpoint in the control file. Before recovery begins, that is the timeline on which
+/// this server starts. `None` if the control file is damaged.
+pub fn of_control_file() -> Option<u32> {
+    let mut is_intact = false;
+    // SAFETY: the call reads the control file of the data directory, whose name is set before this library is loaded, into
+    // memory of its own. The result is read before it is freed.
+    unsafe {
+        let control = pg_sys::get_controlfile(pg_sys::DataDir, &raw mut is_intact);
+        let timeline = (*control).checkPointCopy.ThisTimeLineID;
+        pg_sys::pfree(control.cast());
+        is_intact.then_some(timeline)
+    }
+}
+
+/// Returns the point at which a timeline began: on which one, and where. `None` if it is the first one, or if its history
+/// cannot be read.
+pub fn beginning(timeline: u32) -> Option<Point> {
+    let path = data_directory().join(format!("pg_wal/{timeline:08X}.history"));
+    let (content, _) = regular_file::read(&path, LONGEST, Links::Refused).ok()?;
+    last_of(&String::from_utf8_lossy(&content))
+}
+
+/// Returns the last entry of a history: the timeline before, and the position at which it was left.
+fn last_of(history: &str) -> Option<Point> {
+    let mut lines = history.lines().map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let mut fields = last.split_whitespace();
+    let timeline = fields.next()?.parse().ok()?;
+    Some(Point { timeline, position: Position::parse(fields.next()?)? })
+}
