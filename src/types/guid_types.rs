@@ -188,7 +188,7 @@ macro_rules! functions {
                     Place::among(own, time, time)
                 }
 
-                fn is_within(self, from: UnixMicros, to: UnixMicros) -> bool {
+                fn lies_within(self, from: UnixMicros, to: UnixMicros) -> bool {
                     let own = self.0.time(Clock::Unix);
                     from <= own && own <= to
                 }

@@ -36,7 +36,7 @@ impl Place {
 pub trait Timed: FromDatum {
     fn place(self, time: UnixMicros) -> Place;
     /// Returns whether the time of the ID is from one time to another, both included.
-    fn is_within(self, from: UnixMicros, to: UnixMicros) -> bool;
+    fn lies_within(self, from: UnixMicros, to: UnixMicros) -> bool;
 }
 
 /// Reads the argument with this number, from 0, of a STRICT function.
@@ -60,7 +60,7 @@ pub fn place<T: Timed>(fcinfo: pg_sys::FunctionCallInfo, id: usize) -> Place {
 /// Returns whether the ID in the argument with this number is within the times in the other argument.
 pub fn is_within<T: Timed>(fcinfo: pg_sys::FunctionCallInfo, id: usize) -> bool {
     let (from, to) = ends(argument::<Range<TimestampWithTimeZone>>(fcinfo, 1 - id));
-    argument::<T>(fcinfo, id).is_within(from, to)
+    argument::<T>(fcinfo, id).lies_within(from, to)
 }
 
 /// Exports the functions of the operators that compare an ID with a time, and a time with an ID (`sql/id_type.sql.in`).
@@ -110,7 +110,7 @@ macro_rules! by_bounds {
                 }
             }
 
-            fn is_within(
+            fn lies_within(
                 self,
                 from: ::flakeid_core::clock::UnixMicros,
                 to: ::flakeid_core::clock::UnixMicros,
