@@ -29,6 +29,10 @@ while (<$changelog>)
 	{
 		push @releases, { version => $1, time => timegm(0, 0, 0, $4, $3 - 1, $2), text => '' };
 	}
+	elsif (/^## (\d\S*) \S+ \(unreleased\)$/)
+	{
+		push @releases, { version => $1, time => time, text => '' };
+	}
 	elsif (/^## \[?Unreleased/i)
 	{
 		die "$0: Unreleased follows a release\n" if @releases;

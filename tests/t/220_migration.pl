@@ -33,7 +33,7 @@ sub for_sno
 	$block =~ s/flake_at\((.*), slot % room\)/sno_at($1, 0, slot % room)/;
 	$block =~ s/tick CONSTANT bigint := 1000;/tick CONSTANT bigint := 4000;/;
 	$block =~ s/room CONSTANT bigint := 4096;/room CONSTANT bigint := 65536;/;
-	$block =~ s/flake_between\(id, (.*), (.*)\);/id <@ tstzrange($1, $2);/;
+	$block =~ s/flake_since\(id, (.*)\);/id >= $1;/;
 	return $block;
 }
 
