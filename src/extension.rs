@@ -2,7 +2,7 @@
 //!
 //! Every script begins with a call of `flakeid_require_library`, in all versions. While PostgreSQL runs a script, the call
 //! also does what an installation and an update have to do on the server:
-//! * The installation creates the state, if the server is on a later timeline and has none: see
+//! * The installation creates the state, if the server is on a later WAL timeline and has none: see
 //!   [`horizon::begin_with_extension`].
 //! * The update from 0.6 is the last moment at which the database shows that it was made with 0.6. So it looks whether the
 //!   epoch of its flakes is known: see rule 4 of `horizon::epoch`.

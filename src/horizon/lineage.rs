@@ -7,13 +7,15 @@
 //! on PostgreSQL 15 and 16 is the one that adds the library. This file finds that out. The server then generates no IDs
 //! until a superuser accepts the clock.
 //!
+//! A timeline is one of PostgreSQL's in this file: a WAL timeline.
+//!
 //! PostgreSQL keeps no time of the old primary that could replace the horizon. The control file has that of a checkpoint, and
 //! the first checkpoint of the new timeline overwrites it; the history of a timeline has positions, and the WAL goes.
 //!
 //! # What is known
 //! * PostgreSQL begins a new timeline with each promotion, and with each recovery from an archive. It keeps for good where
-//!   each began ([`timeline::beginning`]).
-//! * A server that generates IDs writes its timeline beside the state ([`Location::timeline`]), after the state. So the state
+//!   each began ([`wal_timeline::beginning`]).
+//! * A server that generates IDs writes its timeline beside the state ([`Location::wal_timeline`]), after the state. So the state
 //!   covers what is on that timeline: what was there when it was opened, by this argument, and what the server itself
 //!   generated, as its horizon is in the file before each ID.
 //! * If the library is preloaded, the startup process writes how far it has replayed ([`Location::replayed`]), after a state
@@ -52,20 +54,20 @@ use super::location::Location;
 use super::replayed::replayed;
 use crate::error::Report;
 use crate::shmem::Shared;
-use crate::timeline::{self, Point, Position};
+use crate::wal_timeline::{self, Point, Position};
 use std::sync::atomic::Ordering;
 
 /// Returns whether what is on disk covers a timeline.
 fn covers(has_state: bool, location: Option<&Location>, timeline: u32) -> bool {
     if !has_state {
-        return timeline == timeline::FIRST;
+        return timeline == wal_timeline::FIRST;
     }
-    let Some(Location { timeline: written, replayed, .. }) = location else { return true };
+    let Some(Location { wal_timeline: written, replayed, .. }) = location else { return true };
     match (*written, *replayed) {
         (None, None) => true,
         (Some(written), _) if written == timeline => true,
         (_, Some(replayed)) if replayed.timeline == timeline => true,
-        (_, Some(replayed)) => timeline::beginning(timeline).is_some_and(|beginning| {
+        (_, Some(replayed)) => wal_timeline::beginning(timeline).is_some_and(|beginning| {
             beginning.timeline == replayed.timeline && beginning.position <= replayed.position
         }),
         (Some(_), None) => false,
@@ -78,7 +80,7 @@ fn covers(has_state: bool, location: Option<&Location>, timeline: u32) -> bool {
 /// The server was promoted, or recovered from an archive, and the library did not see it.
 pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Report> {
     let record = &shared.record;
-    let Some(now) = timeline::current() else { return Ok(()) };
+    let Some(now) = wal_timeline::current() else { return Ok(()) };
     if record.recovered.message().is_some() || replayed(shared).0 != 0 {
         return Ok(());
     }
@@ -87,15 +89,17 @@ pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Rep
     if [now, started].iter().any(|&timeline| covers(has_state, location.as_ref(), timeline)) {
         return Ok(());
     }
-    let before = location.and_then(|location| match location.timeline {
+    let before = location.and_then(|location| match location.wal_timeline {
         Some(timeline) => Some(timeline),
         None => Some(location.replayed?.timeline),
     });
     let facts = match before.filter(|_| has_state) {
         Some(before) => {
-            format!("The state is of timeline {before}, and the server is on timeline {now}.")
+            format!(
+                "The state is of WAL timeline {before}, and the server is on WAL timeline {now}."
+            )
         }
-        None => format!("The server has no state, and is on timeline {now}."),
+        None => format!("The server has no state, and is on WAL timeline {now}."),
     };
     Err(Report::wrong_state("flakeid's state does not cover all IDs in this server's data")
         .detail(format!(
@@ -108,13 +112,13 @@ pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Rep
 /// this one. A server in recovery needs nothing on disk.
 pub(super) fn is_recorded(has_state: bool) -> bool {
     let is_covered = |timeline| covers(has_state, Location::on_disk().as_ref(), timeline);
-    timeline::current().is_none_or(is_covered)
+    wal_timeline::current().is_none_or(is_covered)
 }
 
 /// Returns what a server puts beside its state when it stops, if it has not opened the state since it was promoted; `None`
 /// if what is there is enough, or if nothing is known. It does not name its place, as no operator may have allowed that.
 pub(super) fn at_stop(shared: &Shared, has_state: bool) -> Option<Location> {
-    let timeline = timeline::current()?;
+    let timeline = wal_timeline::current()?;
     if is_recorded(has_state) || ensure_covered(shared, has_state).is_err() {
         return None;
     }

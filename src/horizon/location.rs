@@ -2,7 +2,7 @@
 //!
 //! A state says nothing of its server. A copy of a data directory has the state of its origin; a standby has none until
 //! its primary's first ID, and then writes one from the WAL; a promoted server continues with it. So a server that
-//! generates IDs writes its *place* beside the state: its host, its data directory, and its timeline. What a recovery has
+//! generates IDs writes its *place* beside the state: its host, its data directory, and its WAL timeline. What a recovery has
 //! replayed is there as well: [`super::lineage`] decides about that. This file is about the place.
 //!
 //! # What a place is for
@@ -12,22 +12,22 @@
 //! # The rule
 //! With `'error'`, a server generates IDs if the file names its own place, or if it has no state. All else counts as moved:
 //! 1. *Another host or data directory*: a copy, a standby, a moved server.
-//! 2. *Another timeline in the same place*: the server was promoted, or was recovered from a backup, after the write. A
+//! 2. *Another WAL timeline in the same place*: the server was promoted, or was recovered from a backup, after the write. A
 //!    primary that became a standby, without `pg_rewind`, has its own place in the file. In between another server may
-//!    have generated IDs, and may still do so. The timeline also tells servers apart that all have one name and one path,
+//!    have generated IDs, and may still do so. The WAL timeline also tells servers apart that all have one name and one path,
 //!    as containers often do.
 //! 3. *No place*: only servers that generate IDs name theirs. Recovery writes a state without a place, so that a standby
 //!    which was made before its primary's first ID counts as moved, too. So does a state whose file is lost or damaged.
 //!
 //! A place is not lost in a crash: a new directory gets its files before it gets its name. Elsewhere the state is written
-//! first, as the file says of it that it covers the timeline. If a crash comes between the two, `'error'` asks again.
+//! first, as the file says of it that it covers the WAL timeline. If a crash comes between the two, `'error'` asks again.
 //!
 //! A server without a state has nothing that moved. That is a new server; and a copy of a server that had never generated
 //! an ID, unless it replays one. If such a copy was promoted while the library was preloaded, it has a state without a
 //! place.
 //!
 //! # Files of earlier versions
-//! 0.7 wrote the file without a timeline: then host and data directory decide, so that no healthy server is refused after
+//! 0.7 wrote the file without a WAL timeline: then host and data directory decide, so that no healthy server is refused after
 //! an update. 0.7 also reads the file of this version, as it skips what it does not know; one without a place names no
 //! place for it. 0.6 wrote no file. An updated server whose last ID was generated with 0.6 counts as moved: no server had
 //! the setting then, and the first ID names the place.
@@ -45,7 +45,7 @@ use crate::error::Report;
 use crate::identity::host_name;
 use crate::regular_file::{self, Links, data_directory};
 use crate::shmem::HorizonRecord;
-use crate::timeline::{self, Point};
+use crate::wal_timeline::{self, Point};
 use crate::{guc, server_log};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -71,9 +71,9 @@ pub(super) struct Location {
     /// Its data directory; `None` if only recovery wrote the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_directory: Option<String>,
-    /// The timeline on which it wrote the state; `None` in a file of 0.7.
+    /// The WAL timeline on which it wrote the state; `None` in a file of 0.7.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) timeline: Option<u32>,
+    pub(super) wal_timeline: Option<u32>,
     /// The point up to which recovery has replayed the WAL, and put its horizons into the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replayed: Option<Point>,
@@ -85,7 +85,7 @@ impl Location {
         flakeid_location: VERSION,
         host: None,
         data_directory: None,
-        timeline: None,
+        wal_timeline: None,
         replayed: None,
     };
 
@@ -96,7 +96,7 @@ impl Location {
         Self {
             host: host_name().map(Into::into),
             data_directory: Some(path.to_string_lossy().into_owned()),
-            timeline: timeline::current(),
+            wal_timeline: wal_timeline::current(),
             ..Self::UNKNOWN
         }
     }
@@ -167,11 +167,11 @@ fn moved(has_state: bool) -> Option<(String, &'static str)> {
             "If the server in that place still runs, both generate the same IDs.",
         ));
     }
-    match (there.timeline, here.timeline) {
+    match (there.wal_timeline, here.wal_timeline) {
         (Some(then), Some(now)) if then != now => Some((
             format!(
-                "It was last written here on timeline {then}. The server was promoted or recovered since, and is on \
-                 timeline {now}."
+                "It was last written here on WAL timeline {then}. The server was promoted or recovered since, and is on \
+                 WAL timeline {now}."
             ),
             "If another server went on from there and still runs, both generate the same IDs.",
         )),

@@ -23,7 +23,7 @@
 //! 3. *A file that differs from what this server wrote last gives no IDs.* Damaged, of another cluster, of a later
 //!    version, unreadable, behind a link, or gone while its directory exists: all are errors, until the file is back or a
 //!    superuser accepts the clock ([`accept`]). Only if the directory is missing too there never was a state; then IDs
-//!    begin after what the clock shows, unless the server is on a later timeline without having seen why ([`lineage`]).
+//!    begin after what the clock shows, unless the server is on a later WAL timeline without having seen why ([`lineage`]).
 //! 4. *A clean stop is exact.* The postmaster ends after all its children. It seals every cell and writes what the
 //!    cells issued since shared memory was initialized, but not the times at which they began. Such a time is that of
 //!    the horizon that the file had, or a high-water mark in etcd, below which other servers have issued and which

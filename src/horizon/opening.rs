@@ -12,7 +12,7 @@ use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::Names;
 use crate::lock::ExclusiveLock;
 use crate::shmem::{self, HorizonRecord, NO_EPOCH, Shared};
-use crate::{guc, server_log, timeline, wait};
+use crate::{guc, server_log, wait, wal_timeline};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, Horizon};
@@ -85,13 +85,13 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     Ok(())
 }
 
-/// Creates the state of a server on a later timeline that gets the extension in one of its databases. So it does not count
-/// as one that lost its state: see [`lineage`]. Does nothing if there is a state, or on the first timeline.
+/// Creates the state of a server on a later WAL timeline that gets the extension in one of its databases. So it does not count
+/// as one that lost its state: see [`lineage`]. Does nothing if there is a state, or on the first WAL timeline.
 ///
 /// # Errors
 /// The files cannot be written.
 pub fn begin_with_extension() -> Result<(), Report> {
-    if timeline::current().is_none_or(|timeline| timeline == timeline::FIRST) {
+    if wal_timeline::current().is_none_or(|timeline| timeline == wal_timeline::FIRST) {
         return Ok(());
     }
     // A file that cannot be read is no reason to refuse the extension: sessions that need an ID get that error.

@@ -11,7 +11,7 @@
 //! * Only the startup process replays. If the library is preloaded, it calls the functions of this file, which
 //!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
 //!   by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
-//!   At the end, and when the timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
+//!   At the end, and when the WAL timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
 //!   messages of another part of the library on to its [`Listener`], and let it write its own file at the same moments.
 //!
 //! A worker that reads the WAL beside the startup process would not suffice: restart points remove segments that it
@@ -30,7 +30,7 @@
 //!    raises an error or restarts the server; the gate has not moved then, and a state file that is ahead of it is
 //!    safe.
 //! 2. *A server that replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point.
-//!    Either the message is after that: then the startup process meets it, on each timeline, from an archive, a
+//!    Either the message is after that: then the startup process meets it, on each WAL timeline, from an archive, a
 //!    primary or a standby, before consistency is reached, with `hot_standby = off`, and without a worker. Or it is
 //!    before: then the state file with which recovery began covers it, by 3 and 4.
 //! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and the files are
@@ -71,7 +71,7 @@
 //! A record of 100 bytes, which takes 104, for each move of the horizon: once in three quarters of
 //! `flakeid.horizon_lead` in which IDs are generated. During recovery: a comparison for each record of the resource
 //! manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last. At the end
-//! of a recovery from an archive, and when the timeline changes, two writes.
+//! of a recovery from an archive, and when the WAL timeline changes, two writes.
 
 use super::file::{self, PersistedState};
 use super::lineage;
@@ -81,8 +81,8 @@ use crate::error::Report;
 use crate::lock::ExclusiveLock;
 use crate::server_log;
 use crate::shmem::{Shared, shared};
-use crate::timeline::{Point, Position};
 use crate::wal_message;
+use crate::wal_timeline::{Point, Position};
 use flakeid_core::horizon_message::HorizonMessage;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -119,8 +119,8 @@ pub fn replay_with(listener: Listener) {
 
 /// Whether this process has recovered a horizon that the state file may not have.
 static UNSAVED: AtomicBool = AtomicBool::new(false);
-/// The timeline of the last record before which this process has saved what was recovered.
-static TIMELINE: AtomicU32 = AtomicU32::new(0);
+/// The WAL timeline of the last record before which this process has saved what was recovered.
+static WAL_TIMELINE: AtomicU32 = AtomicU32::new(0);
 /// Whether the log says already that the state file could not be written.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
@@ -247,7 +247,7 @@ unsafe extern "C-unwind" fn end_redo() {
     }
 }
 
-/// Returns the timeline of the record of a checkpoint; 0 for no such record.
+/// Returns the WAL timeline in the record of a checkpoint; 0 for no such record.
 fn timeline_of_checkpoint(record: &[u8]) -> u32 {
     let timeline = record.get(offset_of!(pg_sys::CheckPoint, ThisTimeLineID)..);
     let bytes = timeline.and_then(|bytes| bytes.first_chunk());
@@ -259,11 +259,11 @@ fn timeline_of_checkpoint(record: &[u8]) -> u32 {
 unsafe extern "C-unwind" fn keep_recovered(point: Point, is_end: bool) {
     // SAFETY: reads a plain variable, which this process has set before it replays.
     let is_archive = unsafe { pg_sys::ArchiveRecoveryRequested };
-    let changes = is_archive && (is_end || TIMELINE.load(Ordering::Relaxed) != point.timeline);
+    let changes = is_archive && (is_end || WAL_TIMELINE.load(Ordering::Relaxed) != point.timeline);
     if changes || UNSAVED.load(Ordering::Relaxed) {
         match shared().and_then(|shared| keep(shared, point, is_archive, is_end)) {
             Ok(()) => {
-                TIMELINE.store(point.timeline, Ordering::Relaxed);
+                WAL_TIMELINE.store(point.timeline, Ordering::Relaxed);
                 UNSAVED.store(false, Ordering::Relaxed);
                 REPORTED.store(false, Ordering::Relaxed);
             }

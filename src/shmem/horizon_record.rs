@@ -58,7 +58,7 @@ pub struct HorizonRecord {
     fails_with: AtomicI32,
     /// Whether this server has written its place beside the state.
     pub located: AtomicBool,
-    /// The timeline on which the server started; 0 if the library is not preloaded.
+    /// The WAL timeline on which the server started; 0 if the library is not preloaded.
     pub started_on: AtomicU32,
     /// The primary's time, as far as a standby has replayed it.
     pub replayed: AtomicU64,

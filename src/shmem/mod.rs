@@ -34,7 +34,7 @@ use crate::id_types::ID_TYPES;
 use crate::library::Build;
 use crate::lock::{ExclusiveLock, Lock};
 use crate::server_log::RateLimits;
-use crate::{clock, guc, timeline};
+use crate::{clock, guc, wal_timeline};
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -151,7 +151,7 @@ unsafe extern "C-unwind" fn startup() {
         let shared = memory.cast::<Shared>();
         if !found {
             set_up(shared, ShmemOrigin::Preloaded);
-            let timeline = timeline::of_control_file().unwrap_or(0);
+            let timeline = wal_timeline::of_control_file().unwrap_or(0);
             (*shared).record.started_on.store(timeline, Ordering::Relaxed);
         }
         adopt(shared);

@@ -36,7 +36,7 @@ sub said
 is(error_of($origin, 'SELECT flake_next()'), '', 'a new server generates IDs');
 is_deeply(
 	location_of($origin),
-	{ flakeid_location => 1, host => hostname(), data_directory => $origin->data_dir, timeline => 1 },
+	{ flakeid_location => 1, host => hostname(), data_directory => $origin->data_dir, wal_timeline => 1 },
 	'... and writes its place beside the state');
 my $end_of_log = -s $origin->logfile;
 $origin->restart;

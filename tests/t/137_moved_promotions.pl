@@ -75,7 +75,7 @@ my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init_from_backup($origin, 'copied');
 ok(!-e $restored->data_dir . '/flakeid', 'the files of the backup are from before the first ID');
 $restored->start;
-is($restored->safe_psql('postgres', 'SELECT timeline_id FROM pg_control_checkpoint()'), 1, 'a restored backup may stay on its timeline');
+is($restored->safe_psql('postgres', 'SELECT timeline_id FROM pg_control_checkpoint()'), 1, 'a restored backup may stay on its WAL timeline');
 like(error_of($restored, 'SELECT flake_next()'), $no_place, 'a restored backup from before the first ID generates none beside its origin');
 is_allowed($restored, 'a restored backup');
 $restored->stop;
@@ -95,8 +95,8 @@ is(error_of($origin, 'SELECT flake_next()'), '', 'the primary continues');
 is_allowed($young, 'a standby from before the first ID');
 is_deeply(
 	location_of($young),
-	{ flakeid_location => 1, host => hostname(), data_directory => $young->data_dir, timeline => 2 },
-	'the promoted server has written its place and its timeline');
+	{ flakeid_location => 1, host => hostname(), data_directory => $young->data_dir, wal_timeline => 2 },
+	'the promoted server has written its place and its WAL timeline');
 $young->stop;
 
 # a primary that comes back as a standby -----------------------------------------------------------------------------------
@@ -109,18 +109,18 @@ $origin->enable_streaming($next);
 $origin->start;
 $next->safe_psql('postgres', 'CREATE TABLE of_next ()');
 $next->wait_for_catchup($origin);
-is(location_of($origin)->{timeline}, 1, 'a primary that has become a standby still has its own place, and its old timeline');
+is(location_of($origin)->{wal_timeline}, 1, 'a primary that has become a standby still has its own place, and its old timeline');
 my $end_of_log = -s $origin->logfile;
 $origin->promote;
 like(
 	error_of($origin, 'SELECT flake_next()'),
-	qr/${refusal}DETAIL:  It was last written here on timeline 1\. The server was promoted or recovered since, and is on timeline 3\.\n/,
+	qr/${refusal}DETAIL:  It was last written here on WAL timeline 1\. The server was promoted or recovered since, and is on WAL timeline 3\.\n/,
 	'a former primary generates no IDs when it is promoted again beside the new primary');
 is(error_of($next, 'SELECT flake_next()'), '', 'the new primary continues');
 is_allowed($origin, 'a former primary');
 like(
 	substr(slurp_file($origin->logfile), $end_of_log),
-	qr/^LOG:  flakeid's state was last written in another place\nDETAIL:  It was last written here on timeline 1\. The server was promoted or recovered since, and is on timeline 3\. If another server went on from there and still runs, both generate the same IDs\.\n/m,
+	qr/^LOG:  flakeid's state was last written in another place\nDETAIL:  It was last written here on WAL timeline 1\. The server was promoted or recovered since, and is on WAL timeline 3\. If another server went on from there and still runs, both generate the same IDs\.\n/m,
 	'the log of a former primary says that it was promoted again');
 
 # pg_rewind --------------------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ $next->append_conf('postgresql.conf', "restore_command = 'false'\n");
 $next->start;
 $next->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
 like(
-	error_of($next, 'SELECT flake_next()'), qr/${refusal}DETAIL:  It was last written here on timeline 2\. /,
+	error_of($next, 'SELECT flake_next()'), qr/${refusal}DETAIL:  It was last written here on WAL timeline 2\. /,
 	'a server that was recovered in its place generates no IDs, as its backup may be of another one');
 is_allowed($next, 'a recovered server');
 
@@ -162,14 +162,14 @@ is_allowed($next, 'a recovered server');
 $next->stop;
 {
 	my $location = location_of($next);
-	delete $location->{timeline};
+	delete $location->{wal_timeline};
 	my $file = $next->data_dir . '/flakeid/location';
 	unlink $file;
 	append_to_file($file, JSON::PP->new->encode($location));
 }
 $next->start;
-is(error_of($next, 'SELECT flake_next()'), '', 'a server that 0.7 wrote the file of generates IDs in its place, on any timeline');
-ok(location_of($next)->{timeline} > 2, 'it adds its timeline to the file');
+is(error_of($next, 'SELECT flake_next()'), '', 'a server that 0.7 wrote the file of generates IDs in its place, on any WAL timeline');
+ok(location_of($next)->{wal_timeline} > 2, 'it adds its WAL timeline to the file');
 $next->stop;
 
 done_testing();

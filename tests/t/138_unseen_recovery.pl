@@ -46,7 +46,7 @@ sub preload
 	return;
 }
 
-# Begins a new timeline, by a recovery that has nothing to replay.
+# Begins a new WAL timeline, by a recovery that has nothing to replay.
 sub recover
 {
 	my ($node) = @_;
@@ -72,7 +72,7 @@ $primary->stop;
 
 # promoted without the library ---------------------------------------------------------------------------------------------
 
-for my $case ([ $young, 'The server has no state, and is on timeline 2.' ], [ $old, 'The state is of timeline 1, and the server is on timeline 2.' ])
+for my $case ([ $young, 'The server has no state, and is on WAL timeline 2.' ], [ $old, 'The state is of WAL timeline 1, and the server is on WAL timeline 2.' ])
 {
 	my ($node, $facts) = @$case;
 	my $what = "a standby that did not preload, from the backup \"" . $node->name . '",';
@@ -149,7 +149,7 @@ $chain[0]->init(allows_streaming => 1);
 $chain[0]->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n$seeing");
 $chain[0]->start;
 $chain[0]->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-ok(!-e $chain[0]->data_dir . '/flakeid', 'on its first timeline a server gets no state with the extension');
+ok(!-e $chain[0]->data_dir . '/flakeid', 'on its first WAL timeline a server gets no state with the extension');
 $chain[0]->backup('base');
 push @chain, standby("chain_$_", $chain[0], 'base', $seeing) for 2, 3;
 my ($first, $second, $third) = @chain;
@@ -160,7 +160,7 @@ $third->enable_streaming($second);
 $third->restart;
 $second->safe_psql('postgres', 'CREATE TABLE followed ()');
 $second->wait_for_catchup($third);
-# The last record of the WAL is a checkpoint on the second timeline.
+# The last record of the WAL is a checkpoint on the second WAL timeline.
 $second->stop;
 $third->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '" . last_lsn_of($second) . "'") or die 'the standby does not get the last checkpoint';
 $third->safe_psql('postgres', 'CHECKPOINT');
@@ -202,7 +202,7 @@ for my $preloads (1, 0)
 	my $what = $preloads ? 'a server that preloads the library' : 'a server that does not preload the library yet';
 	preload($node) if $preloads;
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-	ok(-e $node->data_dir . '/flakeid/state', "$what gets a state with the extension, on a later timeline");
+	ok(-e $node->data_dir . '/flakeid/state', "$what gets a state with the extension, on a later WAL timeline");
 	preload($node);
 	is(error_of($node, 'SELECT flake_next()'), '', "$what generates IDs");
 	$node->safe_psql('postgres', 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid');

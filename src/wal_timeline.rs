@@ -1,4 +1,5 @@
-//! PostgreSQL's timelines: that on which this server writes, that on which it started, and where one began.
+//! WAL timelines: that on which this server writes, that on which it started, and where one began. In this file a timeline
+//! is such a one, and not one of sno.
 //!
 //! A promotion, and a recovery from an archive, begin a new timeline. PostgreSQL keeps for each but the first a file of
 //! its history in `pg_wal`, and removes none. So a data directory shows for good that it was recovered, and from where.
