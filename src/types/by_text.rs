@@ -80,7 +80,7 @@ fn is_string(oid: Oid) -> bool {
 
 /// Returns whether a user has declared a cast WITH INOUT between two types.
 fn has_declared_cast(from: Oid, to: Oid) -> bool {
-    let cache = pg_sys::SysCacheIdentifier::CASTSOURCETARGET as i32;
+    let cache = pg_sys::SysCacheIdentifier::CASTSOURCETARGET as _;
     // SAFETY: reads the catalog, within a transaction. The tuple is released after its last use.
     unsafe {
         let (from, to) = (pg_sys::getBaseType(from), pg_sys::getBaseType(to));
