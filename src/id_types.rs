@@ -14,6 +14,7 @@ use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::guid::{self, Guid};
 use flakeid_core::sno::{self, TickTock};
 use flakeid_core::uniqueid::{self, UniqueId};
+use flakeid_core::uuidv7::{self, Uuidv7};
 
 /// An ID type that a server can generate: the facts that it needs beside the core's [`IdLayout`].
 pub trait ServerIdType: IdLayout + Sized + 'static {
@@ -22,7 +23,7 @@ pub trait ServerIdType: IdLayout + Sized + 'static {
     /// The SQL function that generates an ID, for messages.
     const NEXT: &'static str;
     /// Whether its IDs have generator IDs, each with a cell of its own. Otherwise the server has one worker or node for
-    /// this ID type, and one cell.
+    /// this ID type, and one cell; or lanes.
     const IS_NUMBERED: bool;
     /// Returns how the ID type counts time, by the settings of now.
     fn scale() -> Scale;
@@ -35,12 +36,13 @@ pub trait ServerIdType: IdLayout + Sized + 'static {
 }
 
 /// All ID types. New ones go to the end, as the index decides where cells are in shared memory.
-pub const ID_TYPES: [IdTypeEntry; 5] = [
+pub const ID_TYPES: [IdTypeEntry; 6] = [
     IdTypeEntry::of::<Flake>(),
     IdTypeEntry::of::<TickTock>(),
     IdTypeEntry::of::<Flake128>(),
     IdTypeEntry::of::<Guid>(),
     IdTypeEntry::of::<UniqueId>(),
+    IdTypeEntry::of::<Uuidv7>(),
 ];
 
 impl ServerIdType for Flake {
@@ -52,7 +54,7 @@ impl ServerIdType for Flake {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake::UNIT }>(now)
+        scale.tick_in::<{ flake::UNIT }, 0>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, flake::COUNTER.max() as u32), end: flake::LAST_SIGNED }
@@ -68,7 +70,7 @@ impl ServerIdType for TickTock {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ sno::UNIT }>(now)
+        scale.tick_in::<{ sno::UNIT }, 0>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: guc::sno_sequence(), end: sno::SCALE.last() }
@@ -84,7 +86,7 @@ impl ServerIdType for Flake128 {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake128::UNIT }>(now)
+        scale.tick_in::<{ flake128::UNIT }, 0>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, flake128::SEQUENCE.max() as u32), end: flake128::END }
@@ -100,7 +102,7 @@ impl ServerIdType for Guid {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ guid::UNIT }>(now)
+        scale.tick_in::<{ guid::UNIT }, 0>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, guid::SEQUENCE.max() as u32), end: guid::END }
@@ -116,10 +118,26 @@ impl ServerIdType for UniqueId {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ uniqueid::UNIT }>(now)
+        scale.tick_in::<{ uniqueid::UNIT }, 0>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, uniqueid::SEQUENCE.max() as u32), end: uniqueid::SCALE.last() }
+    }
+}
+
+impl ServerIdType for Uuidv7 {
+    const NAME: &'static str = uuidv7::NAME;
+    const NEXT: &'static str = "uuidv7_next";
+    const IS_NUMBERED: bool = false;
+    fn scale() -> Scale {
+        uuidv7::SCALE
+    }
+    #[inline]
+    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
+        scale.tick_in::<{ uuidv7::UNIT }, { uuidv7::FRACTION_BITS }>(now)
+    }
+    fn rules() -> Rules {
+        Rules { sequence: (0, uuidv7::SEQUENCE.max() as u32), end: uuidv7::END }
     }
 }
 

@@ -17,6 +17,9 @@ pub enum Identity {
     GeneratorIds { max: u64 },
     /// A number that is the same in all IDs of a server. They come from one cell.
     Node(fn() -> Result<u64, Report>),
+    /// Nothing but random bits. Every server has this many lanes, each with a cell of its own, so that its sessions do not
+    /// change one cell. Lanes need no setting and no lease.
+    Lanes(u16),
 }
 
 /// An ID type that sessions issue.
@@ -44,6 +47,7 @@ pub fn generator_slots<S: Issuer>() -> Result<Vec<GeneratorSlot>, Report> {
         (Identity::Node(node), _) => {
             return Ok(vec![GeneratorSlot { key: 0, generator_id: node()? }]);
         }
+        (Identity::Lanes(lanes), _) => return slots_of::<S>(&(0..lanes).collect::<Vec<_>>()),
         (_, None) => return Err(guc::no_generator_ids()),
         (_, Some(Owned::Fixed(ids))) => {
             lease::set_cluster(None);

@@ -13,7 +13,7 @@
 //! * How other sessions differ: it reports what holds for a new session with the settings of the one that asks.
 
 use super::cells::{GeneratorSlot, Identity, Issuer, refuse_other_epoch, slots_of};
-use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time, first_tick};
+use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time};
 use crate::clock::{now, since_boot};
 use crate::error::Report;
 use crate::lease::{self, LeaseError};
@@ -82,6 +82,7 @@ fn slots<S: Issuer>(shared: &Shared) -> Result<Option<Slots>, LeaseError> {
     match (S::IDENTITY, guc::owned()) {
         // The node of a guid makes no difference to its cell, and reading it would open the state.
         (Identity::Node(_), _) => Ok(fixed(vec![GeneratorSlot { key: 0, generator_id: 0 }])),
+        (Identity::Lanes(lanes), _) => Ok(fixed(slots_of::<S>(&(0..lanes).collect::<Vec<_>>())?)),
         (_, None) => Err(guc::no_generator_ids().into()),
         (_, Some(Owned::Fixed(ids))) => {
             match shared.lease.admits_fixed(guc::identity_fingerprint()) {
@@ -138,7 +139,7 @@ fn rehearse<S: Issuer>(
     lease: Option<&LeaseState>,
 ) -> Result<(), Report> {
     let (scale, rules) = (S::scale(), S::rules());
-    let least = first_tick(scale, watermark::peek_floor(start)?);
+    let least = scale.first_not_before(watermark::peek_floor(start)?);
     let mut session = Session::new(0, cells.len());
     session.issue_from::<S>(cells, least);
     let toggle = match shared.record.loaded() {

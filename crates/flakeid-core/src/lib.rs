@@ -1,6 +1,7 @@
 //! The part of flakeid that does not depend on PostgreSQL: layouts, texts, the generator, and why no ID repeats.
 //!
-//! * The file of an ID type ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`]) holds its layout and its
+//! * The file of an ID type ([`flake`], [`sno`], [`flake128`], [`guid`], [`uniqueid`],
+//!   [`uuidv7`]) holds its layout and its
 //!   texts. It says how an ID is packed and taken apart, and has the bounds of a time. [`sort_key`] is for sorts of
 //!   many IDs.
 //! * [`generator`] decides the next ID: a pure function of a word, the time and the rules.
@@ -45,6 +46,7 @@ pub mod sno;
 pub mod sort_key;
 mod sync;
 pub mod uniqueid;
+pub mod uuidv7;
 pub mod watermark;
 
 pub use error::Error;

@@ -272,8 +272,10 @@ impl Session {
             }
             self.home /= 2;
             return match clock_reading {
-                // One more tick may come from a processor's clock that is late, and one from a reload.
-                Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
+                // One more tick may come from a reload, and more from a processor's clock that is late.
+                Some(now) if resume.0 <= now.0 + S::CLOCK_NOISE + 1 => {
+                    Err(Stall::Wait { until: resume, now })
+                }
                 _ => self.issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock),
             };
         }
@@ -347,7 +349,7 @@ impl Session {
             }
             // A cell that is not ahead has IDs in the next tick, so there is no need to use those of a later tick.
             if let Stall::Wait { until, now } = stall
-                && until.0 <= now.0 + 2
+                && until.0 <= now.0 + S::CLOCK_NOISE + 1
             {
                 break;
             }

@@ -192,7 +192,7 @@ impl<const GENERATORS: u64> Format for Flake<GENERATORS> {
     const SCALE: Scale = flake::Epoch::UNIX.scale();
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake::UNIT }>(now)
+        scale.tick_in::<{ flake::UNIT }, 0>(now)
     }
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
@@ -211,7 +211,7 @@ impl<const GENERATORS: u64> Format for Sno<GENERATORS> {
     const SCALE: Scale = sno::SCALE;
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ sno::UNIT }>(now)
+        scale.tick_in::<{ sno::UNIT }, 0>(now)
     }
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
@@ -231,7 +231,7 @@ impl Format for Flake128 {
     const SCALE: Scale = flake128::SCALE;
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake128::UNIT }>(now)
+        scale.tick_in::<{ flake128::UNIT }, 0>(now)
     }
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
@@ -250,7 +250,7 @@ impl Format for Guid {
     const SCALE: Scale = guid::SCALE;
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ guid::UNIT }>(now)
+        scale.tick_in::<{ guid::UNIT }, 0>(now)
     }
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
@@ -271,7 +271,7 @@ impl<const GENERATORS: u64> Format for UniqueId<GENERATORS> {
     const SCALE: Scale = uniqueid::SCALE;
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ uniqueid::UNIT }>(now)
+        scale.tick_in::<{ uniqueid::UNIT }, 0>(now)
     }
     #[inline]
     fn pack(generator: u64, block: Block) -> Self::Id {
