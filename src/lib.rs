@@ -16,7 +16,7 @@
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`] |
-//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
+//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`random`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
 //! lease, and a watermark is covered by the horizon as an ID is.
@@ -45,6 +45,7 @@ mod library;
 mod lock;
 mod planner;
 mod process;
+mod random;
 mod regular_file;
 mod server_log;
 mod shmem;

@@ -5,6 +5,7 @@ pub mod guid_node;
 pub mod mac_address;
 
 use crate::error::{Code, Report};
+use crate::random;
 use flakeid_core::generator_ids::{MAX_ID, MAX_OWNED, Owned, Refused};
 use once_cell::sync::OnceCell;
 
@@ -24,7 +25,7 @@ impl Names {
     /// PostgreSQL has no random bytes.
     pub fn random() -> Result<Self, Report> {
         let mut bytes = [0u8; 10];
-        if !random(&mut bytes) {
+        if !random::fill(&mut bytes) {
             return Err(no_randomness());
         }
         let [a, b, c, d, worker @ ..] = bytes;
@@ -42,17 +43,6 @@ pub fn no_randomness() -> Report {
         Code::ERRCODE_INTERNAL_ERROR,
         "could not generate random values for this server's state",
     )
-}
-
-/// Fills bytes at random. Returns false if PostgreSQL has no random bytes.
-pub fn random(bytes: &mut [u8]) -> bool {
-    // SAFETY: fills exactly these bytes; PostgreSQL has set up its source.
-    unsafe { pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) }
-}
-
-// This is PostgreSQL's own source of randomness; it raises no error.
-unsafe extern "C-unwind" {
-    fn pg_strong_random(buffer: *mut std::ffi::c_void, len: usize) -> bool;
 }
 
 /// Returns the host's name, which the process reads once. After a failure the next reload reads it again.

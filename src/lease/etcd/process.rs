@@ -6,6 +6,7 @@ use crate::clock::since_boot;
 use crate::error::span;
 use crate::identity;
 use crate::lease::transitions;
+use crate::random;
 use crate::shmem::{LeaseStatus, Shared, shared};
 use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys;
@@ -99,12 +100,12 @@ pub fn whoami() -> registry::Document {
 /// Returns a number that no lease has: random, and positive as etcd's are.
 pub fn new_lease() -> Option<i64> {
     let mut bytes = [0; 8];
-    identity::random(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
+    random::fill(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
 }
 
 /// Returns a random place in the pool, so that servers begin at different ones.
 pub fn anywhere() -> u16 {
     let mut bytes = [0; 2];
-    identity::random(&mut bytes);
+    random::fill(&mut bytes);
     u16::from_be_bytes(bytes)
 }

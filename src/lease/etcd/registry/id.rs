@@ -2,7 +2,7 @@
 //!
 //! etcd's cluster ID does not tell two etcds apart that were set up with the same peer URLs and token. This does.
 
-use crate::identity::random;
+use crate::random;
 use std::fmt::{self, Display, Formatter};
 
 /// The number of lost registries that are named and remembered at most.
@@ -39,7 +39,7 @@ impl Identity {
     /// Returns the ID of a new registry, which follows these. `None` if no random number is available.
     pub fn random(followed: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut bytes = [0; 8];
-        let id = random(&mut bytes).then(|| u64::from_be_bytes(bytes).max(1))?;
+        let id = random::fill(&mut bytes).then(|| u64::from_be_bytes(bytes).max(1))?;
         Some(Self { id, followed: followed_by(id, followed) })
     }
 
