@@ -37,17 +37,28 @@ use pgrx::prelude::*;
 use std::ffi::c_int;
 
 /// PostgreSQL's estimates (`utils/selfuncs.h`) for one bound that is not known, and for two.
-const UNKNOWN: f64 = 0.333_333_333_333_333_3;
-const UNKNOWN_RANGE: f64 = 0.005;
+pub(super) const UNKNOWN: f64 = 0.333_333_333_333_333_3;
+pub(super) const UNKNOWN_RANGE: f64 = 0.005;
 /// The estimate for a range that seems to hold no row.
 pub(super) const MIN_SELECTIVITY: f64 = 1.0e-10;
 
 /// A bound of the column, from one of the clauses.
 #[derive(Clone, Copy)]
-struct Bound {
-    arguments: *mut List,
-    comparison: Comparison,
+pub(super) struct Bound {
+    pub arguments: *mut List,
+    pub comparison: Comparison,
     value: Value,
+}
+
+impl Bound {
+    /// Estimates the part of all rows of the column that the bound selects, if its value is known.
+    pub fn part(self, column: &mut Column) -> Option<f64> {
+        match self.value {
+            // SAFETY: a known value has the column's ID type, and is not NULL.
+            Value::Known(value) => unsafe { column.part(self.comparison, value) },
+            Value::Null | Value::Unknown => None,
+        }
+    }
 }
 
 /// The value with which a column is compared.
@@ -96,7 +107,11 @@ unsafe fn without_relabeling(mut node: *mut Node) -> *mut Node {
 ///
 /// # Safety
 /// `list` has clauses of the query to which the column belongs.
-unsafe fn bounds(column: &Column, list: *mut List, family: [Comparison; 4]) -> Vec<Bound> {
+pub(super) unsafe fn bounds(
+    column: &Column,
+    list: *mut List,
+    family: [Comparison; 4],
+) -> Vec<Bound> {
     // SAFETY: the tag decides as which struct a node is read.
     unsafe {
         nodes(list)
@@ -197,18 +212,13 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     if tightest(&column, &others, comparison.side).is_some_and(|best| best.arguments != arguments) {
         return 1.0;
     }
-    let part = |column: &mut Column, bound: Bound| match bound.value {
-        // SAFETY: a known value has the column's ID type, and is not NULL.
-        Value::Known(value) => unsafe { column.part(bound.comparison, value) },
-        Value::Null | Value::Unknown => None,
-    };
-    let own_part = part(&mut column, own);
+    let own_part = own.part(&mut column);
     let lower = match comparison.side {
         Side::Above => None,
         Side::Below => tightest(&column, &others, Side::Above),
     };
     let Some(lower) = lower else { return own_part.unwrap_or(UNKNOWN) };
-    match (part(&mut column, lower), own_part) {
+    match (lower.part(&mut column), own_part) {
         (Some(lower), Some(own)) => {
             let both = (lower + own - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
             if lower > both { both / lower } else { 1.0 }

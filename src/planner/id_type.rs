@@ -4,7 +4,8 @@
 //! operator would read a bigint as the address of a flake128. So estimators do not trust the operator.
 //!
 //! [`SqlIdType::of`] is the only way to get a [`SqlIdType`]. A type is one of ours if its input function is code of
-//! this library. Only a superuser can declare such a type. A domain counts as its base type.
+//! this library. Only a superuser can declare such a type. A uuidv7 has PostgreSQL's type uuid. A domain counts as its base
+//! type.
 //!
 //! Code that reads a [`Datum`] as an ID holds a `SqlIdType`. It has called [`SqlIdType::is_of`] for the type that
 //! PostgreSQL names for that datum: the two operands of the operator, the constant, the values of the column, and the
@@ -39,7 +40,7 @@ const fn by_reference(bytes: usize) -> Layout {
     Layout { bytes, by_value: false }
 }
 
-/// The ID types that use our estimators. A flake is a bigint, for which PostgreSQL has estimators.
+/// The ID types with types of their own. A flake is a bigint, for which PostgreSQL has estimators.
 const LAYOUTS: [(Input, Layout, &str); 5] = [
     (sno_in_wrapper, by_reference(flakeid_core::sno::LEN), flakeid_core::sno::NAME),
     (flake128_in_wrapper, by_reference(flakeid_core::flake128::LEN), flakeid_core::flake128::NAME),
@@ -59,7 +60,6 @@ pub enum Guid {
 #[derive(Clone, Copy, Debug)]
 pub struct SqlIdType {
     oid: Oid,
-    input: Input,
     layout: Layout,
     name: &'static str,
 }
@@ -73,6 +73,10 @@ impl SqlIdType {
         // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
         unsafe {
             let oid = pg_sys::getBaseType(type_oid);
+            if oid == pg_sys::UUIDOID {
+                let layout = by_reference(flakeid_core::uuidv7::LEN);
+                return Some(Self { oid, layout, name: flakeid_core::uuidv7::NAME });
+            }
             let (mut bytes, mut by_value) = (0, false);
             pg_sys::get_typlenbyval(oid, &mut bytes, &mut by_value);
             let layout = Layout { bytes: usize::try_from(bytes).ok()?, by_value };
@@ -88,7 +92,7 @@ impl SqlIdType {
             LAYOUTS
                 .into_iter()
                 .find(|&(ours, of_ours, _)| ours as usize == address && of_ours == layout)
-                .map(|(input, layout, name)| Self { oid, input, layout, name })
+                .map(|(_, layout, name)| Self { oid, layout, name })
         }
     }
 
@@ -145,11 +149,11 @@ impl SqlIdType {
 
     /// Returns which of the two types with a drift this is, or `None` if its IDs have no drift.
     pub fn guid(self) -> Option<Guid> {
-        let input = self.input as usize;
-        if input == guid_in_wrapper as Input as usize {
-            return Some(Guid::Global);
+        match self.name {
+            flakeid_core::guid::NAME => Some(Guid::Global),
+            flakeid_core::guid::LOCAL_NAME => Some(Guid::Local),
+            _ => None,
         }
-        (input == guid_local_in_wrapper as Input as usize).then_some(Guid::Local)
     }
 
     /// Returns the number by which the least IDs of neighboring drifts differ.

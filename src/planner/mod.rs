@@ -14,6 +14,7 @@ mod multi_insert;
 mod predicate;
 mod recheck;
 mod repeatable;
+mod uuid;
 
 use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 use std::cell::Cell;

@@ -88,6 +88,8 @@ unsafe extern "C-unwind" {
     fn guid_local_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
     fn uniqueid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
     fn uniqueid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uuidv7_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uuidv7_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
 }
 
 type Code = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
@@ -99,7 +101,7 @@ struct Pair {
     twin_name: &'static CStr,
 }
 
-const PAIRS: [Pair; 6] = [
+const PAIRS: [Pair; 7] = [
     Pair {
         next: flake_next_wrapper,
         twin: flake_next_for_copy_wrapper,
@@ -129,6 +131,11 @@ const PAIRS: [Pair; 6] = [
         next: uniqueid_next_wrapper,
         twin: uniqueid_next_for_copy_wrapper,
         twin_name: c"uniqueid_next_for_copy",
+    },
+    Pair {
+        next: uuidv7_next_wrapper,
+        twin: uuidv7_next_for_copy_wrapper,
+        twin_name: c"uuidv7_next_for_copy",
     },
 ];
 

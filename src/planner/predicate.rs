@@ -7,12 +7,12 @@
 //! |---|---|
 //! | `id < time` | `id < X_min(time)` |
 //! | `id <= time` | `id <= X_max(time)` |
-//! | `id >= time`, `flake_since(id, time)` | `id >= X_min(time)` |
-//! | `id > time`, `flake_after(id, time)` | `id > X_max(time)` |
+//! | `id >= time`, `X_since(id, time)` | `id >= X_min(time)` |
+//! | `id > time`, `X_after(id, time)` | `id > X_max(time)` |
 //! | `id = time` | `id >= X_min(time) AND id <= X_max(time)` |
 //! | `id <> time` | `id < X_min(time) OR id > X_max(time)` |
 //! | `id <@ times`, `X_within(id, times)` | `id >= X_range_min(times) AND id <= X_range_max(times)` |
-//! | `flake_between(id, a, b)` | `id >= flake_min(a) AND id <= flake_max(b)` |
+//! | `X_between(id, a, b)` | `id >= X_min(a) AND id <= X_max(b)` |
 //!
 //! From these conditions follow index ranges, the pruning of partitions, BRIN, and estimates of rows. Some ID types add a
 //! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
@@ -21,6 +21,7 @@
 //! - *flake_before*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
 //!   all others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both bounds for
 //!   a range of unknown length, and expect 0.5 % of the rows instead of a third.
+//! - *uuidv7*: the uuid is one of version 7. Others can be anywhere in the index.
 //! - *guid and guid_local*: the ID has such a time. See below.
 //!
 //! # Why not an SQL function
@@ -39,9 +40,14 @@
 //! the planner. So the condition depends on the call alone: not on statistics, nor on values that only the planner knows.
 //!
 //! # NULL
-//! The functions are STRICT, but for `flake_between`, which is two comparisons. So a condition must be NULL if the time is.
+//! The functions are STRICT, but for `X_between`, which is two comparisons. So a condition must be NULL if the time is.
 //! A bound such as `X_min(NULL)` is NULL, and so are the comparisons with it. But `NULL AND false` is false. So what is false
 //! for some IDs is written `condition OR (time IS NULL AND NULL)`.
+//!
+//! # uuidv7
+//! A uuid is compared by PostgreSQL's own operators, as no other operators use the index of a uuid. PostgreSQL's estimates
+//! of them are bad: [`estimate`](super::estimate) says why. Therefore the recheck comes before the range, and
+//! [corrects](super::uuid) them.
 //!
 //! # guid
 //! guids sort by their drift first, a code of three bits. Nearly all guids have the default drift, 274 s. So the condition is
@@ -66,6 +72,7 @@ use super::repeatable::is_repeatable;
 use super::{is, nodes};
 use crate::types::{RawDatum, interval_of_seconds, may_execute};
 use flakeid_core::guid::Drift;
+use flakeid_core::uuidv7;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, PlannerInfo};
 use pgrx::prelude::*;
 use std::mem::size_of;
@@ -139,6 +146,7 @@ unsafe fn replacement(
         let condition = match id_type {
             IdType::Flake => call.flake(relation)?,
             IdType::Ordered(id_type) => call.ordered(id_type, relation)?,
+            IdType::Uuid => call.uuid(relation)?,
             IdType::Drifting(id_type) => call.drifting(id_type, relation)?,
         };
         if !root.is_null() {
@@ -153,6 +161,8 @@ enum IdType {
     Flake,
     /// IDs sort by their time, or those that do not are recognized.
     Ordered(SqlIdType),
+    /// A uuidv7 in a column of PostgreSQL's type uuid.
+    Uuid,
     /// guid and guid_local.
     Drifting(SqlIdType),
 }
@@ -174,6 +184,9 @@ impl Call {
         if type_oid == pg_sys::INT8OID {
             return Some(IdType::Flake);
         }
+        if type_oid == pg_sys::UUIDOID {
+            return Some(IdType::Uuid);
+        }
         let id_type = SqlIdType::of(type_oid).filter(|id_type| id_type.oid() == type_oid)?;
         match id_type.guid() {
             Some(_) => Some(IdType::Drifting(id_type)),
@@ -190,7 +203,7 @@ impl Call {
         let has_recheck = match id_type {
             IdType::Flake => relation == Relation::Before,
             IdType::Ordered(id_type) => id_type.can_be_spread(),
-            IdType::Drifting(_) => true,
+            IdType::Uuid | IdType::Drifting(_) => true,
         };
         has_recheck || !is_one_comparison
     }
@@ -271,6 +284,18 @@ impl Call {
         // SAFETY: the times and the condition are expressions of the query.
         let is_positive = unsafe { or_unknown(is_positive, &self.times) };
         Some(all(&[range, self.recheck(is_positive)?]))
+    }
+
+    /// Makes the condition for a uuidv7.
+    fn uuid(&self, relation: Relation) -> Option<*mut Node> {
+        let operator = |strategy| Some(btree_operator(pg_sys::UUIDOID, strategy));
+        let range = self.range(uuidv7::NAME, relation, operator)?;
+        // SAFETY: the ID and the times are expressions of the query.
+        let is_valid = unsafe {
+            let is_valid = call(self.schema, "uuidv7_valid", &[self.id])?;
+            or_unknown(is_valid, &self.times)
+        };
+        Some(all(&[self.recheck(is_valid)?, range]))
     }
 
     /// Makes the condition for an ID type that has one order of IDs for all times.

@@ -22,7 +22,7 @@ use super::column::{Column, Comparison, Side, Statistics};
 use super::distribution::Distribution;
 use super::estimate::MIN_SELECTIVITY;
 use super::id_type::Guid;
-use super::{clause, clauses_with, constant, is, nodes};
+use super::{clause, clauses_with, constant, is, nodes, uuid};
 use crate::clock::unix_micros;
 use crate::types::{RawDatum, drift_of_interval, ends};
 use flakeid_core::clock::UnixMicros;
@@ -47,7 +47,8 @@ fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> RawDatum {
             return RawDatum::pointer(std::ptr::null_mut());
         }
         let request = node.cast::<SupportRequestSelectivity>();
-        (*request).selectivity = share(request).unwrap_or(1.0);
+        let share = uuid::share(request).or_else(|| share(request));
+        (*request).selectivity = share.unwrap_or(1.0);
         RawDatum::pointer(node.cast())
     }
 }

@@ -21,6 +21,7 @@ mod sort;
 mod time;
 mod time_predicate;
 mod uniqueid;
+mod uuidv7;
 mod value;
 
 pub use copy_twin::may_execute;

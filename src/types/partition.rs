@@ -8,7 +8,7 @@ use crate::error::OrRaise;
 use crate::horizon;
 use flakeid_core::clock::Scale;
 use flakeid_core::flake::Epoch;
-use flakeid_core::{flake, flake128, guid, sno, uniqueid};
+use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
 
@@ -61,6 +61,7 @@ fn flakeid_partition_times_system(
         guid::NAME => (guid::NAME, guid::SCALE),
         guid::LOCAL_NAME => (guid::LOCAL_NAME, guid::SCALE),
         uniqueid::NAME => (uniqueid::NAME, uniqueid::SCALE),
+        uuidv7::NAME => (uuidv7::NAME, uuidv7::SCALE),
         _ => error!("flakeid's library does not know the ID type \"{id_type}\""),
     };
     let partitions = partitions(from, to, Step::of(&step));

@@ -7,6 +7,7 @@ use flakeid_core::flake128::Flake128;
 use flakeid_core::guid::Guid;
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
+use flakeid_core::uuidv7::Uuidv7;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -35,6 +36,7 @@ fn flakeid_get_readiness() -> TableIterator<
         readiness::<Flake128>,
         readiness::<Guid>,
         readiness::<UniqueId>,
+        readiness::<Uuidv7>,
     ];
     TableIterator::new(rows.into_iter().map(|readiness| {
         let Readiness { id_type, is_used, obstacle } = readiness();
