@@ -12,42 +12,11 @@
 //! statistics.
 
 use super::expression::constant_of;
-use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Oid};
-
-unsafe extern "C-unwind" {
-    fn sno_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-}
-
-type Input = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
+use crate::types::{SQL_ID_TYPES, ValueType};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 /// The number of bits of a drift, the highest ones of an ID.
 const DRIFT_BITS: u32 = 3;
-
-/// The size of a value, and whether the datum is the value or its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    bytes: usize,
-    by_value: bool,
-}
-
-const WORD: Layout = Layout { bytes: 8, by_value: true };
-
-const fn by_reference(bytes: usize) -> Layout {
-    Layout { bytes, by_value: false }
-}
-
-/// The ID types with types of their own. A flake is a bigint, for which PostgreSQL has estimators.
-const LAYOUTS: [(Input, Layout, &str); 5] = [
-    (sno_in_wrapper, by_reference(flakeid_core::sno::LEN), flakeid_core::sno::NAME),
-    (flake128_in_wrapper, by_reference(flakeid_core::flake128::LEN), flakeid_core::flake128::NAME),
-    (guid_in_wrapper, by_reference(flakeid_core::guid::LEN), flakeid_core::guid::NAME),
-    (guid_local_in_wrapper, WORD, flakeid_core::guid::LOCAL_NAME),
-    (uniqueid_in_wrapper, WORD, flakeid_core::uniqueid::NAME),
-];
 
 /// An ID type whose IDs have a drift: guid or guid_local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +29,10 @@ pub enum Guid {
 #[derive(Clone, Copy, Debug)]
 pub struct SqlIdType {
     oid: Oid,
-    layout: Layout,
+    /// The size of a value.
+    bytes: usize,
+    /// Whether a datum is the value, and not its address.
+    by_value: bool,
     name: &'static str,
 }
 
@@ -73,26 +45,27 @@ impl SqlIdType {
         // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
         unsafe {
             let oid = pg_sys::getBaseType(type_oid);
-            if oid == pg_sys::UUIDOID {
-                let layout = by_reference(flakeid_core::uuidv7::LEN);
-                return Some(Self { oid, layout, name: flakeid_core::uuidv7::NAME });
-            }
             let (mut bytes, mut by_value) = (0, false);
             pg_sys::get_typlenbyval(oid, &mut bytes, &mut by_value);
-            let layout = Layout { bytes: usize::try_from(bytes).ok()?, by_value };
-            // Most other types end here, before their input function's library would be loaded.
-            if !LAYOUTS.iter().any(|&(_, ours, _)| ours == layout) {
-                return None;
+            let bytes = usize::try_from(bytes).ok()?;
+            let of = |name| Some(Self { oid, bytes, by_value, name });
+            if oid == pg_sys::UUIDOID {
+                return of(flakeid_core::uuidv7::NAME);
             }
+            let own = SQL_ID_TYPES.iter().filter_map(|entry| match entry.value {
+                ValueType::Own { input, bytes: size, by_value: is_value } => {
+                    (size == bytes && is_value == by_value).then_some((input, entry.name))
+                }
+                ValueType::BuiltIn => None,
+            });
+            // Most other types end here, before their input function's library would be loaded.
+            own.clone().next()?;
             let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
             pg_sys::getTypeInputInfo(oid, &mut input, &mut parameter);
             let mut function = pg_sys::FmgrInfo::default();
             pg_sys::fmgr_info(input, &mut function);
             let address = function.fn_addr? as usize;
-            LAYOUTS
-                .into_iter()
-                .find(|&(ours, of_ours, _)| ours as usize == address && of_ours == layout)
-                .map(|(_, layout, name)| Self { oid, layout, name })
+            own.clone().find(|&(input, _)| input as usize == address).and_then(|(_, name)| of(name))
         }
     }
 
@@ -113,15 +86,14 @@ impl SqlIdType {
 
     /// Makes the constant of an ID whose first byte is `first`, and whose other bytes are all `others`.
     pub fn constant(self, first: u8, others: u8) -> *mut pg_sys::Node {
-        let Layout { bytes, by_value } = self.layout;
-        constant_of(self.oid, bytes, by_value, self.datum(first, others))
+        constant_of(self.oid, self.bytes, self.by_value, self.datum(first, others))
     }
 
     /// Returns the ID whose first byte is `first`, and whose other bytes are all `others`.
     pub fn datum(self, first: u8, others: u8) -> Datum {
-        let mut id = vec![others; self.layout.bytes];
+        let mut id = vec![others; self.bytes];
         id[0] = first;
-        match self.layout.by_value {
+        match self.by_value {
             true => Datum::from(crate::types::number(&id) as u64),
             false => Datum::from(crate::types::copy(&id)),
         }
@@ -158,7 +130,7 @@ impl SqlIdType {
 
     /// Returns the number by which the least IDs of neighboring drifts differ.
     pub fn step_of_drifts(self) -> u128 {
-        1 << (8 * self.layout.bytes as u32 - DRIFT_BITS)
+        1 << (8 * self.bytes as u32 - DRIFT_BITS)
     }
 
     /// Returns whether this is the number of the least or the greatest ID of a drift.
@@ -187,12 +159,11 @@ impl SqlIdType {
     /// # Safety
     /// The datum is a value of this ID type, and not NULL.
     pub unsafe fn number(self, datum: Datum) -> u128 {
-        if self.layout.by_value {
+        if self.by_value {
             return datum.value() as u128;
         }
         // SAFETY: the caller guarantees that the datum is the address of a value, which has this many bytes.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), self.layout.bytes) };
+        let bytes = unsafe { std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), self.bytes) };
         crate::types::number(bytes)
     }
 }

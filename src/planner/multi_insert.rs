@@ -68,76 +68,12 @@
 
 use super::expression::new_node;
 use super::{is, nodes};
-use crate::types::{RawDatum, may_execute};
+use crate::types::{NextFns, RawDatum, SQL_ID_TYPES, may_execute};
 use pgrx::pg_sys::{self, Datum, FuncExpr, FunctionCallInfo, Node, NodeTag, Oid};
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::mem::size_of;
 use std::ptr::null_mut;
-
-unsafe extern "C-unwind" {
-    fn flake_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn sno_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn sno_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uuidv7_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uuidv7_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-}
-
-type Code = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
-
-/// The code of a function `X_next`, and of its twin for COPY.
-struct Pair {
-    next: Code,
-    twin: Code,
-    twin_name: &'static CStr,
-}
-
-const PAIRS: [Pair; 7] = [
-    Pair {
-        next: flake_next_wrapper,
-        twin: flake_next_for_copy_wrapper,
-        twin_name: c"flake_next_for_copy",
-    },
-    Pair {
-        next: sno_next_wrapper,
-        twin: sno_next_for_copy_wrapper,
-        twin_name: c"sno_next_for_copy",
-    },
-    Pair {
-        next: flake128_next_wrapper,
-        twin: flake128_next_for_copy_wrapper,
-        twin_name: c"flake128_next_for_copy",
-    },
-    Pair {
-        next: guid_next_wrapper,
-        twin: guid_next_for_copy_wrapper,
-        twin_name: c"guid_next_for_copy",
-    },
-    Pair {
-        next: guid_local_next_wrapper,
-        twin: guid_local_next_for_copy_wrapper,
-        twin_name: c"guid_local_next_for_copy",
-    },
-    Pair {
-        next: uniqueid_next_wrapper,
-        twin: uniqueid_next_for_copy_wrapper,
-        twin_name: c"uniqueid_next_for_copy",
-    },
-    Pair {
-        next: uuidv7_next_wrapper,
-        twin: uuidv7_next_for_copy_wrapper,
-        twin_name: c"uuidv7_next_for_copy",
-    },
-];
 
 /// Answers the planner's question about a call of `X_next`. The result for "no answer" is a null pointer, which is not
 /// NULL: then the call stays as it is.
@@ -170,8 +106,9 @@ unsafe fn substitute(call: *mut FuncExpr) -> Option<*mut Node> {
             return None;
         }
         let next = code_of(original)?;
-        let pair = PAIRS.iter().find(|pair| pair.next as usize == next)?;
-        let twin = twin_of(original, id_type, pair)?;
+        let own =
+            SQL_ID_TYPES.iter().map(|entry| entry.next).find(|own| own.next as usize == next)?;
+        let twin = twin_of(original, id_type, own)?;
         if !may_execute(original) || !may_execute(twin) {
             return None;
         }
@@ -233,7 +170,7 @@ unsafe fn code_of(function: Oid) -> Option<usize> {
 ///
 /// # Safety
 /// `original` is the OID of a function.
-unsafe fn twin_of(original: Oid, id_type: Oid, pair: &Pair) -> Option<Oid> {
+unsafe fn twin_of(original: Oid, id_type: Oid, next: NextFns) -> Option<Oid> {
     // SAFETY: these functions read the catalog. PostgreSQL allocates as many types as it counts.
     unsafe {
         let (mut types, mut count): (*mut Oid, c_int) = (null_mut(), 0);
@@ -243,7 +180,7 @@ unsafe fn twin_of(original: Oid, id_type: Oid, pair: &Pair) -> Option<Oid> {
         let twin = pg_sys::GetSysCacheOid(
             pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as _,
             pg_sys::Anum_pg_proc_oid as pg_sys::AttrNumber,
-            Datum::from(pair.twin_name.as_ptr()),
+            Datum::from(next.twin_name.as_ptr()),
             Datum::from(pg_sys::buildoidvector(signature.as_ptr(), signature.len() as c_int)),
             Datum::from(pg_sys::get_func_namespace(original)),
             Datum::null(),
@@ -251,7 +188,7 @@ unsafe fn twin_of(original: Oid, id_type: Oid, pair: &Pair) -> Option<Oid> {
         let is_twin = twin != Oid::INVALID
             && pg_sys::get_func_rettype(twin) == id_type
             && pg_sys::func_strict(twin)
-            && code_of(twin)? == pair.twin as usize;
+            && code_of(twin)? == next.twin as usize;
         is_twin.then_some(twin)
     }
 }

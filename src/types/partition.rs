@@ -2,13 +2,12 @@
 //! `X_partition_bounds` of each ID type puts IDs beside them.
 
 use super::error::ValueError;
+use super::table::SQL_ID_TYPES;
 use super::time::Time;
 use crate::clock::unix_micros;
 use crate::error::OrRaise;
-use crate::horizon;
 use flakeid_core::clock::Scale;
-use flakeid_core::flake::Epoch;
-use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
+use flakeid_core::flake::{self, Epoch};
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
 
@@ -54,16 +53,10 @@ fn flakeid_partition_times_system(
         name!(ends, TimestampWithTimeZone),
     ),
 > {
-    let (id_type, scale) = match id_type {
-        flake::NAME => (flake::NAME, horizon::server_epoch().or_raise().signed_scale()),
-        sno::NAME => (sno::NAME, sno::SCALE),
-        flake128::NAME => (flake128::NAME, flake128::SCALE),
-        guid::NAME => (guid::NAME, guid::SCALE),
-        guid::LOCAL_NAME => (guid::LOCAL_NAME, guid::SCALE),
-        uniqueid::NAME => (uniqueid::NAME, uniqueid::SCALE),
-        uuidv7::NAME => (uuidv7::NAME, uuidv7::SCALE),
-        _ => error!("flakeid's library does not know the ID type \"{id_type}\""),
+    let Some(entry) = SQL_ID_TYPES.iter().find(|entry| entry.name == id_type) else {
+        error!("flakeid's library does not know the ID type \"{id_type}\"")
     };
+    let (id_type, scale) = (entry.name, (entry.scale)().or_raise());
     let partitions = partitions(from, to, Step::of(&step));
     TableIterator::new(partitions.map(move |partition| partition.within(id_type, scale).row()))
 }

@@ -1,13 +1,8 @@
 //! The view `flakeid_readiness`: whether this server can generate IDs now, and if not, why.
 
 use crate::error::Report;
-use crate::generator::{Readiness, readiness};
-use flakeid_core::flake::Flake;
-use flakeid_core::flake128::Flake128;
-use flakeid_core::guid::Guid;
-use flakeid_core::sno::TickTock;
-use flakeid_core::uniqueid::UniqueId;
-use flakeid_core::uuidv7::Uuidv7;
+use crate::generator::Readiness;
+use crate::types::SQL_ID_TYPES;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -30,15 +25,8 @@ fn flakeid_get_readiness() -> TableIterator<
     if unsafe { pg_sys::RecoveryInProgress() } {
         return TableIterator::new(std::iter::empty());
     }
-    let rows = [
-        readiness::<Flake>,
-        readiness::<TickTock>,
-        readiness::<Flake128>,
-        readiness::<Guid>,
-        readiness::<UniqueId>,
-        readiness::<Uuidv7>,
-    ];
-    TableIterator::new(rows.into_iter().map(|readiness| {
+    let rows = SQL_ID_TYPES.iter().filter_map(|entry| entry.readiness);
+    TableIterator::new(rows.map(|readiness| {
         let Readiness { id_type, is_used, obstacle } = readiness();
         let sqlstate = obstacle.as_ref().map(Report::sqlstate);
         let is_ready = obstacle.is_none();

@@ -1,0 +1,156 @@
+//! The ID types as SQL has them: one entry for each.
+//!
+//! Code that treats all ID types in SQL reads [`SQL_ID_TYPES`]: the planner, the bounds of partitions, and the view
+//! `flakeid_readiness`. What a server needs to generate IDs is in [`id_types`](crate::id_types). guid and guid_local are two
+//! types here, and one there.
+
+use crate::error::Report;
+use crate::generator::{Readiness, readiness};
+use crate::horizon;
+use flakeid_core::clock::Scale;
+use flakeid_core::{flake, flake128, guid, guid_local, sno, uniqueid, uuidv7};
+use pgrx::pg_sys::{Datum, FunctionCallInfo};
+use std::ffi::CStr;
+
+/// The code of a function that SQL calls.
+pub type Code = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
+
+/// An ID type as SQL has it.
+pub struct SqlIdTypeEntry {
+    /// The name with which the names of the type's functions begin.
+    pub name: &'static str,
+    pub value: ValueType,
+    /// How IDs count time, for the bounds of partitions.
+    pub scale: fn() -> Result<Scale, Report>,
+    /// Whether this server can generate IDs now; `None` for a type that has the cells of the one before it.
+    pub readiness: Option<fn() -> Readiness>,
+    pub next: NextFns,
+}
+
+/// The type of an ID in SQL.
+#[derive(Clone, Copy)]
+pub enum ValueType {
+    /// A type of PostgreSQL.
+    BuiltIn,
+    /// A type of this extension: the code of its input function, its size, and whether its datum is the value.
+    Own { input: Code, bytes: usize, by_value: bool },
+}
+
+/// The code of a function `X_next`, and of its twin for COPY ([`copy_twin`](super::copy_twin)), with the twin's name.
+#[derive(Clone, Copy)]
+pub struct NextFns {
+    pub next: Code,
+    pub twin: Code,
+    pub twin_name: &'static CStr,
+}
+
+unsafe extern "C-unwind" {
+    fn flake_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn flake_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn sno_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn sno_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn sno_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn flake128_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn flake128_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn flake128_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_local_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_local_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn guid_local_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uniqueid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uniqueid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uniqueid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uuidv7_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+    fn uuidv7_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+}
+
+/// All ID types, in the order in which pages list them.
+pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
+    SqlIdTypeEntry {
+        name: flake::NAME,
+        value: ValueType::BuiltIn,
+        scale: || Ok(horizon::server_epoch()?.signed_scale()),
+        readiness: Some(readiness::<flake::Flake>),
+        next: NextFns {
+            next: flake_next_wrapper,
+            twin: flake_next_for_copy_wrapper,
+            twin_name: c"flake_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: sno::NAME,
+        value: ValueType::Own { input: sno_in_wrapper, bytes: sno::LEN, by_value: false },
+        scale: || Ok(sno::SCALE),
+        readiness: Some(readiness::<sno::TickTock>),
+        next: NextFns {
+            next: sno_next_wrapper,
+            twin: sno_next_for_copy_wrapper,
+            twin_name: c"sno_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: flake128::NAME,
+        value: ValueType::Own { input: flake128_in_wrapper, bytes: flake128::LEN, by_value: false },
+        scale: || Ok(flake128::SCALE),
+        readiness: Some(readiness::<flake128::Flake128>),
+        next: NextFns {
+            next: flake128_next_wrapper,
+            twin: flake128_next_for_copy_wrapper,
+            twin_name: c"flake128_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: guid::NAME,
+        value: ValueType::Own { input: guid_in_wrapper, bytes: guid::LEN, by_value: false },
+        scale: || Ok(guid::SCALE),
+        readiness: Some(readiness::<guid::Guid>),
+        next: NextFns {
+            next: guid_next_wrapper,
+            twin: guid_next_for_copy_wrapper,
+            twin_name: c"guid_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: guid::LOCAL_NAME,
+        value: ValueType::Own {
+            input: guid_local_in_wrapper,
+            bytes: size_of::<guid_local::Local>(),
+            by_value: true,
+        },
+        scale: || Ok(guid::SCALE),
+        readiness: None,
+        next: NextFns {
+            next: guid_local_next_wrapper,
+            twin: guid_local_next_for_copy_wrapper,
+            twin_name: c"guid_local_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: uniqueid::NAME,
+        value: ValueType::Own {
+            input: uniqueid_in_wrapper,
+            bytes: size_of::<uniqueid::Id>(),
+            by_value: true,
+        },
+        scale: || Ok(uniqueid::SCALE),
+        readiness: Some(readiness::<uniqueid::UniqueId>),
+        next: NextFns {
+            next: uniqueid_next_wrapper,
+            twin: uniqueid_next_for_copy_wrapper,
+            twin_name: c"uniqueid_next_for_copy",
+        },
+    },
+    SqlIdTypeEntry {
+        name: uuidv7::NAME,
+        value: ValueType::BuiltIn,
+        scale: || Ok(uuidv7::SCALE),
+        readiness: Some(readiness::<uuidv7::Uuidv7>),
+        next: NextFns {
+            next: uuidv7_next_wrapper,
+            twin: uuidv7_next_for_copy_wrapper,
+            twin_name: c"uuidv7_next_for_copy",
+        },
+    },
+];
