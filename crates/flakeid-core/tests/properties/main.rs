@@ -10,6 +10,7 @@ mod numerals;
 mod sno;
 mod sort_key;
 mod uniqueid;
+mod uuidv7;
 
 use flakeid_core::clock::UnixMicros;
 use proptest::prelude::*;

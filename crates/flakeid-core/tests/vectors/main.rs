@@ -10,6 +10,7 @@ mod guid_invalid;
 mod naive;
 mod sno;
 mod uniqueid;
+mod uuidv7;
 
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
