@@ -27,7 +27,8 @@ pub trait ServerIdType: IdLayout + Sized + 'static {
     const IS_NUMBERED: bool;
     /// Returns how the ID type counts time, by the settings of now.
     fn scale() -> Scale;
-    /// Returns [`Scale::tick`] of that scale, with the unit as a constant.
+    /// Returns [`Scale::tick`] of that scale, with the unit as a constant. Below it stands the fraction of the tick, of
+    /// [`IdLayout::FRACTION_BITS`].
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
     /// Returns which sequence numbers this server may use, and the last tick, by the settings of now.
     fn rules() -> Rules;
@@ -54,7 +55,7 @@ impl ServerIdType for Flake {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake::UNIT }, 0>(now)
+        scale.tick_in::<{ flake::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, flake::COUNTER.max() as u32), end: flake::LAST_SIGNED }
@@ -70,7 +71,7 @@ impl ServerIdType for TickTock {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ sno::UNIT }, 0>(now)
+        scale.tick_in::<{ sno::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: guc::sno_sequence(), end: sno::SCALE.last() }
@@ -86,7 +87,7 @@ impl ServerIdType for Flake128 {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ flake128::UNIT }, 0>(now)
+        scale.tick_in::<{ flake128::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, flake128::SEQUENCE.max() as u32), end: flake128::END }
@@ -102,7 +103,7 @@ impl ServerIdType for Guid {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ guid::UNIT }, 0>(now)
+        scale.tick_in::<{ guid::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, guid::SEQUENCE.max() as u32), end: guid::END }
@@ -118,7 +119,7 @@ impl ServerIdType for UniqueId {
     }
     #[inline]
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ uniqueid::UNIT }, 0>(now)
+        scale.tick_in::<{ uniqueid::UNIT }>(now)
     }
     fn rules() -> Rules {
         Rules { sequence: (0, uniqueid::SEQUENCE.max() as u32), end: uniqueid::SCALE.last() }
@@ -133,8 +134,8 @@ impl ServerIdType for Uuidv7 {
         uuidv7::SCALE
     }
     #[inline]
-    fn tick(scale: Scale, now: UnixNanos) -> Option<Tick> {
-        scale.tick_in::<{ uuidv7::UNIT }, { uuidv7::FRACTION_BITS }>(now)
+    fn tick(_scale: Scale, now: UnixNanos) -> Option<Tick> {
+        Some(uuidv7::tick_with_fraction(now))
     }
     fn rules() -> Rules {
         Rules { sequence: (0, uuidv7::SEQUENCE.max() as u32), end: uuidv7::END }

@@ -78,7 +78,7 @@ impl<S: Issuer> Generator<S> {
         let mut clock = || S::tick(scale, clock::now());
         let issued = source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)?;
         let generator_id = *source.generator_ids.get(issued.slot)?;
-        Some(Run { generator_id, block: issued.block })
+        Some(Run { generator_id, block: issued.block, fraction: issued.fraction })
     }
 
     /// Returns the source, and builds it first if it is missing or the settings have changed.

@@ -13,7 +13,7 @@
 //! * How other sessions differ: it reports what holds for a new session with the settings of the one that asks.
 
 use super::cells::{GeneratorSlot, Identity, Issuer, refuse_other_epoch, slots_of};
-use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time};
+use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time, first_tick};
 use crate::clock::{now, since_boot};
 use crate::error::Report;
 use crate::lease::{self, LeaseError};
@@ -139,7 +139,7 @@ fn rehearse<S: Issuer>(
     lease: Option<&LeaseState>,
 ) -> Result<(), Report> {
     let (scale, rules) = (S::scale(), S::rules());
-    let least = scale.first_not_before(watermark::peek_floor(start)?);
+    let least = first_tick(scale, watermark::peek_floor(start)?);
     let mut session = Session::new(0, cells.len());
     session.issue_from::<S>(cells, least);
     let toggle = match shared.record.loaded() {

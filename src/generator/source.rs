@@ -24,6 +24,8 @@ pub struct Run {
     /// The generator ID in the IDs; or their node or worker.
     pub generator_id: u64,
     pub block: Block,
+    /// The fraction of the tick, if the ID type has one.
+    pub fraction: u64,
 }
 
 /// The source of a session's IDs for one ID type.
@@ -110,8 +112,8 @@ impl Source {
             let taken =
                 self.session.next::<S>(&self.cells, want, &self.rules, gate, scale, &mut clock);
             match taken {
-                Ok(Issued { slot, block }) => {
-                    return Run { generator_id: self.generator_ids[slot], block };
+                Ok(Issued { slot, block, fraction }) => {
+                    return Run { generator_id: self.generator_ids[slot], block, fraction };
                 }
                 Err(stall) => {
                     gate = match self.handle_stall::<S>(stall).or_raise() {
@@ -139,9 +141,9 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the first tick whose IDs do not have a time before the bound.
+    /// Returns the first tick that does not begin before the bound.
     fn least(&self) -> Tick {
-        self.scale.first_not_before(UnixNanos(self.bound))
+        first_tick(self.scale, UnixNanos(self.bound))
     }
 
     /// Lowers the transaction's bound, if that alone keeps the session from changing its timeline at `now`. Returns
@@ -173,7 +175,7 @@ impl Source {
             let floor =
                 shmem::attached_watermark().map_or(UnixNanos(0), |memory| memory.floor.get());
             let ahead = match until {
-                until if until <= self.scale.first_not_before(floor) => Ahead::Watermark,
+                until if until <= first_tick(self.scale, floor) => Ahead::Watermark,
                 until if until <= self.least() => Ahead::FirstId,
                 _ => Ahead::LastId,
             };
@@ -221,7 +223,7 @@ impl Source {
             Stall::Wait { until, now } => self.wait::<S>(until, now)?,
             Stall::Gated(stamp) => return self.extend::<S>(stamp),
             Stall::SteppedBack { from, now } => {
-                let by = Duration::from_nanos(self.scale.nanos_of(from.0 - now.0));
+                let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
                 server_log::stepped_back(&self.shared.rate_limits, S::INDEX, by, S::TICK_TOCK);
             }
             // The worker announces a new generation before it seals cells of a server that continues.
@@ -241,6 +243,12 @@ impl Source {
         *self = Self::make::<S>(Some(&*self))?;
         Ok(())
     }
+}
+
+/// Returns the first tick of a scale that does not begin before a bound.
+pub(super) fn first_tick(scale: Scale, bound: UnixNanos) -> Tick {
+    let before = UnixNanos(bound.0.saturating_sub(1));
+    scale.tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
 }
 
 /// Checks whether the server can count from the ID type's present epoch, and whether the ID type has IDs for the present

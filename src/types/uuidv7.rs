@@ -38,7 +38,8 @@ fn random_bits() -> u64 {
 #[inline]
 fn pack(run: generator::Run, i: u32, random: u64) -> Id {
     let sequence = run.block.sequence + i;
-    Id::pack(run.block.stamp.tick::<Uuidv7>(), run.generator_id, sequence.into(), random)
+    let tick = run.block.stamp.tick::<Uuidv7>();
+    Id::pack(tick, run.fraction, run.generator_id, sequence.into(), random)
 }
 
 export::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|

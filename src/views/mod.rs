@@ -79,7 +79,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
                     count(counts.waits),
                     counts.waited as f64 / NANOS_PER_SECOND,
                     count(counts.steps_back),
-                    scale.nanos_of(counts.largest_step) as f64 / NANOS_PER_SECOND,
+                    (counts.largest_step * scale.unit()) as f64 / NANOS_PER_SECOND,
                     count(counts.tick_tocks),
                     last.tick.0 as i64,
                     timestamptz(scale.start(last.tick)),

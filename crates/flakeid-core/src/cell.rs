@@ -177,7 +177,7 @@ impl Cell {
         let stays = now.is_none_or(|now| {
             let (own, other) = (floor(init.toggle), floor(!init.toggle));
             // If the clock is past neither floor, the lower one is reached sooner.
-            now > own || not_before::<S>(now, last_clock_reading) || (now <= other && own <= other)
+            now > own || not_before(now, last_clock_reading) || (now <= other && own <= other)
         });
         let toggle = S::TICK_TOCK && init.toggle == stays;
         let tick = floor(toggle);
@@ -409,7 +409,7 @@ impl Cell {
         // Only the word with which the cell began is at the floor of its timeline.
         let floor = Tick(self.floors[usize::from(toggle)].load(Ordering::Relaxed));
         word == Word::exhausted::<S>(floor, toggle)
-            && not_before::<S>(now, Tick(self.horizon_written_at.load(Ordering::Relaxed)))
+            && not_before(now, Tick(self.horizon_written_at.load(Ordering::Relaxed)))
     }
 
     #[cold]
@@ -492,7 +492,8 @@ impl Cell {
     }
 }
 
-/// Returns whether a clock that reads `now` has not stepped back from `then`.
-const fn not_before<S: IdLayout>(now: Tick, then: Tick) -> bool {
-    now.0 + S::CLOCK_NOISE >= then.0
+/// Returns whether a clock that reads `now` has not stepped back from `then`. A difference of one tick does not
+/// count.
+const fn not_before(now: Tick, then: Tick) -> bool {
+    now.0 + 1 >= then.0
 }

@@ -28,15 +28,11 @@ pub enum TickPosition {
     After,
 }
 
-/// The time scale of an ID type: `unit` nanoseconds, tick 0 at `epoch` units after 1970-01-01 UTC, and `last` the largest
-/// tick of its layout.
-///
-/// A tick is a unit. If the ID type also has a fraction of its unit, a tick is one of `1 << fraction_bits` equal parts of
-/// a unit. Such a type issues its IDs by the tick, and its IDs have the time of the unit.
+/// The time scale of an ID type: `unit` nanoseconds to a tick, tick 0 at `epoch` units after 1970-01-01 UTC, and
+/// `last` the largest tick of its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     unit: u64,
-    fraction_bits: u32,
     epoch: u64,
     last: u64,
 }
@@ -45,15 +41,8 @@ impl Scale {
     /// Creates a scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A layout may have
     /// ticks that no clock here reads: those that begin after the year 2554.
     pub const fn new(unit: u64, epoch: u64, last: Tick) -> Self {
-        Self::with_fraction(unit, 0, epoch, last)
-    }
-
-    /// Creates the scale of an ID type with a fraction of its unit of so many bits. `last` is the last tick of a unit.
-    /// A tick is at least a nanosecond long.
-    pub const fn with_fraction(unit: u64, fraction_bits: u32, epoch: u64, last: Tick) -> Self {
         assert!(unit > 0 && epoch as u128 * unit as u128 <= u64::MAX as u128);
-        assert!(1 << fraction_bits <= unit && last.0.trailing_ones() >= fraction_bits);
-        Self { unit, fraction_bits, epoch, last: last.0 }
+        Self { unit, epoch, last: last.0 }
     }
 
     /// Returns the last tick of the layout.
@@ -61,73 +50,41 @@ impl Scale {
         Tick(self.last)
     }
 
-    /// Returns the length of a unit in nanoseconds: the resolution of the times of IDs.
+    /// Returns the length of a tick in nanoseconds.
     pub const fn unit(self) -> u64 {
         self.unit
-    }
-
-    /// Returns the length of so many ticks in nanoseconds, cut to a whole number, or the greatest number.
-    pub const fn nanos_of(self, ticks: u64) -> u64 {
-        let nanos = ticks as u128 * self.unit as u128 >> self.fraction_bits;
-        if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
     }
 
     /// Returns the tick that holds `now`, which may be past [`Self::last`]; `None` before the epoch.
     #[inline]
     pub const fn tick(self, now: UnixNanos) -> Option<Tick> {
-        let Some(units) = (now.0 / self.unit).checked_sub(self.epoch) else { return None };
-        let fraction = (now.0 % self.unit << self.fraction_bits) / self.unit;
-        Some(Tick(units << self.fraction_bits | fraction))
+        match (now.0 / self.unit).checked_sub(self.epoch) {
+            Some(tick) => Some(Tick(tick)),
+            None => None,
+        }
     }
 
-    /// Returns the tick of [`Self::tick`], if the unit and the bits of the fraction are known at compile time. This is a
-    /// multiplication or two. A division by a number that is not known costs half as much as reading the clock.
+    /// Returns the tick of [`Self::tick`], if the unit is known at compile time. This is a multiplication. A division
+    /// by a number that is not known costs half as much as reading the clock.
     #[inline]
-    pub const fn tick_in<const UNIT: u64, const FRACTION_BITS: u32>(
-        self,
-        now: UnixNanos,
-    ) -> Option<Tick> {
-        debug_assert!(UNIT == self.unit && FRACTION_BITS == self.fraction_bits);
-        let Some(units) = (now.0 / UNIT).checked_sub(self.epoch) else { return None };
-        let fraction = (now.0 % UNIT << FRACTION_BITS) / UNIT;
-        Some(Tick(units << FRACTION_BITS | fraction))
+    pub const fn tick_in<const UNIT: u64>(self, now: UnixNanos) -> Option<Tick> {
+        debug_assert!(UNIT == self.unit);
+        match (now.0 / UNIT).checked_sub(self.epoch) {
+            Some(tick) => Some(Tick(tick)),
+            None => None,
+        }
     }
 
-    /// Returns when `tick` begins on the wall clock: the first nanosecond that it holds. A clock must have read the tick,
-    /// before the year 2554.
+    /// Returns when `tick` begins on the wall clock. A clock must have read the tick, before the year 2554.
     #[inline]
     pub const fn nanos(self, tick: Tick) -> UnixNanos {
-        let unit = ((tick.0 >> self.fraction_bits) + self.epoch) * self.unit;
-        let fraction = tick.0 & self.fraction_mask();
-        UnixNanos(unit + (fraction * self.unit + self.fraction_mask() >> self.fraction_bits))
-    }
-
-    const fn fraction_mask(self) -> u64 {
-        (1 << self.fraction_bits) - 1
-    }
-
-    /// Returns the number of a tick's unit, counted from the epoch.
-    const fn unit_of(self, tick: u64) -> u64 {
-        tick >> self.fraction_bits
-    }
-
-    /// Returns the first tick of a unit.
-    const fn first_of(self, unit: u64) -> Tick {
-        Tick(unit << self.fraction_bits)
+        UnixNanos((tick.0 + self.epoch) * self.unit)
     }
 
     /// Returns the last tick that begins before `moment`, or tick 0 if there is no such tick.
     pub const fn last_before(self, moment: UnixNanos) -> Tick {
         match self.tick(UnixNanos(moment.0.saturating_sub(1))) {
             Some(tick) => tick,
-            None => Tick(0),
-        }
-    }
-
-    /// Returns the first tick whose IDs do not have a time before `moment`.
-    pub const fn first_not_before(self, moment: UnixNanos) -> Tick {
-        match self.tick(UnixNanos(moment.0.saturating_sub(1))) {
-            Some(tick) => self.first_of(self.unit_of(tick.0) + 1),
             None => Tick(0),
         }
     }
@@ -139,28 +96,26 @@ impl Scale {
 
     /// Returns the scale with another epoch, cut to a whole number of units after 1970.
     pub const fn counted_from(self, epoch: UnixNanos) -> Self {
-        Self::with_fraction(self.unit, self.fraction_bits, epoch.0 / self.unit, Tick(self.last))
+        Self::new(self.unit, epoch.0 / self.unit, Tick(self.last))
     }
 
-    /// Returns the time of the IDs of `tick`: when its unit begins, cut to the microsecond; infinity if that is beyond
-    /// the numbers of microseconds.
+    /// Returns when `tick` begins, cut to the microsecond; infinity if that is beyond the numbers of microseconds.
     pub const fn start(self, tick: Tick) -> UnixMicros {
-        let units = self.unit_of(tick.0) as u128 + self.epoch as u128;
-        let micros = units * self.unit as u128 / 1000;
+        let micros = (tick.0 as u128 + self.epoch as u128) * self.unit as u128 / 1000;
         UnixMicros(if micros > i64::MAX as u128 { i64::MAX } else { micros as i64 })
     }
 
     /// Returns the first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is tick 0, so
     /// the answer is never [`TickPosition::Before`].
     pub const fn first_from(self, time: UnixMicros) -> TickPosition {
-        let units = (time.0 as i128 * 1000 + self.unit as i128 - 1).div_euclid(self.unit as i128)
+        let ticks = (time.0 as i128 * 1000 + self.unit as i128 - 1).div_euclid(self.unit as i128)
             - self.epoch as i128;
-        if units > self.unit_of(self.last) as i128 {
+        if ticks > self.last as i128 {
             TickPosition::After
-        } else if units < 0 {
+        } else if ticks < 0 {
             TickPosition::At(Tick(0))
         } else {
-            TickPosition::At(self.first_of(units as u64))
+            TickPosition::At(Tick(ticks as u64))
         }
     }
 
@@ -188,21 +143,20 @@ impl Scale {
         }
     }
 
-    /// Returns the first tick of the unit that holds `time`, or the side on which `time` lies outside the layout. If two
-    /// units share a microsecond, it is the one that [starts](Self::start) there, unless the first is the last of all.
+    /// Returns the tick that holds `time`, or the side on which `time` lies outside the layout. If two ticks share a
+    /// microsecond, it is the one that [starts](Self::start) there, unless the first is the last tick of all.
     pub const fn locate(self, time: UnixMicros) -> TickPosition {
         let begin = time.0 as i128 * 1000;
-        let (unit, epoch) = (self.unit as i128, self.epoch as i128);
-        let last = self.unit_of(self.last);
-        let units = (begin + 999).div_euclid(unit) - epoch;
-        if units < 0 {
+        let (unit, epoch, last) = (self.unit as i128, self.epoch as i128, self.last as i128);
+        let ticks = (begin + 999).div_euclid(unit) - epoch;
+        if ticks < 0 {
             TickPosition::Before
-        } else if begin.div_euclid(unit) - epoch > last as i128 {
+        } else if begin.div_euclid(unit) - epoch > last {
             TickPosition::After
-        } else if units > last as i128 {
-            TickPosition::At(self.first_of(last))
+        } else if ticks > last {
+            TickPosition::At(Tick(self.last))
         } else {
-            TickPosition::At(self.first_of(units as u64))
+            TickPosition::At(Tick(ticks as u64))
         }
     }
 }
@@ -274,45 +228,7 @@ mod tests {
         assert_eq!(SCALE.tick(UnixNanos(999_999_999)), None);
         assert_eq!(SCALE.tick(UnixNanos(1_000_000_000)), Some(Tick(0)));
         assert_eq!(SCALE.tick(UnixNanos(1_007_999_999)), Some(Tick(1)));
-        assert_eq!(SCALE.tick_in::<4_000_000, 0>(UnixNanos(999_999_999)), None);
-        assert_eq!(SCALE.tick_in::<4_000_000, 0>(UnixNanos(1_007_999_999)), Some(Tick(1)));
-    }
-
-    /// A scale of 1 ms with a fraction of 12 bits, from 1970-01-01 00:00:00.002 on, three milliseconds.
-    const FRACTION: Scale = Scale::with_fraction(1_000_000, 12, 2, Tick(3 << 12 | 4095));
-
-    #[test]
-    fn a_tick_is_a_part_of_a_unit_and_its_ids_have_the_time_of_the_unit() {
-        assert_bounds(FRACTION, 1_990..6_010);
-        assert_eq!(FRACTION.tick(UnixNanos(1_999_999)), None);
-        for tick in (0..=FRACTION.last).map(Tick) {
-            let begins = FRACTION.nanos(tick);
-            assert_eq!(FRACTION.tick(begins), Some(tick));
-            assert_eq!(FRACTION.last_before(begins), Tick(tick.0.saturating_sub(1)));
-            assert_eq!(FRACTION.tick_in::<1_000_000, 12>(begins), Some(tick));
-        }
-        // The clock of PostgreSQL's uuidv7(): the nanoseconds of the millisecond, times 4096, over a million.
-        for nanos in 2_000_000..3_000_000u64 {
-            let fraction = nanos % 1_000_000 * 4096 / 1_000_000;
-            assert_eq!(FRACTION.tick(UnixNanos(nanos)), Some(Tick(fraction)));
-        }
-    }
-
-    #[test]
-    fn ids_from_a_moment_on_begin_with_a_whole_unit() {
-        assert_eq!(FRACTION.first_not_before(UnixNanos(0)), Tick(0));
-        assert_eq!(FRACTION.first_not_before(UnixNanos(2_000_000)), Tick(0));
-        assert_eq!(FRACTION.first_not_before(UnixNanos(2_000_001)), Tick(1 << 12));
-        assert_eq!(FRACTION.first_not_before(UnixNanos(3_000_000)), Tick(1 << 12));
-        assert_eq!(SCALE.first_not_before(UnixNanos(1_004_000_000)), Tick(1));
-        assert_eq!(SCALE.first_not_before(UnixNanos(1_004_000_001)), Tick(2));
-    }
-
-    #[test]
-    fn durations_are_those_of_whole_ticks() {
-        assert_eq!(SCALE.nanos_of(3), 12_000_000);
-        assert_eq!(FRACTION.nanos_of(4096), 1_000_000);
-        assert_eq!(FRACTION.nanos_of(1), 244);
-        assert_eq!(SCALE.nanos_of(u64::MAX), u64::MAX);
+        assert_eq!(SCALE.tick_in::<4_000_000>(UnixNanos(999_999_999)), None);
+        assert_eq!(SCALE.tick_in::<4_000_000>(UnixNanos(1_007_999_999)), Some(Tick(1)));
     }
 }

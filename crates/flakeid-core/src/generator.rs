@@ -20,9 +20,9 @@
 //! The tick of the next ID is the greatest of three: the clock's, the word's, and that of the session's last ID. If
 //! the clock is ahead of the others, it is the clock's. If the clock is behind the word, the word's tick is *held*:
 //! the rest of its sequence is used, and when that is exhausted the session must wait. A session that is ahead of
-//! both waits for the clock, since a word never moves to a tick that no clock has read. So if a word is ahead of a clock
-//! by more than the difference between the clocks of two processors ([`IdLayout::CLOCK_NOISE`]), that clock has stepped
-//! back.
+//! both waits for the clock, since a word never moves to a tick that no clock has read. So if a word is more than a
+//! tick ahead of a clock, that clock has stepped back. It is never just a difference between the clocks of two
+//! processors.
 
 use crate::clock::Tick;
 
@@ -36,9 +36,9 @@ pub trait IdLayout {
     /// Whether the sequence stands above the generator ID. Then a session's order over several generator IDs is that
     /// of the sequence first: see [`in_turn`](crate::in_turn).
     const SEQUENCE_FIRST: bool = false;
-    /// The greatest difference between the clocks of two processors, in ticks. A clock that is behind the last ID by more
-    /// has stepped back.
-    const CLOCK_NOISE: u64 = 1;
+    /// The width of the fraction of a tick that an ID has between its tick and its generator ID. The clock of a session
+    /// gives it below the tick. See [`session`](crate::session).
+    const FRACTION_BITS: u32 = 0;
 }
 
 /// The limits that the configuration sets for all generator IDs of a server.
@@ -179,10 +179,11 @@ pub fn step<S: IdLayout>(word: Word, now: Tick, floor: Stamp, rules: &Rules, wan
     Step::Issue(block.last::<S>(), block)
 }
 
-/// Returns whether the clock has stepped back from the tick of `stamp`, by more than [`IdLayout::CLOCK_NOISE`].
+/// Returns whether the clock has stepped back from the tick of `stamp`. A difference of one tick is the noise between
+/// two processors' clocks, and does not count.
 #[inline]
 pub const fn stepped_back<S: IdLayout>(stamp: Stamp, now: Tick) -> bool {
-    now.0 + S::CLOCK_NOISE < stamp.tick::<S>().0
+    now.0 + 1 < stamp.tick::<S>().0
 }
 
 /// Computes the first `want` IDs at `now` in the timeline other than `word`'s (a tick-tock). `safe` is the last tick

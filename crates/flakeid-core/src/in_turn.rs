@@ -154,7 +154,7 @@ fn least<S: IdLayout>(
     }
     // After a step back, a cell that is ahead of the clock has only numbers of later ticks. A session does not use
     // them while another cell has numbers in the next tick.
-    if until.0 <= now.0 + S::CLOCK_NOISE + 1 {
+    if until.0 <= now.0 + 2 {
         best = best.filter(|best| !stepped_back::<S>(best.position.stamp, now));
     }
     if best.is_none() {

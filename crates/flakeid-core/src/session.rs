@@ -35,11 +35,24 @@
 //! them also if the gate serves a later generation of the server's identity by then: see [`gate`](crate::gate), point
 //! 4.
 
+//!
+//! # Fractions of a tick
+//! An ID can have a fraction of its tick, above the generator ID and the sequence. A session that has taken sequence
+//! numbers of a tick owns them for the whole tick, and so in each fraction of it. When the clock reads a later fraction,
+//! the session begins with the first of its numbers again. No ID repeats, since the fraction is another one. The IDs of a
+//! session increase: a later fraction stands above all numbers. In the same fraction the next number is the next one of
+//! the session, or one that it takes from a cell now. That one is above those of the tick before, as without a fraction.
+//! If the clock reads an earlier fraction than the last ID's, the ID gets that of the last one.
+//!
+//! So a session changes a cell once in a tick, and not for each ID, although no two IDs of a server have the same fraction
+//! and number. A fraction is no tick: the gate, the horizon and the watermark know only ticks.
+
 use crate::cell::{Cell, IssueRequest, Outcome};
 use crate::clock::{Scale, Tick};
 use crate::gate::Gate;
 use crate::generator::{Block, IdLayout, Rules, Stamp, stepped_back};
 use crate::in_turn::{self, SortPosition};
+use core::cell::Cell as Reading;
 
 /// The most sequence numbers that a session takes at once when it prefetches. Those that are left when their tick is
 /// over are lost: at most this number less one, of the 4,096 that flake has in a millisecond.
@@ -63,6 +76,12 @@ pub struct Session {
     prefetched: Block,
     /// How many prefetched IDs were left at the last count. Those that were used since are not counted yet.
     counted: u32,
+    /// The fraction of the last ID, if the ID type has fractions.
+    fraction: u64,
+    /// The numbers that the session owns in the tick of its last ID, if the ID type has fractions.
+    owned: Block,
+    /// How many IDs of earlier fractions were used and are not counted yet.
+    used_before: u32,
     /// How many sequence numbers to take when the cell is asked again in this tick.
     prefetch_len: u32,
     /// The generation of the server's identity for which the list of generator IDs was made.
@@ -78,6 +97,8 @@ pub struct Issued {
     pub slot: usize,
     /// The IDs, of one tick.
     pub block: Block,
+    /// The fraction of that tick; 0 if the ID type has none.
+    pub fraction: u64,
 }
 
 /// The reason why there is no ID now.
@@ -113,6 +134,9 @@ impl Session {
             sequence: 0,
             prefetched: Block::EMPTY,
             counted: 0,
+            fraction: 0,
+            owned: Block::EMPTY,
+            used_before: 0,
             prefetch_len: 1,
             generation: 0,
             least: Tick(0),
@@ -149,12 +173,12 @@ impl Session {
     /// Discards the IDs that were prefetched from these cells. They never count as issued.
     pub fn discard_prefetched(&mut self, cells: &[&Cell]) {
         self.count(cells);
-        (self.prefetched, self.counted) = (Block::EMPTY, 0);
+        (self.prefetched, self.counted, self.owned) = (Block::EMPTY, 0, Block::EMPTY);
     }
 
     /// Returns how many prefetched IDs have been used and are not counted yet.
     fn uncounted(&self) -> u32 {
-        self.counted - self.prefetched.count
+        self.used_before + self.counted - self.prefetched.count
     }
 
     /// Counts the prefetched IDs that have been used.
@@ -164,7 +188,7 @@ impl Session {
         {
             cell.counters.used_prefetched(self.uncounted());
         }
-        self.counted = self.prefetched.count;
+        (self.counted, self.used_before) = (self.prefetched.count, 0);
     }
 
     /// Returns the slot at which the session begins a tick.
@@ -205,16 +229,28 @@ impl Session {
         want: u32,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
-        if self.prefetched.count == 0 {
+        if self.prefetched.count == 0 && self.owned.count == 0 {
             return None;
         }
-        let (stamp, now) = (self.prefetched.stamp, clock()?);
+        let (stamp, reading) = (self.prefetched.stamp, clock()?);
+        let now = tick_of::<S>(reading);
         if now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now) {
             self.discard_prefetched(cells);
             self.prefetch_len = 1;
             return None;
         }
-        Some(Issued { slot: self.last, block: self.prefetched.take(want) })
+        if S::FRACTION_BITS > 0 {
+            let fraction = fraction_of::<S>(reading, stamp);
+            if fraction > self.fraction {
+                self.used_before = self.uncounted();
+                (self.prefetched, self.counted) = (self.owned, self.owned.count);
+                self.fraction = fraction;
+            } else if self.prefetched.count == 0 {
+                return None;
+            }
+        }
+        let block = self.prefetched.take(want);
+        Some(Issued { slot: self.last, block, fraction: self.fraction })
     }
 
     /// Takes IDs as [`Self::next`] does, from the cells alone.
@@ -228,6 +264,8 @@ impl Session {
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
+        let reading = Reading::new(Tick(0));
+        let clock = &mut ticks_of::<S>(clock, &reading);
         let began_at_home = self.at == self.home;
         // Away from home it still waits for the slots that were exhausted in earlier calls.
         let mut resume = match self.at == self.home {
@@ -247,7 +285,7 @@ impl Session {
                         self.home = self.own_home;
                         self.at = self.own_home;
                     }
-                    return Ok(self.record(at, block, want));
+                    return Ok(self.record::<S>(at, block, want, reading.get()));
                 }
                 Outcome::NewTick => {
                     self.at = self.home;
@@ -272,11 +310,11 @@ impl Session {
             }
             self.home /= 2;
             return match clock_reading {
-                // One more tick may come from a reload, and more from a processor's clock that is late.
-                Some(now) if resume.0 <= now.0 + S::CLOCK_NOISE + 1 => {
-                    Err(Stall::Wait { until: resume, now })
+                // One more tick may come from a processor's clock that is late, and one from a reload.
+                Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
+                _ => {
+                    self.issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock, &reading)
                 }
-                _ => self.issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock),
             };
         }
     }
@@ -303,10 +341,18 @@ impl Session {
     /// Records a block as the last that the session got. Returns the IDs that the caller wanted, and keeps the others
     /// as prefetched.
     #[inline(always)]
-    fn record(&mut self, at: usize, block: Block, want: u32) -> Issued {
+    fn record<S: IdLayout>(&mut self, at: usize, block: Block, want: u32, reading: Tick) -> Issued {
+        if S::FRACTION_BITS > 0 {
+            let fraction = fraction_of::<S>(reading, block.stamp);
+            self.fraction = match block.stamp == self.floor {
+                true => fraction.max(self.fraction),
+                false => fraction,
+            };
+            self.owned = block;
+        }
         let mut prefetched = block;
-        let issued = Issued { slot: at, block: prefetched.take(want) };
-        (self.prefetched, self.counted) = (prefetched, prefetched.count);
+        let issued = Issued { slot: at, block: prefetched.take(want), fraction: self.fraction };
+        (self.prefetched, self.counted, self.used_before) = (prefetched, prefetched.count, 0);
         self.prefetch_len = match block.stamp == self.floor {
             true => MAX_PREFETCH.min(self.prefetch_len * 2),
             false => 1,
@@ -327,6 +373,7 @@ impl Session {
         gate: &Gate,
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
+        reading: &Reading<Tick>,
     ) -> Result<Issued, Stall> {
         let mut stall = Stall::Ended;
         for current in [true, false] {
@@ -335,7 +382,7 @@ impl Session {
                 match cells[at].issue::<S>(request, rules, gate, scale, clock) {
                     Outcome::Issued(block) => {
                         (self.home, self.at) = (at, at);
-                        return Ok(self.record(at, block, want));
+                        return Ok(self.record::<S>(at, block, want, reading.get()));
                     }
                     Outcome::Wait { until, now } => {
                         stall = match stall {
@@ -349,7 +396,7 @@ impl Session {
             }
             // A cell that is not ahead has IDs in the next tick, so there is no need to use those of a later tick.
             if let Stall::Wait { until, now } = stall
-                && until.0 <= now.0 + S::CLOCK_NOISE + 1
+                && until.0 <= now.0 + 2
             {
                 break;
             }
@@ -371,7 +418,32 @@ impl Session {
         let (slot, block) =
             in_turn::take::<S>(cells, last, self.generation, rules, gate, scale, clock)?;
         (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, slot);
-        Ok(Issued { slot, block })
+        Ok(Issued { slot, block, fraction: 0 })
+    }
+}
+
+/// Returns the tick of a reading of a session's clock, which has the fraction below the tick.
+#[inline(always)]
+const fn tick_of<S: IdLayout>(reading: Tick) -> Tick {
+    Tick(reading.0 >> S::FRACTION_BITS)
+}
+
+/// Returns the fraction in which a reading of the clock is within the tick of a stamp: 0 if it is before that tick.
+#[inline(always)]
+const fn fraction_of<S: IdLayout>(reading: Tick, stamp: Stamp) -> u64 {
+    let is_within = tick_of::<S>(reading).0 == stamp.tick::<S>().0;
+    if is_within { reading.0 & ((1 << S::FRACTION_BITS) - 1) } else { 0 }
+}
+
+/// Returns a clock that gives ticks, and keeps the last reading with its fraction.
+fn ticks_of<S: IdLayout>(
+    clock: &mut impl FnMut() -> Option<Tick>,
+    last: &Reading<Tick>,
+) -> impl FnMut() -> Option<Tick> {
+    || {
+        let reading = clock()?;
+        last.set(reading);
+        Some(tick_of::<S>(reading))
     }
 }
 

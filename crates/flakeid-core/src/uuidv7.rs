@@ -6,28 +6,35 @@
 //! | 4 | version | 7 |
 //! | 12 | fraction | of the millisecond, in units of 1/4096 ms |
 //! | 2 | variant | binary 10 |
-//! | 4 | lane | |
-//! | 4 | sequence | within the lane and the fraction |
-//! | 54 | random | from a cryptographic generator |
+//! | 2 | lane | |
+//! | 8 | sequence | within the lane and the millisecond |
+//! | 52 | random | from a cryptographic generator |
 //!
 //! The bytes, big-endian, sort as the ID does: by the clock, to a quarter of a microsecond. RFC 9562 calls the fraction
 //! method 3 of its section 6.2. The `uuidv7()` of PostgreSQL 18 has the same fraction at the same place, so that its IDs
 //! and these sort together by the clock.
 //!
 //! # Unique
-//! A lane is a cell. The IDs of a server differ by time, fraction, lane and sequence, as those of a flake differ by time,
-//! generator ID and counter. Lanes have no meaning beyond one server: they keep its sessions from changing one cell. The
-//! IDs of different servers differ by their random bits alone.
+//! A session that generates an ID owns a lane and a sequence number for the millisecond. It uses them again in each fraction
+//! that the clock shows, and takes another number for a second ID in one fraction: see [`session`](crate::session). So the
+//! IDs of a server differ by time, fraction, lane and sequence. A lane is a cell. Lanes have no meaning beyond one server:
+//! they keep its sessions from changing one cell. The IDs of different servers differ by their random bits alone.
 //!
 //! # The time of an ID
 //! The time of an ID is its millisecond, as for all readers of version 7. So the bounds of a time are those of whole
-//! milliseconds. A tick is a fraction: [`SCALE`] has both.
+//! milliseconds.
 //!
 //! A UUID of another version or variant has no time, and no bounds contain it: it can stand between two IDs, but
 //! [`Id::is_valid`] tells it apart.
+//!
+//! # Why not a tick of the fraction
+//! If a cell counted in ticks of 1/4096 ms, nearly each ID would change it, as a session seldom asks twice within 244 ns.
+//! That was measured: an ID took 35 ns more than reading the clock, and a flake128 8 ns more. If the twelve bits were a
+//! sequence within the millisecond, an ID would be as cheap as here, but the IDs of several sessions, and those of
+//! PostgreSQL, would be in order to the millisecond alone.
 
 use crate::bits::Field;
-use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
+use crate::clock::{Scale, Tick, TickPosition, UnixMicros, UnixNanos};
 use crate::error::Error;
 use crate::generator::IdLayout;
 
@@ -35,11 +42,11 @@ use crate::generator::IdLayout;
 pub const NAME: &str = "uuidv7";
 
 /// The random bits.
-pub const RANDOM: Field = Field::new("random", 0, 54);
+pub const RANDOM: Field = Field::new("random", 0, 52);
 /// The sequence number within the lane.
-pub const SEQUENCE: Field = Field::above("sequence", RANDOM, 4);
+pub const SEQUENCE: Field = Field::above("sequence", RANDOM, 8);
 /// The lane.
-pub const LANE: Field = Field::above("lane", SEQUENCE, 4);
+pub const LANE: Field = Field::above("lane", SEQUENCE, 2);
 const VARIANT: Field = Field::above("variant", LANE, 2);
 /// The fraction of the millisecond, in units of 1/4096 ms.
 pub const FRACTION: Field = Field::above("fraction", VARIANT, 12);
@@ -56,19 +63,11 @@ const COMMON: u128 = VERSION.put(7) | VARIANT.put(0b10);
 /// Nanoseconds in a millisecond.
 pub const UNIT: u64 = 1_000_000;
 
-/// The number of bits of a fraction.
-pub const FRACTION_BITS: u32 = FRACTION.width();
+/// Milliseconds from 1970 on.
+pub const SCALE: Scale = Scale::new(UNIT, 0, Tick(TIME.max()));
 
-/// Milliseconds from 1970 on, in ticks of 1/4096 ms.
-pub const SCALE: Scale = Scale::with_fraction(
-    UNIT,
-    FRACTION_BITS,
-    0,
-    Tick(TIME.max() << FRACTION_BITS | FRACTION.max()),
-);
-
-/// The last tick of the last whole millisecond that a clock of 64 bits of nanoseconds reads, in the year 2554.
-pub const END: Tick = Tick(((u64::MAX / UNIT) << FRACTION_BITS) - 1);
+/// The last whole millisecond that a clock of 64 bits of nanoseconds reads, in the year 2554.
+pub const END: Tick = Tick(u64::MAX / UNIT - 1);
 
 /// The number of lanes of a server.
 pub const LANES: u16 = LANE.max() as u16 + 1;
@@ -79,22 +78,28 @@ pub struct Uuidv7;
 impl IdLayout for Uuidv7 {
     const SEQUENCE_BITS: u32 = SEQUENCE.width();
     const TICK_TOCK: bool = false;
-    // A millisecond: more than the clocks of two processors differ, and as short as the tick of other ID types.
-    const CLOCK_NOISE: u64 = 1 << FRACTION_BITS;
+    const FRACTION_BITS: u32 = FRACTION.width();
+}
+
+/// Returns the tick that holds `now`, and below it the fraction: what a session's clock gives.
+#[inline]
+pub const fn tick_with_fraction(now: UnixNanos) -> Tick {
+    let fraction = (now.0 % UNIT << FRACTION.width()) / UNIT;
+    Tick(now.0 / UNIT << FRACTION.width() | fraction)
 }
 
 /// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// Milliseconds since 1970, of 48 bits.
-    pub time: u64,
+    pub time: Tick,
     /// The fraction of the millisecond in units of 1/4096 ms, of 12 bits.
     pub fraction: u64,
-    /// The lane, of 4 bits.
+    /// The lane, of 2 bits.
     pub lane: u64,
-    /// The sequence number, of 4 bits.
+    /// The sequence number, of 8 bits.
     pub sequence: u64,
-    /// The random number, of 54 bits.
+    /// The random number, of 52 bits.
     pub random: u64,
 }
 
@@ -108,11 +113,10 @@ const NIL: Id = Id([0; LEN]);
 const MAX: Id = Id([0xff; LEN]);
 
 impl Id {
-    /// Packs the ID of a lane's `sequence` in `tick`. The lane and the sequence must fit their fields. Of `random` the
-    /// lowest 54 bits count.
+    /// Packs an ID. The fields must fit, but of `random` the lowest 52 bits count.
     #[inline]
-    pub const fn pack(tick: Tick, lane: u64, sequence: u64, random: u64) -> Self {
-        let time = TIME.put(tick.0 >> FRACTION_BITS) | FRACTION.put(tick.0 & FRACTION.max());
+    pub const fn pack(tick: Tick, fraction: u64, lane: u64, sequence: u64, random: u64) -> Self {
+        let time = TIME.put(tick.0) | FRACTION.put(fraction);
         let place = LANE.put(lane) | SEQUENCE.put(sequence);
         Self((COMMON | time | place | RANDOM.put(random & RANDOM.max())).to_be_bytes())
     }
@@ -129,7 +133,7 @@ impl Id {
         sequence: i64,
         random: i64,
     ) -> Result<Self, Error> {
-        let TickPosition::At(unit) = SCALE.locate(time) else {
+        let TickPosition::At(tick) = SCALE.locate(time) else {
             let (first, last) = (SCALE.start(Tick(0)), SCALE.start(SCALE.last()));
             return Err(Error::TimeOutOfRange { id_type: NAME, time, first, last });
         };
@@ -139,20 +143,20 @@ impl Id {
         };
         match (LANE.check(lane), SEQUENCE.check(sequence), RANDOM.check(random)) {
             (Ok(lane), Ok(sequence), Ok(random)) => {
-                Ok(Self::pack(Tick(unit.0 | fraction), lane, sequence, random))
+                Ok(Self::pack(tick, fraction, lane, sequence, random))
             }
             (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => Err(error),
         }
     }
 
-    /// Creates an ID at `time`, to the microsecond. Of `number` the lowest eight bits are the lane and the sequence, and
-    /// of `random` the lowest 54 bits count.
+    /// Creates an ID at `time`, to the microsecond. Of `number` the lowest ten bits are the lane and the sequence, and of
+    /// `random` the lowest 52 bits count.
     ///
     /// # Errors
     /// [`Error::TimeOutOfRange`] before 1970 and after the year 10889.
     pub const fn at(time: UnixMicros, number: u64, random: u64) -> Result<Self, Error> {
         const MICROS: i64 = (UNIT / 1000) as i64;
-        let fraction = time.0.rem_euclid(MICROS) << FRACTION_BITS;
+        let fraction = time.0.rem_euclid(MICROS) << FRACTION.width();
         // The first fraction that is not before this microsecond: PostgreSQL reads the microsecond back from it.
         let fraction = (fraction + MICROS - 1) / MICROS;
         let (lane, sequence) = (number >> SEQUENCE.width() & LANE.max(), number & SEQUENCE.max());
@@ -173,7 +177,7 @@ impl Id {
         }
         let word = self.word();
         Some(Parts {
-            time: TIME.get(word),
+            time: Tick(TIME.get(word)),
             fraction: FRACTION.get(word),
             lane: LANE.get(word),
             sequence: SEQUENCE.get(word),
@@ -184,7 +188,7 @@ impl Id {
     /// Returns when the ID's millisecond began, or `None` if it is not [valid](Self::is_valid).
     pub const fn time(self) -> Option<UnixMicros> {
         match self.is_valid() {
-            true => Some(SCALE.start(Tick(TIME.get(self.word()) << FRACTION_BITS))),
+            true => Some(SCALE.start(Tick(TIME.get(self.word())))),
             false => None,
         }
     }
@@ -192,7 +196,7 @@ impl Id {
     /// Returns the smallest ID whose time is not before `time`: its other fields are 0.
     pub const fn min(time: UnixMicros) -> Self {
         match SCALE.first_from(time) {
-            TickPosition::At(tick) => Self::pack(tick, 0, 0, 0),
+            TickPosition::At(tick) => Self::pack(tick, 0, 0, 0, 0),
             TickPosition::Before => NIL,
             TickPosition::After => MAX,
         }
@@ -211,13 +215,13 @@ impl Id {
     /// such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
-            Some((first, last)) => (Self::pack(first, 0, 0, 0), Self::last(last)),
+            Some((first, last)) => (Self::pack(first, 0, 0, 0, 0), Self::last(last)),
             None => (MAX, NIL),
         }
     }
 
     const fn last(tick: Tick) -> Self {
-        Self::pack(tick, LANE.max(), SEQUENCE.max(), RANDOM.max())
+        Self::pack(tick, FRACTION.max(), LANE.max(), SEQUENCE.max(), RANDOM.max())
     }
 
     const fn word(self) -> u128 {

@@ -212,7 +212,7 @@ impl<S: IdLayout> World<S> {
         let given = walker.session.next::<S>(&owned, want, rules, &self.gate, SCALE, &mut clock);
         let mut state = self.state.borrow_mut();
         match given {
-            Ok(Issued { slot, block }) => {
+            Ok(Issued { slot, block, .. }) => {
                 let Block { stamp, sequence, count } = block;
                 let tick = stamp.tick::<S>();
                 assert!((1..=want).contains(&count));

@@ -38,7 +38,7 @@ fn take<S: IdLayout>(
     let cells: Vec<&Cell> = cells.iter().collect();
     let clock = &mut || Some(Tick(now));
     session.next::<S>(&cells, 1, &RULES, &Gate::open(), SCALE, clock).map(|issued| {
-        let Issued { slot, block } = issued;
+        let Issued { slot, block, .. } = issued;
         (slot, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
     })
 }

@@ -33,7 +33,7 @@ struct Number {
 impl Number {
     /// Returns the number of an issued ID, if the session's list has these generator IDs.
     fn given<S: IdLayout>(issued: Issued, owned: &[usize]) -> Self {
-        let Issued { slot, block } = issued;
+        let Issued { slot, block, .. } = issued;
         assert_eq!(block.count, 1, "one at a time");
         let (tick, sequence) = (block.stamp.tick::<S>().0, block.sequence);
         Self { tick, sequence, slot: owned[slot] }

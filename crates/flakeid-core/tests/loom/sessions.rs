@@ -26,7 +26,7 @@ fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
     for (number, thread) in threads.into_iter().enumerate() {
         for given in thread.join().unwrap() {
             match given {
-                Ok(Issued { slot, block }) => {
+                Ok(Issued { slot, block, .. }) => {
                     ledger.enter::<S>(number, slot as u64, block).expect("the checker");
                 }
                 Err(Stall::Wait { until, now }) => assert!(until > now),

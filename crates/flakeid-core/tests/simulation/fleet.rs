@@ -5,8 +5,7 @@ use crate::clock::{Clock, HOUR, MILLISECOND, SECOND, YEAR};
 use crate::node::{Answer, Node, POOL};
 use crate::random::Random;
 use crate::standby::Standby;
-use crate::world::{Event, Flaw, ID_TYPES, ServerIdType, World};
-use flakeid_core::uuidv7::Uuidv7;
+use crate::world::{Event, Flaw, ID_TYPES, World};
 use std::cell::{Cell, RefCell};
 
 pub struct Fleet {
@@ -35,11 +34,7 @@ impl Fleet {
             let node = match nodes.last() {
                 // The server shares the generator IDs of the one before, whose slices end before its own.
                 Some(other) if number % 2 == 1 && world.random.one_in(4) => {
-                    let slices = std::array::from_fn(|id_type| {
-                        let (_, last) = other.slices[id_type];
-                        let greatest = if id_type == Uuidv7::INDEX { 15 } else { last + 32 };
-                        (last + 1, greatest)
-                    });
+                    let slices = other.slices.map(|(_, last)| (last + 1, last + 32));
                     node(&world, skew, other.pool.clone(), slices)
                 }
                 _ => {
@@ -47,14 +42,8 @@ impl Fleet {
                     let flake = world.random.pick(&[(0, 4000), (0, 3), (100, 163), (7, 7)]);
                     let sno = world.random.pick(&[(0, 65_000), (0, 3), (1000, 1063), (9, 520)]);
                     let (flake128, guid) = (sno, world.random.pick(&[(0, 12_000), (5, 5)]));
-                    let uuidv7 = world.random.pick(&[(0, 14), (0, 3), (7, 7)]);
                     let uniqueid = world.random.pick(&[(0, 30), (0, 3), (7, 7)]);
-                    node(
-                        &world,
-                        skew,
-                        ids.collect(),
-                        [flake, sno, flake128, guid, uniqueid, uuidv7],
-                    )
+                    node(&world, skew, ids.collect(), [flake, sno, flake128, guid, uniqueid])
                 }
             };
             nodes.push(node);

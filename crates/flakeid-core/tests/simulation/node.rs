@@ -21,7 +21,6 @@ use flakeid_core::horizon_message::HorizonMessage;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
-use flakeid_core::uuidv7::Uuidv7;
 use std::cell::{Cell as Slot, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -139,7 +138,7 @@ impl Node {
         let now = S::scale().tick(self.read(world, S::UNIT)).expect("a clock past the epoch");
         let greatest = &life.greatest[S::INDEX];
         greatest.set(greatest.get().max(now.0));
-        if now.0 + S::CLOCK_NOISE < self.since::<S>(world, life).0 {
+        if now.0 + 1 < self.since::<S>(world, life).0 {
             life.behind[S::INDEX].set(true);
         }
         now
@@ -253,8 +252,7 @@ impl Node {
             TickTock::INDEX => self.ask_for::<TickTock>(world, life, &mut client, want, alone),
             Flake128::INDEX => self.ask_for::<Flake128>(world, life, &mut client, want, alone),
             Guid::INDEX => self.ask_for::<Guid>(world, life, &mut client, want, alone),
-            UniqueId::INDEX => self.ask_for::<UniqueId>(world, life, &mut client, want, alone),
-            _ => self.ask_for::<Uuidv7>(world, life, &mut client, want, alone),
+            _ => self.ask_for::<UniqueId>(world, life, &mut client, want, alone),
         }
     }
 
@@ -300,8 +298,8 @@ impl Node {
                 }
                 Err(Stall::Wait { until, now }) => {
                     self.check_wait::<S>(world, life, client, until, now);
-                    // The processor of the next call may be late by a unit.
-                    return Answer::Wait(S::scale().nanos(until).0 + 2 * S::UNIT);
+                    // The processor of the next call may be a tick late.
+                    return Answer::Wait(S::scale().nanos(Tick(until.0 + 2)).0);
                 }
                 Err(Stall::Gated(stamp)) => {
                     self.extend::<S>(world, life, stamp);
@@ -423,8 +421,7 @@ pub fn seal_all(begun: Horizon, cells: &Cells) -> Horizon {
         TickTock::INDEX => sealed::<TickTock>(exact, cell),
         Flake128::INDEX => sealed::<Flake128>(exact, cell),
         Guid::INDEX => sealed::<Guid>(exact, cell),
-        UniqueId::INDEX => sealed::<UniqueId>(exact, cell),
-        _ => sealed::<Uuidv7>(exact, cell),
+        _ => sealed::<UniqueId>(exact, cell),
     })
 }
 

@@ -22,7 +22,7 @@ impl Node {
         issued: Issued,
         now: Tick,
     ) {
-        let Issued { slot, block } = issued;
+        let Issued { slot, block, .. } = issued;
         let (place, stamp) = (client.owned[slot], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>().0, stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);
@@ -33,7 +33,7 @@ impl Node {
         checks.expect(tick <= life.greatest[S::INDEX].get(), Fault::Early);
         checks.expect(tick >= now.0, Fault::Late);
         if self.is_steady(life) {
-            checks.expect(tick <= now.0 + S::CLOCK_NOISE, Fault::Ahead);
+            checks.expect(tick <= now.0 + 1, Fault::Ahead);
             let stays = !S::TICK_TOCK || toggle == life.begun.horizon.toggle;
             checks.expect(stays || life.behind[S::INDEX].get(), Fault::Turned);
         }
@@ -84,9 +84,8 @@ impl Node {
         if let Some(last) = client.last.filter(|_| !S::TICK_TOCK) {
             longest = longest.max(last.at.tick);
         }
-        if now.0 + S::CLOCK_NOISE >= S::scale().tick(begun.since::<S>()).map_or(0, |since| since.0)
-        {
-            longest = longest.max(now.0 + S::ticks(begun.lead) + 1 + S::CLOCK_NOISE);
+        if now.0 + 1 >= S::scale().tick(begun.since::<S>()).map_or(0, |since| since.0) {
+            longest = longest.max(now.0 + begun.lead / S::UNIT + 2);
         }
         world.saw(if until.0 > now.0 + 10 { Event::LongWait } else { Event::Wait });
         checks.expect((now.0 + 1..=longest + 1).contains(&until.0), Fault::WrongWait);

@@ -2,33 +2,24 @@
 
 use crate::checks::{Checks, Fault};
 use crate::random::Random;
-use flakeid_core::clock::{Scale, Tick, UnixNanos};
+use flakeid_core::clock::Scale;
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::flake128::{self, Flake128};
 use flakeid_core::generator::IdLayout;
 use flakeid_core::guid::{self, Guid};
 use flakeid_core::sno::{self, TickTock};
 use flakeid_core::uniqueid::{self, UniqueId};
-use flakeid_core::uuidv7::{self, Uuidv7};
 use std::cell::{Cell, RefCell};
 
 /// An ID type as the extension serves it.
 pub trait ServerIdType: IdLayout {
     /// The index among the ID types.
     const INDEX: usize;
-    /// The nanoseconds of a unit of time, by which two readings of the clock can differ: a tick, or many short ones.
+    /// The nanoseconds of a tick.
     const UNIT: u64;
     /// Whether a server has one cell, with any number of generator IDs.
     const ONE_CELL: bool = false;
     fn scale() -> Scale;
-    /// Returns the time of the IDs of a tick.
-    fn time(tick: Tick) -> UnixNanos {
-        Self::scale().nanos(tick)
-    }
-    /// Returns the number of ticks of a duration.
-    fn ticks(nanos: u64) -> u64 {
-        nanos / Self::UNIT
-    }
 }
 
 impl ServerIdType for Flake {
@@ -73,21 +64,7 @@ impl ServerIdType for UniqueId {
     }
 }
 
-impl ServerIdType for Uuidv7 {
-    const INDEX: usize = 5;
-    const UNIT: u64 = uuidv7::UNIT;
-    fn scale() -> Scale {
-        uuidv7::SCALE
-    }
-    fn time(tick: Tick) -> UnixNanos {
-        Self::scale().nanos(Tick(tick.0 >> uuidv7::FRACTION_BITS << uuidv7::FRACTION_BITS))
-    }
-    fn ticks(nanos: u64) -> u64 {
-        (nanos << uuidv7::FRACTION_BITS) / Self::UNIT
-    }
-}
-
-pub const ID_TYPES: usize = 6;
+pub const ID_TYPES: usize = 5;
 
 /// The flaw of a server, to show that the checks find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

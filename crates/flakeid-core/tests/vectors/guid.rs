@@ -172,7 +172,7 @@ fn assert_encoded<T: Copy + PartialEq + std::fmt::Debug>(
     assert_ne!(encode(UnixMicros(last.0 + 1)), Ok(id), "{row:?}");
     let tick = Some(Tick(nanos >> 17));
     assert_eq!(SCALE.tick(UnixNanos(nanos)), tick, "{row:?}");
-    assert_eq!(SCALE.tick_in::<{ guid::UNIT }, 0>(UnixNanos(nanos)), tick, "{row:?}");
+    assert_eq!(SCALE.tick_in::<{ guid::UNIT }>(UnixNanos(nanos)), tick, "{row:?}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn every_sno_of_the_reference_agrees_in_bytes_text_parts_and_time() {
             ("NewWithTime", Some(nanos)) => {
                 kinds.of_a_time += 1;
                 let nanos: u64 = number(nanos);
-                let tick_in = sno::SCALE.tick_in::<{ sno::UNIT }, 0>(UnixNanos(nanos));
+                let tick_in = sno::SCALE.tick_in::<{ sno::UNIT }>(UnixNanos(nanos));
                 assert_eq!((tick_in, sno::SCALE.tick(UnixNanos(nanos))), (Some(at), Some(at)));
                 assert_eq!(encode(UnixMicros((nanos / 1000) as i64)), Ok(id), "{row:?}");
             }

@@ -76,7 +76,7 @@ fn every_uniqueid_of_the_reference_agrees_in_number_text_parts_and_time() {
         }
         assert_ne!(encode(UnixMicros(began.0 + 1000)), Ok(id), "{row:?}");
         let now = UnixNanos(timestamp_ms * 1_000_000 + 999_999);
-        let ticks = (SCALE.tick(now), SCALE.tick_in::<{ uniqueid::UNIT }, 0>(now));
+        let ticks = (SCALE.tick(now), SCALE.tick_in::<{ uniqueid::UNIT }>(now));
         assert_eq!(ticks, (Some(parts.time), Some(parts.time)), "{row:?}");
     }
     let mut count = |src: &str, spread| kinds.remove(&(src.to_owned(), spread)).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Vectors of uuidv7: the example of RFC 9562, and the crate `uuid`.
 
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
-use flakeid_core::uuidv7::{FRACTION_BITS, Id, Parts, SCALE, UNIT};
+use flakeid_core::uuidv7::{Id, Parts, SCALE, UNIT, tick_with_fraction};
 use uuid::{NoContext, Timestamp, Uuid, Variant, Version};
 
 /// The example of version 7 in RFC 9562, appendix A.6.
@@ -13,14 +13,13 @@ const TIME: u64 = 0x017F_22E2_79B0;
 fn the_example_of_the_rfc_is_taken_apart_and_put_together() {
     let id = Id(*Uuid::parse_str(EXAMPLE).unwrap().as_bytes());
     let parts = id.parts().unwrap();
-    // rand_a is CC3. rand_b is 18C4DC0C0C07398F: four bits of lane, four of sequence, and 54 random ones.
+    // rand_a is CC3. rand_b is 18C4DC0C0C07398F: two bits of lane, eight of sequence, and 52 random ones.
     let rand_b = 0x18C4_DC0C_0C07_398F_u64;
-    let (lane, sequence, random) = (rand_b >> 58, rand_b >> 54 & 15, rand_b & (1 << 54) - 1);
-    assert_eq!(parts, Parts { time: TIME, fraction: 0xCC3, lane, sequence, random });
+    let (lane, sequence, random) = (rand_b >> 60, rand_b >> 52 & 0xFF, rand_b & (1 << 52) - 1);
+    assert_eq!(parts, Parts { time: Tick(TIME), fraction: 0xCC3, lane, sequence, random });
     assert_eq!(id.time(), Some(UnixMicros(TIME as i64 * 1000)));
     assert_eq!(id.time(), Some(UnixMicros(1_645_557_742_000_000)));
-    let tick = Tick(TIME << FRACTION_BITS | 0xCC3);
-    assert_eq!(Id::pack(tick, lane, sequence, random), id);
+    assert_eq!(Id::pack(Tick(TIME), 0xCC3, lane, sequence, random), id);
 }
 
 /// PostgreSQL 18 computes the fraction in this way (`generate_uuidv7`).
@@ -30,8 +29,10 @@ fn the_crate_uuid_reads_version_variant_and_time_of_every_id() {
     for _ in 0..100_000 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let nanos = random >> 1;
-        let tick = SCALE.tick(UnixNanos(nanos)).unwrap();
-        let id = Id::pack(tick, random & 15, random >> 4 & 15, random);
+        let reading = tick_with_fraction(UnixNanos(nanos)).0;
+        let (tick, fraction) = (Tick(reading >> 12), reading & 4095);
+        assert_eq!(SCALE.tick(UnixNanos(nanos)), Some(tick));
+        let id = Id::pack(tick, fraction, random & 3, random >> 4 & 0xFF, random);
         let read = Uuid::from_bytes(id.0);
         assert_eq!(read.get_version(), Some(Version::SortRand));
         assert_eq!(read.get_variant(), Variant::RFC4122);

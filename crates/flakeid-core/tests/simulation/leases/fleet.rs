@@ -113,7 +113,7 @@ impl Fleet {
             etcd: RefCell::new(Etcd::new(term.0.as_nanos() as u64, flaw != Flaw::NoGrace)),
             term,
             pool: first..=first + pool - 1,
-            slices: [flake, sno, (0, 0), (0, 0), uniqueid, (0, 0)],
+            slices: [flake, sno, (0, 0), (0, 0), uniqueid],
             flaw,
             is_strict: !is_forgetful
                 && !matches!(

@@ -295,7 +295,7 @@ impl Node {
         issued: Issued,
         gate_reading: GateReading,
     ) {
-        let Issued { slot, block } = issued;
+        let Issued { slot, block, .. } = issued;
         let (id, stamp) = (client.ids[slot], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>(), stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);

@@ -17,7 +17,6 @@ use flakeid_core::guid::Guid;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
-use flakeid_core::uuidv7::Uuidv7;
 use flakeid_core::watermark::Floor;
 use std::rc::Rc;
 
@@ -25,7 +24,7 @@ use std::rc::Rc;
 const NO_BOUND: u64 = u64::MAX;
 
 /// The last sequence number of each ID type. They are few, so that ticks are exhausted.
-const LAST: [u32; ID_TYPES] = [20, 40, 60, 60, 7, 15];
+const LAST: [u32; ID_TYPES] = [20, 40, 60, 60, 7];
 
 /// The calls of a session before an ID must be there, if it waits as it is told.
 const CALLS: usize = 40;
@@ -57,9 +56,10 @@ impl Process {
     }
 }
 
-/// Returns the first tick whose IDs do not have a time before a bound.
+/// Returns the first tick that does not begin before a bound.
 fn least<S: ServerIdType>(bound: u64) -> Tick {
-    S::scale().first_not_before(UnixNanos(bound))
+    let before = UnixNanos(bound.saturating_sub(1));
+    S::scale().tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
 }
 
 impl Server {
@@ -72,7 +72,7 @@ impl Server {
 
     /// Takes some IDs of one ID type.
     pub fn take_some(&self, life: &Life, process: &mut Process) {
-        let id_type = self.random.pick(&[0, 1, 1, 1, 2, 3, 4, 5]);
+        let id_type = self.random.pick(&[0, 1, 1, 1, 2, 3, 4]);
         for _ in 0..=self.random.skewed(30) {
             if life.over.get() || !self.take_one(life, process, id_type) {
                 return;
@@ -93,8 +93,7 @@ impl Server {
             TickTock::INDEX => self.take::<TickTock>(life, process),
             Flake128::INDEX => self.take::<Flake128>(life, process),
             Guid::INDEX => self.take::<Guid>(life, process),
-            UniqueId::INDEX => self.take::<UniqueId>(life, process),
-            _ => self.take::<Uuidv7>(life, process),
+            _ => self.take::<UniqueId>(life, process),
         }
     }
 
@@ -249,9 +248,9 @@ impl Server {
         source: &mut Source,
         issued: Issued,
     ) {
-        let Issued { slot: place, block } = issued;
+        let Issued { slot: place, block, .. } = issued;
         let (tick, toggle) = (block.stamp.tick::<S>(), block.stamp.toggle::<S>());
-        let begins = S::time(tick).0;
+        let begins = S::scale().nanos(tick).0;
         let mut transaction = life.transactions[slot].get().unwrap();
         transaction.earliest = Some(transaction.earliest.map_or(begins, |first| first.min(begins)));
         life.transactions[slot].set(Some(transaction));
