@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $page = slurp_file('docs/migrating.md') =~ s/^## Migrate from random UUIDs$.*//msr;
+my $page = slurp_file('docs/migrating.md') =~ s/^## Migrate from random UUIDs\n.*//msr;
 my @page = $page =~ /^```sql\n(.*?)^```$/msg;
 is(scalar @page, 17, 'the page has its blocks');
 
