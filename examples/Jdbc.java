@@ -13,6 +13,7 @@ import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.UUID;
 
 class Jdbc {
     public static void main(String[] args) throws SQLException {
@@ -69,6 +70,32 @@ class Jdbc {
                     System.out.println("page " + page + ": " + String.join(" ", events));
                     last = events.get(events.size() - 1);
                 }
+            }
+
+            // A uuidv7 is a java.util.UUID, as Hibernate has it. Its first 48 bits are the milliseconds since 1970.
+            try (var create = connection.createStatement()) {
+                create.execute("""
+                    CREATE TABLE IF NOT EXISTS carts (
+                        id   uuid PRIMARY KEY DEFAULT uuidv7_next(),
+                        item text NOT NULL)""");
+            }
+            try (var insert = connection.prepareStatement("""
+                    INSERT INTO carts (item) SELECT 'pear' FROM generate_series(1, 1000)
+                    RETURNING id, uuidv7_timestamp(id)""");
+                    var carts = insert.executeQuery()) {
+                int accepted = 0;
+                while (carts.next()) {
+                    var id = carts.getObject(1, UUID.class);
+                    var createdAt = carts.getObject(2, OffsetDateTime.class).toInstant().toEpochMilli();
+                    if (id.version() == 7 && id.variant() == 2 && id.getMostSignificantBits() >>> 16 == createdAt) {
+                        accepted++;
+                    }
+                }
+                System.out.println("accepted uuids: " + accepted);
+            }
+            try (var recent = connection.prepareStatement("SELECT count(*) FROM carts WHERE uuidv7_since(id, ?)")) {
+                recent.setObject(1, since);
+                System.out.println("recent uuids: " + String.join(" ", column(recent)));
             }
         }
     }

@@ -1,9 +1,11 @@
 // flakeid with node-postgres.
 //
-// Needs Node.js 18 and `npm install pg`; PGHOST, PGPORT, PGUSER and PGDATABASE lead to a database that has the
+// Needs Node.js 18 and `npm install pg uuid@11 zod@4`; PGHOST, PGPORT, PGUSER and PGDATABASE lead to a database that has the
 // extension. Run: node examples/node-postgres.js
 'use strict';
 const { Client } = require('pg');
+const uuid = require('uuid');
+const { z } = require('zod');
 
 async function main() {
   const client = new Client();
@@ -46,6 +48,22 @@ async function main() {
       console.log(`page ${page}:`, rows.map((row) => row.event).join(' '));
       last = rows.at(-1).event;
     }
+
+    // A uuidv7 is a uuid, and so a string here. Its first 48 bits are the milliseconds since 1970, which a number holds.
+    await client.query(`
+      CREATE TABLE IF NOT EXISTS carts (
+        id   uuid PRIMARY KEY DEFAULT uuidv7_next(),
+        item text NOT NULL)`);
+    const { rows: carts } = await client.query(
+      `INSERT INTO carts (item) SELECT 'pear' FROM generate_series(1, 1000)
+       RETURNING id, uuidv7_timestamp(id) AS created_at`);
+    const accepted = carts.filter(({ id, created_at: createdAt }) =>
+      uuid.validate(id) && uuid.version(id) === 7
+      && z.uuid().safeParse(id).success && z.uuidv7().safeParse(id).success
+      && parseInt(id.slice(0, 8) + id.slice(9, 13), 16) === createdAt.getTime());
+    console.log('accepted uuids:', accepted.length);
+    const { rows: [recent] } = await client.query('SELECT count(*) FROM carts WHERE uuidv7_since(id, $1)', [since]);
+    console.log('recent uuids:', recent.count);
   } finally {
     await client.end();
   }

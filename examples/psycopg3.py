@@ -4,6 +4,7 @@ Needs Python 3.10 and `pip install "psycopg[binary]"`; PGHOST, PGPORT, PGUSER an
 that has the extension. Run: python3 examples/psycopg3.py
 """
 import base64
+import uuid
 from datetime import datetime, timedelta, timezone
 
 import psycopg
@@ -70,3 +71,19 @@ with psycopg.connect(autocommit=True) as conn:
             [last, since], binary=True).fetchall():
         print(f"page {page}:", *(event for event, in rows))
         page, last = page + 1, rows[-1][0]
+
+    # A uuidv7 arrives as Python's own UUID. Its first 48 bits are the milliseconds since 1970.
+    conn.execute("""
+        CREATE TABLE IF NOT EXISTS carts (
+            id   uuid PRIMARY KEY DEFAULT uuidv7_next(),
+            item text NOT NULL)""")
+    carts = conn.execute("""
+        INSERT INTO carts (item) SELECT 'pear' FROM generate_series(1, 1000)
+        RETURNING id, uuidv7_timestamp(id)""").fetchall()
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    accepted = [cart for cart, created_at in carts
+                if uuid.UUID(str(cart)) == cart and cart.version == 7 and cart.variant == uuid.RFC_4122
+                and epoch + timedelta(milliseconds=cart.int >> 80) == created_at]
+    print("accepted uuids:", len(accepted))
+    recent, = conn.execute("SELECT count(*) FROM carts WHERE uuidv7_since(id, %s)", [since]).fetchone()
+    print("recent uuids:", recent)

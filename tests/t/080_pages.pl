@@ -135,18 +135,27 @@ is($node->safe_psql('postgres', "SELECT flake_to_text(5828128208445124609, 'hex'
 	sprintf('%x', 5828128208445124609), 'hex has no leading zeros and no capitals');
 is($node->safe_psql('postgres', "SELECT flake_to_text(flake_from_text('BXDOxnfZflk=', 'base64'), 'hex')"),
 	'597ed977c6ce7005', 'base64 is read from the lowest byte up');
-is($node->safe_psql('postgres', <<'SQL'), '8|10|16|12|8|8', 'a value has the bytes that choosing.md says');
-SELECT pg_column_size(flake), pg_column_size(sno), pg_column_size(flake128), pg_column_size(guid), pg_column_size(guid_local), pg_column_size(uniqueid)
-FROM (SELECT flake_next() AS flake, sno_next() AS sno, flake128_next() AS flake128, guid_next() AS guid,
+is($node->safe_psql('postgres', <<'SQL'), '8|10|16|16|12|8|8', 'a value has the bytes that choosing.md says');
+SELECT pg_column_size(flake), pg_column_size(sno), pg_column_size(uuidv7), pg_column_size(flake128), pg_column_size(guid),
+	pg_column_size(guid_local), pg_column_size(uniqueid)
+FROM (SELECT flake_next() AS flake, sno_next() AS sno, uuidv7_next() AS uuidv7, flake128_next() AS flake128, guid_next() AS guid,
 	guid_local_next() AS guid_local, uniqueid_next() AS uniqueid) AS made
 SQL
 my ($texts) = slurp_file('docs/choosing.md') =~ /^\| text \| (.*) \|$/m or die 'choosing.md shows no texts';
 my @texts = map { /^`(.*)`$/ } split / \| /, $texts;
-for my $type ('bigint', 'sno', 'flake128', 'guid', 'uniqueid')
+for my $type ('bigint', 'sno', 'uuid', 'flake128', 'guid', 'uniqueid')
 {
 	my $text = shift @texts;
 	is($node->safe_psql('postgres', "SELECT '$text'::$type"), $text, "... and the text of a $type");
 }
+my ($uuid) = slurp_file('docs/choosing.md') =~ /`([0-9a-f]{8}-[-0-9a-f]+)`/ or die 'choosing.md shows no uuidv7';
+is($node->safe_psql('postgres', "SELECT uuidv7_valid('$uuid')"), 't', 'the uuidv7 that choosing.md shows is one');
+is($node->safe_psql('postgres', "SELECT uuidv7_decode('017f22e2-79b0-7cc3-98c4-dc0c0c07398f') = ROW(timestamptz '2022-02-22 19:22:22+00', 3267, 6, 3, 1367844206360975::bigint)"),
+	't', "the example of RFC 9562 has the RFC's time");
+is($node->safe_psql('postgres', "SELECT uuidv7_timestamp(uuidv7_max('infinity')) AT TIME ZONE 'UTC'"), '10889-08-02 05:31:50.655', 'the layout of uuidv7 ends as id-types.md says');
+is($node->safe_psql('postgres', <<'SQL'), '16|0', 'pg_stat_flakeid has a row for each lane of uuidv7, without a generator ID');
+SELECT count(*), count(generator_id) FROM pg_stat_flakeid WHERE id_type = 'uuidv7'
+SQL
 is($node->safe_psql('postgres', <<'SQL'), 't', 'the library is of the version that the control file names');
 SELECT extversion = flakeid_identity() ->> 'version' FROM pg_extension WHERE extname = 'flakeid'
 SQL

@@ -94,6 +94,7 @@ sub queries_in
 	return @queries;
 }
 
+my $with_uuids = 0;
 for my $name (sort keys %clients)
 {
 	my $command = $clients{$name};
@@ -166,6 +167,14 @@ SQL
 	like("@queries", qr/event >= .*::TIMESTAMP WITH TIME ZONE/, '... tells the server that a time beside a sno is one')
 	  if $name eq 'sqlalchemy_orm.py';
 	is($last->{newest}, 'rice', '... and finds an order by its flake') if $name eq 'node-postgres.js';
+	if ($sql->("SELECT to_regclass('carts') IS NOT NULL") eq 't')
+	{
+		$with_uuids++;
+		is(join(' ', map { $_->{'accepted uuids'} // 'none' } @runs), '1000 1000', "$name accepts 1,000 uuidv7s in each run");
+		is($sql->("SELECT count(DISTINCT id) FROM carts WHERE uuidv7_valid(id) AND uuidv7_timestamp(id) BETWEEN timestamptz '$begin' - interval '1 ms' AND '$end'"),
+			'2000', "$name has all of them in its table, with the times of the runs");
+		cmp_ok($last->{'recent uuids'}, $at_once ? '==' : '>=', $at_once ? 2000 : 1000, "$name finds them by their time");
+	}
 
 	cmp_ok(scalar @queries, '>=', 2 + @pages, '... with a query for each of these answers') or diag(join "\n", @queries);
 	# One psql asks for all plans.
@@ -176,6 +185,8 @@ SQL
 	is_deeply(\@slow, [], '... each a range of an index, without a sort or a filter');
 	unlike("@queries", qr/\bOFFSET\b/i, '... or OFFSET');
 }
+
+cmp_ok($with_uuids, '>=', 4, 'four programs have uuidv7s');
 
 # What README.md there says of parameters ------------------------------------------------------------------------
 

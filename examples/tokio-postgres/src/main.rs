@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Config, NoTls, Row};
+use uuid::{Uuid, Variant};
 
 /// The ten bytes of a sno, which sort as it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,5 +104,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("page {page}: {}", column::<Sno>(&rows));
         last = end.get(0);
     }
+
+    // A uuidv7 is a `Uuid`. Its first 48 bits are the milliseconds since 1970.
+    client
+        .batch_execute(
+            "CREATE TABLE IF NOT EXISTS carts (
+                id   uuid PRIMARY KEY DEFAULT uuidv7_next(),
+                item text NOT NULL)",
+        )
+        .await?;
+    let insert = "INSERT INTO carts (item) SELECT 'pear' FROM generate_series(1, 1000)
+        RETURNING id, uuidv7_timestamp(id)";
+    let carts = client.query(insert, &[]).await?;
+    let is_accepted = |row: &&Row| {
+        let (id, created_at): (Uuid, SystemTime) = (row.get(0), row.get(1));
+        let created_at = created_at.duration_since(SystemTime::UNIX_EPOCH);
+        let (seconds, nanos) = id.get_timestamp().map_or((0, 0), |time| time.to_unix());
+        id.get_version_num() == 7
+            && id.get_variant() == Variant::RFC4122
+            && created_at.is_ok_and(|time| time == Duration::new(seconds, nanos))
+    };
+    println!("accepted uuids: {}", carts.iter().filter(is_accepted).count());
+    let recent = "SELECT count(*) FROM carts WHERE uuidv7_since(id, $1)";
+    println!("recent uuids: {}", client.query_one(recent, &[&since]).await?.get::<_, i64>(0));
     Ok(())
 }
