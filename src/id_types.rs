@@ -159,7 +159,7 @@ pub struct IdTypeEntry {
     /// [`Cell::issued`].
     pub issued: LastTicks,
     /// The gate of the timeline of this tick-tock bit: [`Horizon::of`].
-    pub lane: fn(&Horizon, bool) -> UnixNanos,
+    pub track: fn(&Horizon, bool) -> UnixNanos,
     /// [`Horizon::floors`].
     pub floors: fn(Horizon, Scale) -> [Tick; 2],
     /// [`Horizon::covering`].
@@ -190,7 +190,7 @@ impl IdTypeEntry {
             revive: Cell::revive::<S>,
             seal: Cell::seal::<S>,
             issued: Cell::issued::<S>,
-            lane: Horizon::of::<S>,
+            track: Horizon::of::<S>,
             floors: Horizon::floors::<S>,
             covering: Horizon::covering::<S>,
         }

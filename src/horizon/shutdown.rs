@@ -48,7 +48,7 @@ fn exact(
 }
 
 /// Returns the horizon that also covers the watermarks that were reported since shared memory was initialized. Every ID
-/// after the next start is above the greatest lane then.
+/// after the next start is above the greatest track then.
 fn covering_watermark(mut horizon: Horizon) -> Horizon {
     let reported = attached_watermark().map(|watermark| watermark.floor.get());
     horizon.until[0] = horizon.until[0].max(reported.unwrap_or(UnixNanos(0)));

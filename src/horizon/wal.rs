@@ -10,7 +10,7 @@
 //!   [`wal_message`].
 //! * Only the startup process replays. If the library is preloaded, it calls the functions of this file, which
 //!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
-//!   by lane in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
+//!   by track in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
 //!   At the end, and when the WAL timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
 //!   messages of another part of the library on to its [`Listener`], and let it write its own file at the same moments.
 //!
@@ -44,7 +44,7 @@
 //!    so after the last record was replayed. What was recovered until then is in shared memory. The first process
 //!    that opens the state begins above it, be it a session or the worker. If it is lost with the memory, it is on
 //!    disk by 4, or is replayed again.
-//! 6. *The horizon is a maximum, by lane.* A primary's clock may have been ahead for a while: the greatest message
+//! 6. *The horizon is a maximum, by track.* A primary's clock may have been ahead for a while: the greatest message
 //!    counts, not the last. The last one gives the timeline in use and the clock, which are preferences.
 //! 7. *The file of a primary that crashes is ahead.* It was written before each message that its recovery replays. So
 //!    nothing changes there, unless an administrator has restored an older file or removed the state. Then the

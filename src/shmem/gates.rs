@@ -67,7 +67,7 @@ impl Gates {
         let moment = after(from, lead);
         self.hard.extend::<S, E>(stamp, moment, make_durable)?;
         let horizon = self.hard.horizon();
-        // A lane that did not move is the same in both gates.
+        // A track that did not move is the same in both gates.
         let until = horizon.until.map(|until| match until == moment {
             true => after(from, lead - lead / PART),
             false => until,

@@ -8,7 +8,7 @@ use crate::clock::now;
 use crate::id_types::ID_TYPES;
 use crate::identity::Names;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::gate::{Horizon, LANES};
+use flakeid_core::gate::{Horizon, TRACKS};
 use flakeid_core::generator::IdLayout;
 use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -23,12 +23,12 @@ pub const NO_EPOCH: u64 = u64::MAX;
 pub struct HorizonRecord {
     /// Whether the state file has been read, and all other fields and the gates are set.
     pub loaded: AtomicBool,
-    /// The horizon when shared memory was initialized, by lane, and its tick-tock bit. Cells begin above it.
-    pub start_horizon: [AtomicU64; LANES],
+    /// The horizon when shared memory was initialized, by track, and its tick-tock bit. Cells begin above it.
+    pub start_horizon: [AtomicU64; TRACKS],
     pub toggle: AtomicBool,
-    /// The last times that cells had issued, since shared memory was initialized, before they were revived, by lane. A
+    /// The last times that cells had issued, since shared memory was initialized, before they were revived, by track. A
     /// cell forgets them when it is revived.
-    pub issued: [AtomicU64; LANES],
+    pub issued: [AtomicU64; TRACKS],
     /// The last reading of the clock that was known when shared memory was initialized. A clock behind it has stepped
     /// back.
     pub start_clock_reading: AtomicU64,
@@ -155,8 +155,8 @@ impl HorizonRecord {
     /// Returns the horizon when shared memory was initialized.
     pub fn start_horizon(&self) -> Horizon {
         Horizon {
-            until: std::array::from_fn(|lane| {
-                UnixNanos(self.start_horizon[lane].load(Ordering::Relaxed))
+            until: std::array::from_fn(|track| {
+                UnixNanos(self.start_horizon[track].load(Ordering::Relaxed))
             }),
             toggle: self.toggle.load(Ordering::Relaxed),
         }
@@ -269,8 +269,8 @@ impl HorizonRecord {
 /// recovery sees all of it, as PostgreSQL publishes the end of recovery with a memory barrier.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The greatest time of all messages by lane; 0 if there was no message.
-    until: [AtomicU64; LANES],
+    /// The greatest time of all messages by track; 0 if there was no message.
+    until: [AtomicU64; TRACKS],
     /// The timeline and the reading of the clock of the last message.
     toggle: AtomicBool,
     read_at: AtomicU64,
@@ -306,11 +306,11 @@ impl Recovered {
 
     /// Returns the greatest horizon of all messages, with the other fields of the last one.
     pub fn message(&self) -> Option<HorizonMessage> {
-        let until: [_; LANES] =
-            std::array::from_fn(|lane| UnixNanos(self.until[lane].load(Ordering::Relaxed)));
+        let until: [_; TRACKS] =
+            std::array::from_fn(|track| UnixNanos(self.until[track].load(Ordering::Relaxed)));
         let epoch =
             Some(self.flake_epoch.load(Ordering::Relaxed)).filter(|&epoch| epoch != NO_EPOCH);
-        (until != [UnixNanos(0); LANES]).then(|| HorizonMessage {
+        (until != [UnixNanos(0); TRACKS]).then(|| HorizonMessage {
             horizon: Horizon { until, toggle: self.toggle.load(Ordering::Relaxed) },
             read_at: UnixNanos(self.read_at.load(Ordering::Relaxed)),
             flake_epoch: epoch.map(UnixNanos),

@@ -69,7 +69,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
             .map(|(id, cell)| {
                 let (counts, last) = (cell.counters.get(), (entry.snapshot)(cell));
                 // A gate of a lease that was lost is 0: there is no gate then.
-                let gate = Some((entry.lane)(&gate, last.toggle)).filter(|gate| gate.0 > 0);
+                let gate = Some((entry.track)(&gate, last.toggle)).filter(|gate| gate.0 > 0);
                 (
                     entry.name,
                     numbered.then_some(i32::from(id)),

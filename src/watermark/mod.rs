@@ -22,7 +22,7 @@
 //! # What outlives what
 //! | event | what holds |
 //! |---|---|
-//! | crash, kill, restart | Slots and floor are lost. A watermark is at most the durable horizon, and the floor begins at the greatest lane, if the file `flakeid/watermark` shows that a watermark may have been reported: [`usage`]. All IDs of the new life are above it. |
+//! | crash, kill, restart | Slots and floor are lost. A watermark is at most the durable horizon, and the floor begins at the greatest track, if the file `flakeid/watermark` shows that a watermark may have been reported: [`usage`]. All IDs of the new life are above it. |
 //! | clean stop | The exact horizon covers the floor (`horizon::shutdown`). |
 //! | the last session leaves, the library is not preloaded | The gates move down, and the floor is looked at after that, under the lock. A reader looks at the gates after it has raised the floor. One of the two sees the other. |
 //! | promotion, recovery from a backup | The horizon covers what the WAL knows of, as for IDs. PostgreSQL keeps the bounds of prepared transactions with them. A snapshot from before the promotion gets an error. |

@@ -1,6 +1,6 @@
 //! Whether a watermark may have been reported: by this server, or by the one whose data this is.
 //!
-//! Only then does the watermark limit the IDs of the next life: all of them are above the greatest lane of the horizon
+//! Only then does the watermark limit the IDs of the next life: all of them are above the greatest track of the horizon
 //! with which it begins ([`first_floor`]), since watermarks may be up to that. Without a call clocks are handled as if
 //! there were no watermark.
 //!
@@ -87,7 +87,7 @@ fn save(on_disk: OnDisk) -> Result<(), Report> {
 }
 
 /// Returns the floor with which a life of the memory begins, if a watermark may have been reported before. All IDs of
-/// this life are above the horizon of their lane, and watermarks may be up to the greatest.
+/// this life are above the horizon of their track, and watermarks may be up to the greatest.
 fn first_floor(start: &Start) -> UnixNanos {
     start.horizon.until.into_iter().max().unwrap_or(UnixNanos(0))
 }

@@ -1,16 +1,16 @@
 //! The gate and the horizon: up to which time sessions may issue IDs without further checks, and what of it survives.
 //!
-//! Summary: the gate is a time in shared memory, one for each *lane*. One lane is for all ID types with a single
-//! timeline, and two are for the two timelines of sno. An ID of a tick that begins before its lane's gate may be
+//! Summary: the gate is a time in shared memory, one for each *track*. One track is for all ID types with a single
+//! timeline, and two are for the two timelines of sno. An ID of a tick that begins before its track's gate may be
 //! issued: one comparison on the hot path. The [`Horizon`] is the gate as it was last made durable. [`Gate::extend`]
 //! moves both: first it makes the new horizon durable, and then it opens the gate. So after any loss of memory the
 //! server begins above the horizon. A gate also has a generation, which ends sessions whose generator IDs have
 //! changed.
 //!
 //! # Why no ID repeats after a loss of memory
-//! 1. An ID is issued only for a tick that begins before the gate of its lane. The gate never opens further than a
+//! 1. An ID is issued only for a tick that begins before the gate of its track. The gate never opens further than a
 //!    durable horizon. So if everything except the horizon is lost, each ID that was issued has a tick that begins
-//!    before the horizon of its lane. (A server may begin at a horizon that is not on disk yet, as at a first start.
+//!    before the horizon of its track. (A server may begin at a horizon that is not on disk yet, as at a first start.
 //!    Then the gate stands at that horizon, and no cell issues anything before it.)
 //! 2. Everything after the loss begins above the horizon. [`Horizon::floors`] returns each timeline's last tick that
 //!    begins before its horizon. A cell that begins there (`Cell::begin`) issues in neither timeline at or below its
@@ -54,11 +54,11 @@ use crate::generator::{IdLayout, Stamp};
 use crate::sync::{AtomicU64, Ordering};
 use core::time::Duration;
 
-/// The number of lanes.
-pub const LANES: usize = 3;
+/// The number of tracks.
+pub const TRACKS: usize = 3;
 
-/// Returns the lane of an ID type's timeline.
-const fn lane<S: IdLayout>(toggle: bool) -> usize {
+/// Returns the track of an ID type's timeline.
+const fn track<S: IdLayout>(toggle: bool) -> usize {
     if S::TICK_TOCK { 1 + toggle as usize } else { 0 }
 }
 
@@ -74,29 +74,29 @@ pub fn lead(set: Duration, took: [Duration; 2]) -> Duration {
     set.max(twice.min(MAX_LEAD_FOR_DISK))
 }
 
-/// A time for each lane, and the timeline in use. Every ID that was ever issued has a tick that begins before its
-/// lane's time.
+/// A time for each track, and the timeline in use. Every ID that was ever issued has a tick that begins before its
+/// track's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
-    /// The time of each lane: ID types with a single timeline, the first timeline of sno, and its second.
-    pub until: [UnixNanos; LANES],
+    /// The time of each track: ID types with a single timeline, the first timeline of sno, and its second.
+    pub until: [UnixNanos; TRACKS],
     /// Whether the second timeline is in use. This is only a preference: `until` says which of the two is safe.
     pub toggle: bool,
 }
 
 impl Horizon {
     /// The horizon of a server that never had an ID.
-    pub const NONE: Self = Self { until: [UnixNanos(0); LANES], toggle: false };
+    pub const NONE: Self = Self { until: [UnixNanos(0); TRACKS], toggle: false };
 
-    /// Returns the horizon with which the lane of a stamp may continue until `moment`. The lane in use of the other
+    /// Returns the horizon with which the track of a stamp may continue until `moment`. The track in use of the other
     /// ID types moves along, so that one write serves them all.
     #[must_use]
     pub fn extended<S: IdLayout>(mut self, stamp: Stamp, moment: UnixNanos) -> Self {
         if S::TICK_TOCK {
             self.toggle = stamp.toggle::<S>();
         }
-        for lane in [0, 1 + usize::from(self.toggle)] {
-            self.until[lane] = moment.max(self.until[lane]);
+        for track in [0, 1 + usize::from(self.toggle)] {
+            self.until[track] = moment.max(self.until[track]);
         }
         self
     }
@@ -122,7 +122,7 @@ impl Horizon {
     #[must_use]
     pub fn covering<S: IdLayout>(mut self, scale: Scale, last: [Tick; 2]) -> Self {
         for (toggle, tick) in [false, true].into_iter().zip(last) {
-            let until = &mut self.until[lane::<S>(toggle)];
+            let until = &mut self.until[track::<S>(toggle)];
             *until = UnixNanos(scale.nanos(tick).0.saturating_add(1)).max(*until);
         }
         self
@@ -130,7 +130,7 @@ impl Horizon {
 
     /// Returns the time of an ID type's timeline.
     pub fn of<S: IdLayout>(&self, toggle: bool) -> UnixNanos {
-        self.until[lane::<S>(toggle)]
+        self.until[track::<S>(toggle)]
     }
 
     /// Returns the time of sno's timeline in use.
@@ -140,7 +140,7 @@ impl Horizon {
 
     /// Returns the last tick of each timeline that may have been issued. `scale` is that of the earliest epoch.
     pub fn floors<S: IdLayout>(self, scale: Scale) -> [Tick; 2] {
-        [false, true].map(|toggle| scale.last_before(self.until[lane::<S>(toggle)]))
+        [false, true].map(|toggle| scale.last_before(self.until[track::<S>(toggle)]))
     }
 }
 
@@ -161,8 +161,8 @@ pub struct CellInit {
 /// The gate. The session or worker that moves it holds the server's lock, so only one moves it at a time.
 #[derive(Debug)]
 pub struct Gate {
-    /// The time of each lane, in nanoseconds since 1970-01-01 UTC.
-    until: [AtomicU64; LANES],
+    /// The time of each track, in nanoseconds since 1970-01-01 UTC.
+    until: [AtomicU64; TRACKS],
     /// Whether the server is in the second timeline, to which sno's cells change with a new tick.
     toggle: AtomicU64,
     /// The generation of the server's identity that the gate serves.
@@ -172,7 +172,7 @@ pub struct Gate {
 impl Gate {
     /// Creates a gate that admits every tick.
     pub fn open() -> Self {
-        Self::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: false })
+        Self::at(Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle: false })
     }
 
     /// Creates a gate that admits no tick.
@@ -208,7 +208,8 @@ impl Gate {
     /// alone.
     pub fn horizon(&self) -> Horizon {
         Horizon {
-            until: [0, 1, 2].map(|lane: usize| UnixNanos(self.until[lane].load(Ordering::Relaxed))),
+            until: [0, 1, 2]
+                .map(|track: usize| UnixNanos(self.until[track].load(Ordering::Relaxed))),
             toggle: self.toggle(),
         }
     }
@@ -219,7 +220,7 @@ impl Gate {
     /// before the gate was moved.
     #[inline]
     pub fn admits<S: IdLayout>(&self, scale: Scale, stamp: Stamp) -> bool {
-        let until = &self.until[lane::<S>(stamp.toggle::<S>())];
+        let until = &self.until[track::<S>(stamp.toggle::<S>())];
         scale.nanos(stamp.tick::<S>()).0 < until.load(Ordering::Acquire)
     }
 
@@ -227,7 +228,7 @@ impl Gate {
     /// as durable as the rest, and the other cells follow. An open gate keeps nothing on record, and admits both.
     #[inline]
     pub fn timeline_matches<S: IdLayout>(&self, stamp: Stamp) -> bool {
-        let until = &self.until[lane::<S>(stamp.toggle::<S>())];
+        let until = &self.until[track::<S>(stamp.toggle::<S>())];
         !S::TICK_TOCK
             || self.toggle() == stamp.toggle::<S>()
             || until.load(Ordering::Relaxed) == u64::MAX
@@ -241,7 +242,7 @@ impl Gate {
         self.toggle.load(Ordering::Relaxed) != 0
     }
 
-    /// Lets the lane of a stamp continue until `moment`: makes that durable, and only then opens the gate. The caller
+    /// Lets the track of a stamp continue until `moment`: makes that durable, and only then opens the gate. The caller
     /// holds the lock.
     ///
     /// # Errors

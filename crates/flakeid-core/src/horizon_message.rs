@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 1 | the format's number: 1 |
 //! | 1 | 1 | the tick-tock bit in use |
-//! | 2 | 3 × 8 | the horizon of each lane |
+//! | 2 | 3 × 8 | the horizon of each track |
 //! | 26 | 8 | the reading of the clock when the horizon moved |
 //! | 34 | 8 | the earliest epoch of this server's flakes; 2^64 - 1 if there is no flake |
 //!
@@ -14,13 +14,13 @@
 //! later ones.
 
 use crate::clock::UnixNanos;
-use crate::gate::{Horizon, LANES};
+use crate::gate::{Horizon, TRACKS};
 
 /// The format that this version writes.
 const FORMAT: u8 = 1;
 
 /// The length of the fields that every format begins with.
-pub const LENGTH: usize = 2 + 8 * (LANES + 2);
+pub const LENGTH: usize = 2 + 8 * (TRACKS + 2);
 
 /// The value for no epoch.
 const NONE: u64 = u64::MAX;

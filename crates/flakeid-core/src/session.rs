@@ -312,9 +312,9 @@ impl Session {
             return match clock_reading {
                 // One more tick may come from a processor's clock that is late, and one from a reload.
                 Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
-                _ => {
-                    self.issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock, &reading)
-                }
+                _ => self
+                    .issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock)
+                    .map(|(at, block)| self.record::<S>(at, block, want, reading.get())),
             };
         }
     }
@@ -373,8 +373,7 @@ impl Session {
         gate: &Gate,
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
-        reading: &Reading<Tick>,
-    ) -> Result<Issued, Stall> {
+    ) -> Result<(usize, Block), Stall> {
         let mut stall = Stall::Ended;
         for current in [true, false] {
             for at in 0..cells.len() {
@@ -382,7 +381,7 @@ impl Session {
                 match cells[at].issue::<S>(request, rules, gate, scale, clock) {
                     Outcome::Issued(block) => {
                         (self.home, self.at) = (at, at);
-                        return Ok(self.record::<S>(at, block, want, reading.get()));
+                        return Ok((at, block));
                     }
                     Outcome::Wait { until, now } => {
                         stall = match stall {

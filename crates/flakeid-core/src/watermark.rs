@@ -70,7 +70,7 @@
 //!
 //! # What outlives what
 //! * *A crash or a restart.* Slots and floor are lost. The caller keeps the floor at or below the durable horizon of
-//!   every lane ([`gate`](crate::gate)). After the start the floor begins at the greatest lane, for both timelines of
+//!   every track ([`gate`](crate::gate)). After the start the floor begins at the greatest track, for both timelines of
 //!   sno, too.
 //! * *A clean stop.* The horizon becomes exact, and the exact horizon covers what was issued. It must cover the floor
 //!   as well: readers raise the floor without issuing anything.

@@ -4,7 +4,7 @@
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::counts::Counts;
-use flakeid_core::gate::{CellInit, Gate, Horizon, LANES};
+use flakeid_core::gate::{CellInit, Gate, Horizon, TRACKS};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::SCALE;
@@ -44,7 +44,7 @@ fn take<S: IdLayout>(cell: &Cell, now: u64) -> Outcome {
 
 /// Returns an open gate of a server in this timeline.
 fn node_in(toggle: bool) -> Gate {
-    Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle })
+    Gate::at(Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle })
 }
 
 fn begun<S: IdLayout>(floors: [u64; 2], toggle: bool, since: u64, now: u64) -> Cell {

@@ -5,7 +5,7 @@
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{CellInit, Gate, Horizon, LANES};
+use flakeid_core::gate::{CellInit, Gate, Horizon, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Step, Word, step};
 use flakeid_core::sno::{SCALE, TickTock};
 use proptest::prelude::*;
@@ -214,7 +214,7 @@ fn play<S: IdLayout>(cell: &Cell, start: &CellInit, settings: &[Setting; 2], cal
             ..IssueRequest::any(want)
         };
         let clock = &mut || Some(Tick(now));
-        let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: node });
+        let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle: node });
         let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
         if let Outcome::Wait { until, now: read } = outcome {

@@ -8,7 +8,7 @@ mod ledger;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, LANES};
+use flakeid_core::gate::{Gate, Horizon, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::{SCALE, TickTock};
@@ -36,7 +36,7 @@ impl IdLayout for TickTock3 {
 }
 
 const START: u64 = 1000;
-const OPEN: Horizon = Horizon { until: [UnixNanos(u64::MAX); LANES], toggle: false };
+const OPEN: Horizon = Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle: false };
 const FAR: Tick = Tick(1 << 38);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

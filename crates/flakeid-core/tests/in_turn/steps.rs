@@ -1,7 +1,7 @@
 //! Calls of sessions, one after the other.
 
 use super::*;
-use flakeid_core::gate::{CellInit, Horizon, LANES};
+use flakeid_core::gate::{CellInit, Horizon, TRACKS};
 use std::collections::BTreeSet;
 
 /// In the mode TIME_SEQUENTIAL the packed IDs increase.
@@ -235,7 +235,7 @@ fn nothing_goes_out_behind_a_gate_that_is_not_open() {
     let Err(Stall::Gated(stamp)) = take(&gate, 100) else { panic!("a closed gate") };
     assert_eq!(stamp.tick::<Numbers<1>>(), Tick(100));
     // The gate is open until tick 101 begins.
-    let until = [SCALE.nanos(Tick(101)); LANES];
+    let until = [SCALE.nanos(Tick(101)); TRACKS];
     gate.set(Horizon { until, toggle: false });
     for number in all_of::<Numbers<1>>(100, 2) {
         assert_eq!(take(&gate, 100), Ok(number));
@@ -253,7 +253,7 @@ fn a_gate_that_moves_down_stops_a_session_on_its_way() {
     let cells: Vec<&Cell> = cells.iter().collect();
     let (session, rules, gate) = (&mut Session::new(0, 2), rules::<Numbers<2>>(), Gate::open());
     assert!(take_by::<Numbers<2>>(session, &cells, &rules, &gate, 100).is_ok());
-    gate.set(Horizon { until: [SCALE.nanos(Tick(100)); LANES], toggle: false });
+    gate.set(Horizon { until: [SCALE.nanos(Tick(100)); TRACKS], toggle: false });
     for _ in 0..2 {
         let stall = take_by::<Numbers<2>>(session, &cells, &rules, &gate, 100).unwrap_err();
         assert!(matches!(stall, Stall::Gated(stamp) if stamp.tick::<Numbers<2>>() == Tick(100)));

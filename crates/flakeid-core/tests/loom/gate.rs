@@ -2,7 +2,7 @@
 //! every ID at the time when a thread gets it.
 
 use super::*;
-use flakeid_core::gate::{Horizon, LANES};
+use flakeid_core::gate::{Horizon, TRACKS};
 use loom::sync::Mutex;
 
 /// The flaw of a server.
@@ -15,19 +15,19 @@ enum Flaw {
     NotSealed,
 }
 
-/// The durable horizon, by lanes. Relaxed is enough: the gate itself makes the threads that it lets through see what
+/// The durable horizon, by tracks. Relaxed is enough: the gate itself makes the threads that it lets through see what
 /// was written before it opened.
-struct Disk([AtomicU64; LANES]);
+struct Disk([AtomicU64; TRACKS]);
 
 impl Disk {
     fn write(&self, horizon: Horizon) {
-        for (lane, until) in self.0.iter().zip(horizon.until) {
-            lane.store(until.0, Ordering::Relaxed);
+        for (track, until) in self.0.iter().zip(horizon.until) {
+            track.store(until.0, Ordering::Relaxed);
         }
     }
 
     fn read(&self) -> Horizon {
-        let until = [0, 1, 2].map(|lane: usize| UnixNanos(self.0[lane].load(Ordering::Relaxed)));
+        let until = [0, 1, 2].map(|track: usize| UnixNanos(self.0[track].load(Ordering::Relaxed)));
         Horizon { until, toggle: false }
     }
 }
@@ -41,9 +41,9 @@ struct Server {
 }
 
 impl Server {
-    /// Creates a server whose clock reads `now`. IDs of the ticks before `until`, by lane, may be issued, and none
+    /// Creates a server whose clock reads `now`. IDs of the ticks before `until`, by track, may be issued, and none
     /// has been.
-    fn new<S: IdLayout>(flaw: Flaw, now: u64, until: [u64; LANES]) -> Arc<Self> {
+    fn new<S: IdLayout>(flaw: Flaw, now: u64, until: [u64; TRACKS]) -> Arc<Self> {
         let horizon = Horizon { until: until.map(moment), toggle: false };
         let node = Node {
             cell: Cell::after::<S>(Tick(0)),
@@ -190,8 +190,8 @@ fn two_threads_that_move_the_gate_for_a_timeline_each_move_it_never_down() {
             })
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(server.disk.read().until, [22; LANES].map(moment));
-        assert_eq!(server.node.gate.horizon().until, [22; LANES].map(moment));
+        assert_eq!(server.disk.read().until, [22; TRACKS].map(moment));
+        assert_eq!(server.node.gate.horizon().until, [22; TRACKS].map(moment));
     });
 }
 

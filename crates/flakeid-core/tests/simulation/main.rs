@@ -31,7 +31,7 @@
 //! # The promises for a standby
 //! A standby has a base backup's copy of the horizon, and replays the WAL. That has a message of each move of the
 //! horizon before the IDs that the move admits, and the time of each transaction. A promoted standby begins at the
-//! greatest of all of these in each lane ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is
+//! greatest of all of these in each track ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is
 //! recovered from a backup. Then no ID repeats that its data can know: one that the backup has, or a replayed
 //! transaction. This holds for every course of the primary's clock, also if it was ahead for a while, IDs were
 //! issued, and it was corrected.

@@ -24,7 +24,7 @@ enum Record {
 pub struct Standby {
     /// The horizon in the base backup.
     copied: State,
-    /// The greatest horizon that was replayed, by lane, with the other fields of the last message.
+    /// The greatest horizon that was replayed, by track, with the other fields of the last message.
     recovered: Option<(HorizonMessage, u64)>,
     /// The greatest reading of the clock among these messages.
     greatest: UnixNanos,

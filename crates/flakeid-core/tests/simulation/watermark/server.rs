@@ -246,7 +246,7 @@ impl Server {
     fn start(&mut self) {
         let begun = self.state.get().unwrap_or(State::fresh(self.read(MILLISECOND)));
         let used = self.used.get();
-        // All IDs of this life are above the horizon of their lane, and watermarks may be up to the greatest.
+        // All IDs of this life are above the horizon of their track, and watermarks may be up to the greatest.
         let greatest = begun.horizon.until.into_iter().max().filter(|_| used);
         let greatest = greatest.filter(|_| self.flaw != Flaw::FloorLost).unwrap_or(UnixNanos(0));
         let floor = Floor::at(UnixNanos(0));
