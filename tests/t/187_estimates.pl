@@ -29,7 +29,7 @@ $node->safe_psql('postgres', <<'END');
 CREATE EXTENSION flakeid;
 CREATE VIEW made AS
 	SELECT nr, t, flake_at(t) AS flake, sno_at(t, nr % 8) AS sno, flake128_at(t) AS flake128, guid_at(t) AS guid,
-		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid
+		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid, uuidv7_at(t) AS uuidv7
 	FROM (SELECT nr, date_trunc('milliseconds', timestamptz '2026-10-21' + nr * interval '2678.4 ms') AS t
 		FROM generate_series(0, 1005000) AS nr) AS times;
 CREATE TABLE ids AS SELECT * FROM made WHERE nr < 1000000;
@@ -39,6 +39,7 @@ CREATE INDEX ON ids (flake128);
 CREATE INDEX ON ids (guid);
 CREATE INDEX ON ids (guid_local);
 CREATE INDEX ON ids (uniqueid);
+CREATE INDEX ON ids (uuidv7);
 CREATE INDEX ON ids (t);
 VACUUM ANALYZE ids;
 END
@@ -59,7 +60,8 @@ my %asked = (
 	flake128   => [ 'flake128 <@ %1$s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
 	guid       => [ 'guid <@ %1$s', 'guid_within(guid, %1$s)', 'guid BETWEEN %2$s AND %3$s', '%3$s >= guid AND nr >= 0 AND guid >= %2$s' ],
 	guid_local => [ 'guid_local <@ %1$s', 'guid_local_within(guid_local, %1$s)', 'guid_local BETWEEN %2$s AND %3$s' ],
-	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
+	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ],
+	uuidv7     => [ 'uuidv7_within(uuidv7, %1$s)', 'uuidv7_between(uuidv7, %2$s, %3$s)', 'uuidv7_since(uuidv7, %2$s) AND uuidv7_before(uuidv7, %3$s)' ]);
 
 # How far off, as a factor, with the real rows at least this many.
 sub off
