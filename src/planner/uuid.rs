@@ -56,7 +56,22 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
             }
         }
         let has = |side| bounds.iter().any(|bound| bound.comparison.side == side);
-        match is_join && has(Side::Above) && has(Side::Below) {
+        // Each predicate has a recheck of its own, and the range is estimated once.
+        let is_recheck = |node: *mut Node| {
+            is(node, NodeTag::T_FuncExpr) && {
+                let call = node.cast::<pg_sys::FuncExpr>();
+                let of_same = |other| pg_sys::equal(other as *const _, id as *const _);
+                (*call).funcid == (*request).funcid
+                    && nodes((*call).args)
+                        .next()
+                        .and_then(|argument| uuid_of(argument))
+                        .is_some_and(of_same)
+            }
+        };
+        let first = nodes(list).map(|node| clause(node)).find(|&node| is_recheck(node));
+        let is_first =
+            first.is_none_or(|node| (*node.cast::<pg_sys::FuncExpr>()).args == (*request).args);
+        match is_join && is_first && has(Side::Above) && has(Side::Below) {
             true => Some(UNKNOWN_RANGE / (UNKNOWN * UNKNOWN)),
             false => Some(1.0),
         }
