@@ -51,7 +51,7 @@ our @ID_TYPES = (
 	},
 );
 
-# Those of which a server with one generator ID has one cell, so that all sessions go by the same last tick.
+# Those of which a server with one generator ID has one cell, so that all sessions have the same last tick.
 our @OF_ONE_CELL = grep { ($_->{cells} // 1) == 1 } @ID_TYPES;
 
 # Makes sessions generate a uuidv7 until each lane has one of now. Sixteen that connect one after the other have different

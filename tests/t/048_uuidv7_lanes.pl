@@ -103,7 +103,7 @@ for my $ids (values %given)
 {
 	$falls += grep { $ids->[$_] le $ids->[ $_ - 1 ] } 1 .. $#$ids;
 }
-is($falls, 0, 'whatever the clock does, the IDs of each session rise');
+is($falls, 0, 'when the clock steps forth and back, the IDs of each session rise');
 is((grep { $_ > 1 } values %times), 0, '... and no two have the same time, fraction, lane and sequence: ' . keys(%times) . ' IDs');
 
 # the number of IDs ------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ my @pooled  = map { $session->query_safe('DISCARD ALL'); split /\n/, $session->q
 my %seen;
 is((grep { $seen{$_}++ } @pooled), 0, 'a session that DISCARD ALL resets does not begin its stream again');
 
-# A session is killed: the server starts anew, and its next session has the same place.
+# A session is killed: the server starts again, and its next session has the same place.
 for my $time ('first', 'second')
 {
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');

@@ -16,13 +16,13 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\nenable_seqscan = off\n");
 # A folder with the files of pg_partman, which is no more than SQL: PostgreSQL 18 takes it from there.
 my $elsewhere = $ENV{FLAKEID_PARTMAN};
-if ($elsewhere && $server >= 18)
-{
-	$node->append_conf('postgresql.conf', "extension_control_path = '$elsewhere:\$system'\n");
-	$folder = $elsewhere;
-}
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
+if ($elsewhere && $server >= 18)
+{
+	sql("ALTER DATABASE postgres SET extension_control_path TO '$elsewhere:" . sql('SHOW extension_control_path') . "'");
+	$folder = $elsewhere;
+}
 sql('CREATE EXTENSION flakeid');
 
 # The partitions that a query reads.
