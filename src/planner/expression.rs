@@ -131,6 +131,22 @@ pub unsafe fn call(schema: Oid, name: &str, arguments: &[*mut Node]) -> Option<*
 /// # Safety
 /// The condition and the arguments are expressions.
 pub unsafe fn or_unknown(condition: *mut Node, arguments: &[*mut Node]) -> *mut Node {
+    // SAFETY: as the caller's.
+    unsafe {
+        let null = pg_sys::makeNullConst(pg_sys::BOOLOID, -1, NO_COLLATION);
+        or_if_null(condition, arguments, null.cast())
+    }
+}
+
+/// Makes `condition OR ((argument IS NULL OR ...) AND other)`. Constants among the arguments count as not NULL.
+///
+/// # Safety
+/// The conditions and the arguments are expressions.
+pub unsafe fn or_if_null(
+    condition: *mut Node,
+    arguments: &[*mut Node],
+    other: *mut Node,
+) -> *mut Node {
     // SAFETY: each new node is of the struct that its tag says, and its fields are set.
     unsafe {
         let is_null = |argument: *mut Node| {
@@ -147,7 +163,6 @@ pub unsafe fn or_unknown(condition: *mut Node, arguments: &[*mut Node]) -> *mut 
             [test] => *test,
             tests => any(tests),
         };
-        let null = pg_sys::makeNullConst(pg_sys::BOOLOID, -1, NO_COLLATION);
-        any(&[condition, all(&[test, null.cast()])])
+        any(&[condition, all(&[test, other])])
     }
 }

@@ -66,7 +66,9 @@
 //! The recheck of `<@` is a function of its own (`X_recheck`). PostgreSQL replaces its own operator `<@` by comparisons, but
 //! not wherever the condition stands.
 
-use super::expression::{all, any, btree_operator, call, compared, constant_of, copy, or_unknown};
+use super::expression::{
+    all, any, btree_operator, call, compared, constant_of, copy, or_if_null, or_unknown,
+};
 use super::id_type::SqlIdType;
 use super::repeatable::is_repeatable;
 use super::{is, nodes};
@@ -293,7 +295,12 @@ impl Call {
         // SAFETY: the ID and the times are expressions of the query.
         let is_valid = unsafe {
             let is_valid = call(self.schema, "uuidv7_valid", &[self.id])?;
-            or_unknown(is_valid, &self.times)
+            match relation {
+                // It is not STRICT, but three conditions. This one names the times nevertheless, and its value does not
+                // depend on them: only a clause of the same join gives the range its estimate.
+                Relation::Between => or_if_null(is_valid, &self.times, copy(is_valid)),
+                _ => or_unknown(is_valid, &self.times),
+            }
         };
         Some(all(&[self.recheck(is_valid)?, range]))
     }

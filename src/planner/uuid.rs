@@ -18,9 +18,9 @@
 //! The recheck is a clause of the same join, and its estimate is the factor that makes them a range of unknown length.
 
 use super::column::{Column, Comparison, Side, Statistics};
-use super::estimate::{UNKNOWN, UNKNOWN_RANGE, bounds};
+use super::estimate::{Bound, UNKNOWN, UNKNOWN_RANGE, bounds};
 use super::{clause, clauses_with, is, nodes};
-use pgrx::pg_sys::{self, Node, NodeTag, Oid, RestrictInfo, SupportRequestSelectivity};
+use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, RestrictInfo, SupportRequestSelectivity};
 
 /// Estimates the recheck, and writes down estimates of the comparisons beside it. Returns `None` for a condition of another
 /// form.
@@ -35,11 +35,53 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let statistics = Statistics::of((*request).root, id, (*request).varRelid);
         let mut column = Column::of((*request).root, statistics, Oid::INVALID)?;
         let list = clauses_with(column.statistics.relation()?, (*request).args)?;
+        let (bounds, is_join) = write_down(&mut column, list)?;
+        let has = |side| bounds.iter().any(|bound| bound.comparison.side == side);
+        // Each predicate has a recheck of its own, and the range is estimated once.
+        let is_recheck = |node: *mut Node| {
+            is(node, NodeTag::T_FuncExpr) && {
+                let call = node.cast::<pg_sys::FuncExpr>();
+                let of_same = |other| pg_sys::equal(other as *const _, id as *const _);
+                (*call).funcid == (*request).funcid
+                    && nodes((*call).args)
+                        .next()
+                        .and_then(|argument| uuid_of(argument))
+                        .is_some_and(of_same)
+            }
+        };
+        let first = nodes(list).map(|node| clause(node)).find(|&node| is_recheck(node));
+        let is_first =
+            first.is_none_or(|node| (*node.cast::<pg_sys::FuncExpr>()).args == (*request).args);
+        match is_join && is_first && has(Side::Above) && has(Side::Below) {
+            true => Some(UNKNOWN_RANGE / (UNKNOWN * UNKNOWN)),
+            false => Some(1.0),
+        }
+    }
+}
+
+/// Writes down estimates of the comparisons among these clauses. Returns the bounds that they are, and whether one of them
+/// is of a join.
+///
+/// PostgreSQL moves a recheck that all branches of an OR have before the OR. So the branches are estimated, too.
+///
+/// # Safety
+/// `list` has clauses of the query to which the column belongs.
+unsafe fn write_down(column: &mut Column, list: *mut List) -> Option<(Vec<Bound>, bool)> {
+    // SAFETY: the tag decides as which struct a node is read.
+    unsafe {
         let above = Comparison::of_btree(column.id_type, Side::Above, true)?;
-        let bounds = bounds(&column, list, above.family());
+        let bounds = bounds(column, list, above.family());
         let mut is_join = false;
         for node in nodes(list).filter(|&node| is(node, NodeTag::T_RestrictInfo)) {
             let own = clause(node);
+            if is(own, NodeTag::T_BoolExpr) {
+                for branch in nodes((*own.cast::<pg_sys::BoolExpr>()).args).map(|node| clause(node))
+                {
+                    if is(branch, NodeTag::T_BoolExpr) {
+                        write_down(column, (*branch.cast::<pg_sys::BoolExpr>()).args)?;
+                    }
+                }
+            }
             if !is(own, NodeTag::T_OpExpr) {
                 continue;
             }
@@ -50,16 +92,12 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
             let info = &mut *node.cast::<RestrictInfo>();
             match pg_sys::bms_membership(info.clause_relids) {
                 pg_sys::BMS_Membership::BMS_SINGLETON => {
-                    info.norm_selec = bound.part(&mut column).unwrap_or(info.norm_selec);
+                    info.norm_selec = bound.part(column).unwrap_or(info.norm_selec);
                 }
                 _ => is_join = true,
             }
         }
-        let has = |side| bounds.iter().any(|bound| bound.comparison.side == side);
-        match is_join && has(Side::Above) && has(Side::Below) {
-            true => Some(UNKNOWN_RANGE / (UNKNOWN * UNKNOWN)),
-            false => Some(1.0),
-        }
+        Some((bounds, is_join))
     }
 }
 

@@ -122,15 +122,15 @@ fn uuidv7_range_max(times: Range<TimestampWithTimeZone>) -> Uuid {
 
 // A predicate is a comparison of the UUIDs, and a check of the version: the planner makes these of nearly all calls.
 
-/// Returns `id >= min(from) AND id <= max(to) AND valid(id)`, in SQL's logic: NULL if a comparison is unknown and none is
-/// false. Whether the ID is valid counts as unknown if a time is.
+/// Returns `valid(id) AND id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and none is
+/// false.
 #[pg_extern(sql = false)]
 fn uuidv7_between(value: Option<Uuid>, from: Option<Time>, to: Option<Time>) -> Option<bool> {
     let id = id(value?);
     let conditions = [
         from.map(|from| id >= Id::min(from.0)),
         to.map(|to| id <= Id::max(to.0)),
-        if id.is_valid() { Some(true) } else { from.and(to).map(|_| false) },
+        Some(id.is_valid()),
     ];
     match conditions {
         _ if conditions.contains(&Some(false)) => Some(false),

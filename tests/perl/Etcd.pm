@@ -556,7 +556,7 @@ sub _answered
 # servers --------------------------------------------------------------------------------------------------
 
 # The ID types that use generator IDs, and where an ID has its own.
-our @LEASED = grep { !$_->{one_cell} } @ID_TYPES;
+our @LEASED = grep { !$_->{cells} } @ID_TYPES;
 my %generator = (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator_id');
 
 # The lines that have a server lease eight generator IDs, and of these settings instead or besides. The lease is long

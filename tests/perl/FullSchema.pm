@@ -13,7 +13,7 @@ our @EXPORT = qw(@KINDS $READER of_kind create_full_schema full_schema_of statis
 
 # A kind is a type with the way its IDs are made. `timestamp` is the time of an ID, `within` whether that lies in a
 # range, `at` an ID of a time; `bounds` has partitions of a month each. Spread IDs are in no order of time. What
-# depends on an epoch has it as an argument.
+# depends on an epoch has it as an argument. PostgreSQL 18 and earlier have no min and max of uuids.
 our @KINDS = (
 	{
 		name => 'flake', type => 'bigint', next => 'flake_next()', at => "flake_at(%s, %s, '2010-01-01 00:00+00')",
@@ -26,6 +26,11 @@ our @KINDS = (
 	{ name => 'guid' },
 	{ name => 'guid_local' },
 	{ name => 'uniqueid' },
+	{
+		name => 'uuidv7', type => 'uuid', next => 'uuidv7_next()', at => 'uuidv7_at(%s, %s)', timestamp => 'uuidv7_timestamp(%s)',
+		within => 'uuidv7_within(%s, %s)', bytes => 'uuid_send(%s)', bounds => 'uuidv7_partition_bounds(%s)',
+		least => '(array_agg(%1$s ORDER BY %1$s))[1]', greatest => '(array_agg(%1$s ORDER BY %1$s DESC))[1]'
+	},
 	{
 		name => 'inverse', type => 'guid', next => 'guid_next(inverse => true)', at => 'guid_at(%s, %s, inverse => true)',
 		timestamp => 'guid_timestamp(%s, inverse => true)', within => 'guid_within(%s, %s, inverse => true)',
@@ -46,6 +51,8 @@ for my $kind (@KINDS)
 	$kind->{bytes}     //= '%s::bytea';
 	$kind->{text}      //= '%s::text';
 	$kind->{multi}     //= "${type}_minmax_multi_ops";
+	$kind->{least}     //= 'min(%s)';
+	$kind->{greatest}  //= 'max(%s)';
 	$kind->{bounds}    //= "${type}_partition_bounds(%s)";
 }
 
@@ -60,7 +67,7 @@ my $settings = "SET search_path TO life, public; SET timezone TO 'UTC'; SET extr
 sub of_kind
 {
 	my ($kind, $sql) = @_;
-	$sql =~ s/\b(TIMESTAMP|BYTES|TEXT)\(([\w.]+)\)/sprintf $kind->{lc $1}, $2/ge;
+	$sql =~ s/\b(TIMESTAMP|BYTES|TEXT|LEAST|GREATEST)\(([\w.]+)\)/sprintf $kind->{lc $1}, $2/ge;
 	$sql =~ s/\b(WITHIN|AT)\(([^,]+), ('[^']*'::tstzrange|\w+)\)/sprintf $kind->{lc $1}, $2, $3/ge;
 	$sql =~ s/\b(NEXT|MULTI)\b/$kind->{lc $1}/g;
 	$sql =~ s/\bID\b/$kind->{type}/g;
@@ -143,7 +150,7 @@ CREATE VIEW KIND_view WITH (security_barrier) AS
     WHERE WITHIN(parents.id, $february);
 CREATE MATERIALIZED VIEW KIND_counts AS
     SELECT date_trunc('month', parents.made, 'UTC') AS month, count(*) AS ids, count(refs.id) AS refs,
-        min(parents.id) AS least, max(parents.id) AS greatest
+        LEAST(parents.id) AS least, GREATEST(parents.id) AS greatest
     FROM KIND_rows parents LEFT JOIN KIND_refs refs ON refs.parent = parents.id
     WHERE WITHIN(parents.id, $later) GROUP BY 1 WITH NO DATA;
 CREATE UNIQUE INDEX KIND_month ON KIND_counts (month);

@@ -11,16 +11,17 @@ use Fcntl qw(O_NONBLOCK O_WRONLY);
 use IPC::Run;
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use Server;
 use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(@ID_TYPES create_tables is_behind horizon_of times_of timelines_of);
+our @EXPORT = qw(@ID_TYPES @OF_ONE_CELL create_tables is_behind horizon_of tick_at times_of timelines_of use_all_lanes);
 
 # Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart that
-# are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID where
-# there are such and not one cell for the node. Those that turn go on in another timeline when the clock
-# steps back.
+# are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID. An ID type
+# without generator IDs has so many cells, whose numbers are counted together. Those that turn go on in another
+# timeline when the clock steps back. `nanos` is when the tick of an ID begins, where its timestamp does not say so.
 our @ID_TYPES = (
 	{
 		name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)',
@@ -32,17 +33,43 @@ our @ID_TYPES = (
 	},
 	{
 		name => 'flake128', type => 'flake128', next => 'flake128_next()', batch => 'flake128_next_batch(%d)',
-		tick => 1_000_000, numbers => 65_536, one_cell => 1
+		tick => 1_000_000, numbers => 65_536, cells => 1
 	},
 	{
 		name => 'guid', type => 'guid', next => 'guid_next()', batch => 'guid_next_batch(%d)',
-		tick => 131_072, numbers => 16_384, one_cell => 1
+		tick => 131_072, numbers => 16_384, cells => 1
 	},
 	{
 		name => 'uniqueid', type => 'uniqueid', next => 'uniqueid_next()', batch => 'uniqueid_next_batch(%d)',
 		tick => 1_000_000, numbers => 64
 	},
+	{
+		# A tick of 1/4096 ms, rounded up.
+		name => 'uuidv7', type => 'uuid', next => 'uuidv7_next()', batch => 'uuidv7_next_batch(%d)',
+		tick => 245, numbers => 256, cells => 16,
+		nanos => '(SELECT (extract(epoch FROM created_at) * 1000000000 + ceil(fraction * 1000000::bigint / 4096.0))::bigint FROM uuidv7_decode(id))'
+	},
 );
+
+# Those of which a server with one generator ID has one cell, so that all sessions have the same last tick.
+our @OF_ONE_CELL = grep { ($_->{cells} // 1) == 1 } @ID_TYPES;
+
+# Makes sessions generate a uuidv7 until each lane has one of now. Sixteen that connect one after the other have different
+# lanes.
+sub use_all_lanes
+{
+	my ($node) = @_;
+	my $now = $node->safe_psql('postgres', "SELECT clock_timestamp() - interval '1 ms'");
+	my @sessions;
+	do
+	{
+		die 'a lane has no session' if @sessions > 64;
+		push @sessions, map { session($node) } 1 .. 16;
+		$_->query_safe('SELECT uuidv7_next()') for @sessions;
+	} until $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'uuidv7' AND last_tick_at >= '$now'") == 16;
+	$_->quit for @sessions;
+	return;
+}
 
 # Creates the extension, and for each ID type a table of the plural of its name that is keyed by its IDs.
 sub create_tables
@@ -58,10 +85,19 @@ sub create_tables
 sub times_of
 {
 	my ($node, $id_type, @ids) = @_;
-	my $times = "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint";
+	my $nanos = $id_type->{nanos} // "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint * 1000";
 	my $list  = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
-	return map { 1000 * $_ + -1000 * $_ % $id_type->{tick} }
-	  split /\|/, $node->safe_psql('postgres', "SELECT min($times), max($times) FROM $list AS id");
+	my @ends  = split /\|/, $node->safe_psql('postgres', "SELECT min($nanos), max($nanos) FROM $list AS id");
+	return $id_type->{nanos} ? @ends : map { $_ + -$_ % $id_type->{tick} } @ends;
+}
+
+# When the tick began in which an ID type is at a moment, in nanoseconds since 1970.
+sub tick_at
+{
+	my ($id_type, $nanos) = @_;
+	return $nanos - $nanos % $id_type->{tick} unless $id_type->{nanos};
+	my $fraction = int($nanos % 1_000_000 * 4096 / 1_000_000);
+	return $nanos - $nanos % 1_000_000 + POSIX::ceil($fraction * 1_000_000 / 4096);
 }
 
 # The tick-tock bits of these IDs.
@@ -304,6 +340,10 @@ sub enter
 	return map { (split ' ')[1] } split /\n/, $lines;
 }
 
+# The random bits of a uuidv7 would tell two IDs apart that are otherwise the same: of its text only what comes before them
+# counts. The bits of its 22nd character are half a sequence number, half random.
+my @without_random_bits = map { ('-e', "s/^(uuidv7\t.{21})[$_->[0]].*/\\1$_->[1]/") } [ '0-3', 0 ], [ '4-7', 4 ], [ '89ab', 8 ], [ 'c-f', 'c' ];
+
 # The IDs that were given out more than once: none.
 sub twice
 {
@@ -313,7 +353,7 @@ sub twice
 	append_to_file($all, '');
 	unlink $list;
 	append_to_file($list, join '', map { "$_\0" } splice @{ $self->{files} });
-	_run([ 'sort', '-S', '256M', '-T', $self->{dir}, '-o', $sorted, "--files0-from=$list" ]);
+	_run([ 'xargs', '-0', '-a', $list, 'sed', '-E', @without_random_bits ], '|', [ 'sort', '-S', '256M', '-T', $self->{dir}, '-o', $sorted ]);
 	_run([ 'sort', '-m', '-o', $all, $all, $sorted ]);
 	return _run([ 'uniq', '-d', $all ], '|', [ 'head', '-n', '10' ]);
 }

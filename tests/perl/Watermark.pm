@@ -29,7 +29,7 @@ sub before_watermark
 	my ($id_type, $id) = @_;
 	$id //= 'id';
 	return "guid_within($id, tstzrange(NULL, flakeid_watermark()))" if $id_type->{name} eq 'guid';
-	return $id_type->{type} eq 'bigint' ? "$id_type->{name}_before($id, flakeid_watermark())" : "$id < flakeid_watermark()";
+	return $id_type->{type} =~ /^(?:bigint|uuid)$/ ? "$id_type->{name}_before($id, flakeid_watermark())" : "$id < flakeid_watermark()";
 }
 
 sub watermark_in { my ($session) = @_; return $session->query_safe("SELECT $WATERMARK") }

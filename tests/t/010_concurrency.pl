@@ -34,10 +34,12 @@ my %id_type = (
 	guid       => { type => 'guid',       function => 'guid',       each => 10_000 },
 	guid_local => { type => 'guid_local', function => 'guid_local', each => 10_000 },
 	uniqueid   => { type => 'uniqueid', function => 'uniqueid', each => 6_000 },
+	# Of a server they are unique without their random bits.
+	uuidv7     => { type => 'uuid', function => 'uuidv7', each => 15_000, distinct => '(left(id::text, 21), (uuidv7_decode(id)).sequence)' },
 	spread     => { type => 'uniqueid', function => 'uniqueid', arguments => ["'spread'"], each => 4_000, scattered => 1 },
 );
 my @id_types = sort keys %id_type;
-my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ]);
+my @at_once = ([ 'flake' ], [ 'sno' ], [ 'flake128' ], [ 'guid', 'guid_local' ], [ 'uniqueid', 'spread' ], [ 'uuidv7' ]);
 for my $name (@id_types)
 {
 	my $id_type = $id_type{$name};
@@ -141,7 +143,7 @@ my @unions = side_by_side(
 		my $union = join ' UNION ALL ', map { "SELECT $_->[0] AS session, id FROM ${name}_$_->[0]" } @sessions;
 		my $sql = "SELECT max(first) < min(last) FROM (SELECT session, min($id_type{$name}{function}_timestamp(id)) AS first,"
 		  . " max($id_type{$name}{function}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
-		  . "SELECT count(*), count(DISTINCT id) FROM ($union) AS made;\n";
+		  . 'SELECT count(*), count(DISTINCT ' . ($id_type{$name}{distinct} // 'id') . ") FROM ($union) AS made;\n";
 		[ 'postgres', $sql ]
 	} @id_types);
 note sprintf '%.1f s in all', time() - $began;

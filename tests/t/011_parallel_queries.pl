@@ -146,6 +146,9 @@ for my $preload ($version >= 17 ? ('flakeid', '') : 'flakeid')
 		like(sql($in_worker =~ s/SELECT/EXPLAIN SELECT/r), qr/\A *Gather/, "$how: a worker computes $at");
 		is(sql($in_worker), sql("SELECT $at"), "$how: $at in a worker is $at in the session");
 	}
+	# A uuidv7 also has random bits, and each worker has a generator of them.
+	is(sql("SET $forced; SELECT id FROM uuidv7_decode(uuidv7_at('2026-01-01', 5)) AS id") =~ s/,\d+\)$//r, '("2026-01-01 00:00:00+00",0,0,5', "$how: a worker computes uuidv7_at");
+	is(sql("SET max_parallel_workers_per_gather = 2; SELECT count(*), count(DISTINCT uuidv7_at('2026-01-01', 5)) FROM source"), "$ROWS|$ROWS", "$how: workers compute different uuidv7s of one time and number");
 }
 
 $node->stop;

@@ -39,6 +39,9 @@ SQL
 		"... and ${id_type}s, cast, and compared with times");
 }
 is(
+	$node->safe_psql('postgres', "SELECT uuidv7_timestamp(id), (uuidv7_decode(id)).fraction, uuidv7_since(id, '2026-01-01 00:00+00'), uuidv7_before(id, '2026-01-01 00:00+00') FROM uuidv7_min('2026-01-01 00:00+00') AS id"),
+	'2026-01-01 00:00:00+00|0|t|f', '... and uuidv7s, compared with times');
+is(
 	$node->safe_psql('postgres', "SELECT (flake_decode(flake_at('2026-01-01'))).worker"), '3',
 	'... the settings are read');
 is(

@@ -29,7 +29,7 @@ sub latest
 		"SELECT extract(epoch FROM ${id_type}_timestamp(id)) FROM made WHERE $where ORDER BY nr DESC LIMIT 1");
 }
 
-for my $id_type (grep { !$_->{turns} } @ID_TYPES)
+for my $id_type (grep { !$_->{turns} } @OF_ONE_CELL)
 {
 	my ($name, $type, $next) = @$id_type{ 'name', 'type', 'next' };
 	$clock = FakedClock->new($name, "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '1s'\n");

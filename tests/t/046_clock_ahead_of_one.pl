@@ -17,7 +17,7 @@ my $node   = $clock->node;
 my $ledger = Ledger->new('ahead_of_one');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; SELECT flake_next(), sno_next(), uniqueid_next()');
-my @numbered = grep { !$_->{one_cell} } @ID_TYPES;
+my @numbered = grep { !$_->{cells} } @ID_TYPES;
 
 my @all = map { session($node) } 1 .. 16;
 my %home;

@@ -21,7 +21,7 @@ my $ledger = Ledger->new('ahead_recovery');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-my ($numbered, $single) = ([ grep { !$_->{one_cell} } @ID_TYPES ], [ grep { $_->{one_cell} } @ID_TYPES ]);
+my ($numbered, $single) = ([ grep { !$_->{cells} } @ID_TYPES ], [ grep { $_->{cells} } @ID_TYPES ]);
 
 # The page's query: one of the blocks that failover.md has under its first aid.
 my $page = slurp_file('docs/failover.md');
@@ -40,6 +40,7 @@ for my $session (@before)
 	$last_at = time();
 	is($ledger->ask_in($session, $_, $_->{numbers} + 1_000), '', "... and while it is ahead: $_->{name}") for @ID_TYPES;
 }
+use_all_lanes($node);
 $clock->step(0);
 
 # Until somebody acts.

@@ -38,6 +38,7 @@ my $make = 'SELECT count(flake_next()) FROM generate_series(1, 5000)';
 my $session = session($node);
 $session->query_safe($make);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
+use_all_lanes($node);
 
 # Waits until the session waits for the clock.
 sub wait_for_wait
@@ -61,8 +62,8 @@ error_in($session, 'RESET statement_timeout');
 
 for my $id_type (grep { !$_->{turns} && $_->{name} ne 'flake' } @ID_TYPES)
 {
-	# More than what the last tick can have left.
-	my $more = $id_type->{numbers} + 1;
+	# More than what the last ticks of all cells can have left.
+	my $more = ($id_type->{cells} // 1) * $id_type->{numbers} + 1;
 	for my $ask ("count($id_type->{next}) FROM generate_series(1, $more)", sprintf "count(*) FROM $id_type->{batch}", $more)
 	{
 		like(

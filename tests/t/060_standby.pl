@@ -49,7 +49,12 @@ is(
 	$session->query_safe('SELECT count(*), sum((sno_decode(id)).meta) FROM snos'
 		  . " WHERE id <@ tstzrange(now() - interval '1 hour', now())"),
 	'10000|70000', '... and snos, and finds them by time');
-for my $id_type (grep { !/^(?:flake|sno)$/ } map { $_->{name} } @ID_TYPES)
+is(
+	$session->query_safe('SELECT count(*), bool_and(decoded.created_at = uuidv7_timestamp(id)),'
+		  . " bool_and(uuidv7_after(id, now() - interval '1 hour') AND NOT uuidv7_after(id, now()))"
+		  . " FROM uuidv7s, uuidv7_decode(id) AS decoded WHERE uuidv7_within(id, tstzrange(now() - interval '1 hour', now()))"),
+	'10000|t|t', '... and uuidv7s');
+for my $id_type (grep { !/^(?:flake|sno|uuidv7)$/ } map { $_->{name} } @ID_TYPES)
 {
 	is(
 		$session->query_safe("SELECT count(*), bool_and(decoded.created_at = ${id_type}_timestamp(id)), bool_and(id::text::$id_type = id),"

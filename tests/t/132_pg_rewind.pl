@@ -80,7 +80,7 @@ for my $id_type (@id_types)
 		error_of($old, $asked), qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last $id_type ID/,
 		"promoted again, with its clock behind, it makes no $id_type IDs");
 	my @moments = split /\|/, $old->safe_psql('postgres', <<"SQL");
-SELECT extract(epoch FROM ${id_type}_timestamp(min(id))), extract(epoch FROM ${id_type}_timestamp(max(id)))
+SELECT extract(epoch FROM min(${id_type}_timestamp(id))), extract(epoch FROM max(${id_type}_timestamp(id)))
 FROM ${id_type}s WHERE ${id_type}_timestamp(id) > now() + interval '10 min'
 SQL
 	for my $moment (@moments)

@@ -103,7 +103,7 @@ for my $id_type (@id_types)
 {
 	is(
 		$new->safe_psql('postgres', "WITH made AS (INSERT INTO ${id_type}s SELECT FROM generate_series(1, 100) RETURNING id)"
-			  . " SELECT min(made.id) > (SELECT max(id) FROM ${id_type}s) FROM made"),
+			  . " SELECT bool_and(made.id > last.id) FROM made, (SELECT id FROM ${id_type}s ORDER BY id DESC LIMIT 1) AS last"),
 		't', "$id_type IDs begin above it");
 }
 is(state_of($new)->{system_identifier}, $new->safe_psql('postgres', 'SELECT system_identifier FROM pg_control_system()'),

@@ -18,7 +18,8 @@ use Time::HiRes qw(time sleep);
 my ($clock, $node);
 my $one_of_each = 'SELECT ' . join ', ', map { $_->{next} } @ID_TYPES;
 my %numbers     = map { $_->{name} => $_->{numbers} } @ID_TYPES;
-my %one_cell    = map { $_->{name} => $_->{one_cell} } @ID_TYPES;
+# The lanes of uuidv7 are in 048_uuidv7_lanes.pl.
+my %cells       = map { $_->{name} => $_->{cells} } @ID_TYPES;
 
 # A server with these settings whose first IDs have been made, so that the next are not held back by the
 # clock's having to pass its start, and which has counted nothing yet.
@@ -53,7 +54,7 @@ sub cell_of
 {
 	my ($id_type, $what, $generator) = @_;
 	return $node->safe_psql('postgres', "SELECT $what FROM pg_stat_flakeid WHERE id_type = '$id_type'"
-		  . ' AND generator_id ' . ($one_cell{$id_type} ? 'IS NULL' : '= ' . ($generator // 3)));
+		  . ' AND generator_id ' . ($cells{$id_type} ? 'IS NULL' : '= ' . ($generator // 3)));
 }
 
 sub reset_stat
@@ -89,13 +90,13 @@ for my $id_type (@ID_TYPES)
 	  if $id_type->{name} eq 'sno';
 	$session->query_safe("SELECT $id_type->{next}");
 	is(
-		$node->safe_psql('postgres', "SELECT id_type, generator_id FROM pg_stat_flakeid WHERE id_type = '$id_type->{name}'"),
-		"$id_type->{name}|" . ($id_type->{one_cell} ? '' : 3), "$id_type->{name} comes with its first ID");
+		$node->safe_psql('postgres', "SELECT DISTINCT id_type, generator_id FROM pg_stat_flakeid WHERE id_type = '$id_type->{name}'"),
+		"$id_type->{name}|" . ($id_type->{cells} ? '' : 3), "$id_type->{name} comes with its first ID");
 }
 is(
-	$node->safe_psql('postgres', "SELECT string_agg(id_type, ' ') FROM pg_stat_flakeid"),
+	$node->safe_psql('postgres', "SELECT string_agg(id_type, ' ' ORDER BY nr) FROM (SELECT id_type, min(nr) AS nr FROM (SELECT id_type, row_number() OVER () AS nr FROM pg_stat_flakeid) AS rows GROUP BY 1) AS id_types"),
 	join(' ', map { $_->{name} } @ID_TYPES), '... then all are there');
-for my $id_type (map { $_->{name} } @ID_TYPES)
+for my $id_type (map { $_->{name} } @OF_ONE_CELL)
 {
 	is(cell_of($id_type, 'ids, ticks_exhausted, spills, waits, clock_steps_back, tick_tocks'), '1|0|0|0|0|0',
 		"one $id_type ID is counted, and nothing else");
@@ -119,7 +120,7 @@ sub asks_twice
 	}
 	return;
 }
-for my $id_type (map { $_->{name} } @ID_TYPES)
+for my $id_type (map { $_->{name} } @OF_ONE_CELL)
 {
 	reset_stat();
 	$session->query_safe("SELECT count(${id_type}_next()) FROM generate_series(1, 1000)");
@@ -135,15 +136,15 @@ for my $id_type (map { $_->{name} } @ID_TYPES)
 my @sessions = map { session($node) } 1 .. 3;
 reload_with($node, generator_ids => '0-7');
 reset_stat();
-for my $id_type (map { $_->{name} } @ID_TYPES)
+for my $id_type (map { $_->{name} } @OF_ONE_CELL)
 {
 	my $count = 1000;
 	$_->query_safe("SELECT count(${id_type}_next()) FROM generate_series(1, " . $count++ . ')') for @sessions;
 	asks_twice($id_type, @sessions);
 	is(
 		$node->safe_psql('postgres', "SELECT sum(ids), count(*) FROM pg_stat_flakeid WHERE id_type = '$id_type'"),
-		'3009|' . ($one_cell{$id_type} ? 1 : 8),
-		"$id_type IDs of three sessions add up, over " . ($one_cell{$id_type} ? 'one cell' : 'eight generator IDs'));
+		'3009|' . ($cells{$id_type} || 8),
+		"$id_type IDs of three sessions add up, over " . ($cells{$id_type} ? "$cells{$id_type} of its own" : 'eight generator IDs'));
 }
 $_->quit for @sessions;
 reload_with($node, generator_ids => '3');
@@ -281,7 +282,7 @@ begin('counts', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = '100ms'\n
 is($node->safe_psql('postgres', 'SELECT sum(ids) FROM pg_stat_flakeid'), '0', 'what is counted begins at 0');
 
 # Those of which one tick of one generator ID, or of the one cell, has enough.
-for my $id_type (grep { $numbers{$_} > 4000 } map { $_->{name} } @ID_TYPES)
+for my $id_type (grep { $numbers{$_} > 4000 } map { $_->{name} } @OF_ONE_CELL)
 {
 	my $moment = next_moment();
 	$clock->stand_still($moment);
@@ -348,7 +349,7 @@ for my $id_type (grep { $numbers{$_} > 4000 } map { $_->{name} } @ID_TYPES)
 
 # where it stands --------------------------------------------------------------------------------------
 
-for my $id_type (map { $_->{name} } @ID_TYPES)
+for my $id_type (map { $_->{name} } @OF_ONE_CELL)
 {
 	my $moment = next_moment();
 	$clock->stand_still($moment);
@@ -357,7 +358,7 @@ for my $id_type (map { $_->{name} } @ID_TYPES)
 	is(
 		stat_of($id_type, "last_tick_at = ${id_type}_timestamp('$id'), last_tick_at BETWEEN now() - interval '4 ms' AND now(),"
 			  . " last_sequence = (${id_type}_decode('$id')).$number, generator_id"),
-		't|t|t|' . ($one_cell{$id_type} ? '' : 3), "$id_type: the last tick and number are those of the last ID");
+		't|t|t|' . ($cells{$id_type} ? '' : 3), "$id_type: the last tick and number are those of the last ID");
 	is(
 		stat_of($id_type, "gate = now() + interval '10 s', gate_lead = '10 s', horizon_written_at = now(), horizon_write_time > '0'"),
 		't|t|t|t', '... the gate is ahead by the lead, and was written just now');
@@ -375,7 +376,7 @@ is(stat_of('flake', 'sequence_min, sequence_max'), '0|4095', '... which is sno\'
 # ticks exhausted ------------------------------------------------------------------------------------------
 
 reload_with($node, sno_sequence => '0-4095');
-for my $id_type (map { $_->{name} } @ID_TYPES)
+for my $id_type (map { $_->{name} } @OF_ONE_CELL)
 {
 	my $numbers = $id_type eq 'sno' ? 4096 : $numbers{$id_type};
 	my $moment = next_moment();
@@ -454,7 +455,7 @@ begin('steps', "flakeid.generator_ids = '3'\nflakeid.max_clock_wait = 0\n");
 my $steps = "clock_steps_back, tick_tocks, date_trunc('second', largest_step_back + interval '0.5 s')";
 
 my $place = 0;
-for (@ID_TYPES)
+for (@OF_ONE_CELL)
 {
 	my ($id_type, $length) = @$_{ 'name', 'tick' };
 	reset_stat();

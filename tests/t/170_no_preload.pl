@@ -183,7 +183,8 @@ is_exact('when the server is stopped while sessions are there it is exact', %las
 
 # a restart ------------------------------------------------------------------------------------------------
 
-for my $id_type (@ID_TYPES)
+# The clock has whole microseconds, and so no two moments that are a tick of uuidv7 apart.
+for my $id_type (grep { $_->{tick} > 1000 } @ID_TYPES)
 {
 	# In the middle of a tick.
 	my $middle = int($clock->time_of_server + 100) * $nanos + 500_000_000;

@@ -81,6 +81,21 @@ my @id_types = (
 	typed('guid', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_within(id, %s)'),
 	typed('guid_local', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_local_within(id, %s)'),
 	# Whether an ID is spread has to be asked of each.
+	typed(
+		'uuidv7',
+		type      => 'uuid',
+		within    => 'uuidv7_within(id, %s)',
+		one_range => 'uuidv7_within(id, %s)',
+		between   => 'uuidv7_between(id, %s, %s)',
+		from      => 'uuidv7_since(id, %s)',
+		after     => 'uuidv7_after(id, %s)',
+		before    => 'uuidv7_before(id, %s)',
+		# Another UUID is not after a time either.
+		until     => undef,
+		on        => undef,
+		# Whether a uuid is of version 7 has to be asked of each.
+		rechecks  => qr/^flakeid_recheck\(\(?uuidv7_valid\((?:\w+\.)?id\)/,
+		turned    => {}),
 	typed('uniqueid', rechecks => qr/^flakeid_recheck\(\(?uniqueid_sequential\((?:\w+\.)?id\)/),
 );
 
@@ -249,6 +264,7 @@ for my $id_type (@id_types)
 			[ 'before', '<', "current_date - 27", 'upper' ], [ 'until', '<=', "current_date - 27", 'upper' ])
 		{
 			my ($word, $operator, $time, $bounds) = @$case;
+			next unless $way->{$word};
 			same_by_index(
 				$id_type, "$word $time$turned",
 				sprintf("SELECT $which FROM $id_type->{table} WHERE $way->{$word}", $time),
@@ -279,7 +295,7 @@ for my $id_type (@id_types)
 		{
 			my ($words, $values, %how) = @$case;
 			# Until infinity is no end.
-			$how{of_literals} = 'lower' if $words eq 'the infinities' && $id_type->{type} eq 'bigint';
+			$how{of_literals} = 'lower' if $words eq 'the infinities' && $id_type->{type} =~ /^(?:bigint|uuid)$/;
 			predicate($id_type, "between $words", $id_type->{between}, $by_time, $values, %how);
 		}
 		for my $way ($id_type, $id_type->{turned})
@@ -289,6 +305,7 @@ for my $id_type (@id_types)
 			predicate(
 				$id_type, "from one, before another$turned", "$way->{from} AND $way->{before}",
 				'created_at >= %s AND created_at < %s', \@both);
+			next unless $way->{until};
 			predicate(
 				$id_type, "after one, until another$turned", "$way->{after} AND $way->{until}",
 				'created_at > %s AND created_at <= %s', \@both);
@@ -570,6 +587,8 @@ for my $id_type (@id_types)
 	}
 	for my $case ([ min => '' ], [ max => 'DESC' ])
 	{
+		# PostgreSQL 18 and earlier have no min and max of uuids.
+		last if $id_type->{type} eq 'uuid';
 		my ($end, $direction) = @$case;
 		for my $where ([ 'of all', 'true', 'true', 'none' ], [ 'within a time', $within, $in_time, 'both' ])
 		{

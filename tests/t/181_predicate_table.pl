@@ -72,18 +72,19 @@ sub operators
 
 sub functions
 {
-	my ($epoch) = @_;
+	my ($name, $epoch) = @_;
 	return (
-		[ "flake_between(id, %1\$s, %1\$s + interval '1 day'$epoch)", 't', "created_at BETWEEN %1\$s AND %1\$s + interval '1 day'" ],
-		[ "flake_between(id, %s, 'infinity'$epoch)", 't',     'created_at >= %s' ],
-		[ "flake_since(id, %s$epoch)",               't',     'created_at >= %s' ],
-		[ "flake_after(id, %s$epoch)",               't',     'created_at > %s' ],
-		[ "flake_before(id, %s$epoch)",              't',     'created_at < %s' ],
-		[ "flake_within(id, %s$epoch)",              'times', 'created_at <@ %s' ]);
+		[ "${name}_between(id, %1\$s, %1\$s + interval '1 day'$epoch)", 't', "created_at BETWEEN %1\$s AND %1\$s + interval '1 day'" ],
+		[ "${name}_between(id, %s, 'infinity'$epoch)", 't',     'created_at >= %s' ],
+		[ "${name}_since(id, %s$epoch)",               't',     'created_at >= %s' ],
+		[ "${name}_after(id, %s$epoch)",               't',     'created_at > %s' ],
+		[ "${name}_before(id, %s$epoch)",              't',     'created_at < %s' ],
+		[ "${name}_within(id, %s$epoch)",              'times', 'created_at <@ %s' ]);
 }
 
 my @id_types = (
-	[ 'flake',    'bigint', [ functions(''), functions(", '2010-01-01 00:00+00'") ] ],
+	[ 'flake',    'bigint', [ functions('flake', ''), functions('flake', ", '2010-01-01 00:00+00'") ] ],
+	[ 'uuidv7',   'uuid',   [ functions('uuidv7', '') ] ],
 	map { [ $_, $_, [ operators($_) ] ] } qw(sno flake128 guid guid_local uniqueid));
 
 

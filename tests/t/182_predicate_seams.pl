@@ -52,6 +52,9 @@ for my $table (qw(snos guids))
 for my $case (
 	[ 'flake_before of a negative number', "flake_before(-5, nullif(current_setting('my.time'), '')::timestamptz)" ],
 	[ 'flake_before by an epoch',          "flake_before(-5, '2026-01-01', nullif(current_setting('my.time'), '')::timestamptz)" ],
+	[ 'uuidv7_before of another UUID',     "uuidv7_before(gen_random_uuid(), nullif(current_setting('my.time'), '')::timestamptz)" ],
+	[ 'uuidv7_since of another UUID',      "uuidv7_since('00000000-0000-0000-0000-000000000000', nullif(current_setting('my.time'), '')::timestamptz)" ],
+	[ 'uuidv7_within of another UUID',     "uuidv7_within('ffffffff-ffff-ffff-ffff-ffffffffffff', nullif(current_setting('my.time'), '')::tstzrange)" ],
 	[ 'a spread uniqueid',                 "uniqueid_next('spread') < nullif(current_setting('my.time'), '')::timestamptz" ],
 	[ 'guid_within by its drift',          "guid_within(guid_at('2020-01-01'), tstzrange('2025-01-01', '2026-01-01'), nullif(current_setting('my.time'), '')::interval)" ],
 	[ 'guid_local_within by its drift',    "guid_local_within(guid_local_at('2020-01-01'), tstzrange('2025-01-01', '2026-01-01'), nullif(current_setting('my.time'), '')::interval)" ])
@@ -73,6 +76,10 @@ my %partial = (
 	guid_drift   => [ 'guid',   "id <@ tstzrange('2026-01-01', '2026-01-14')",                          q{guid_at('2026-01-02', nr, '1 s')} ],
 	guid_within  => [ 'guid',   "guid_within(id, tstzrange('2026-01-01', '2026-01-14'))",               q{guid_at('2026-01-02', nr)} ],
 	guid_local   => [ 'guid_local', "id < timestamptz '2026-01-14'",                                    q{guid_local_at('2026-01-02', nr)} ],
+	uuidv7_before  => [ 'uuid', "uuidv7_before(id, timestamptz '2026-01-14')",                          q{uuidv7_at('2026-01-02', nr)} ],
+	uuidv7_since   => [ 'uuid', "uuidv7_since(id, timestamptz '2026-01-01')",                           q{uuidv7_at('2026-01-02', nr)} ],
+	uuidv7_between => [ 'uuid', "uuidv7_between(id, timestamptz '2026-01-01', timestamptz '2026-01-14')", q{uuidv7_at('2026-01-02', nr)} ],
+	uuidv7_within  => [ 'uuid', "uuidv7_within(id, tstzrange('2026-01-01', '2026-01-14'))",             q{uuidv7_at('2026-01-02', nr)} ],
 	uniqueid     => [ 'uniqueid',   "id < timestamptz '2026-01-14'",                                    q{uniqueid_at('2026-01-02', nr)} ]);
 for my $name (sort keys %partial)
 {
@@ -96,7 +103,7 @@ SQL
 
 # What the planner may not evaluate is not evaluated when it plans.
 sql(q{CREATE FUNCTION fails() RETURNS timestamptz LANGUAGE plpgsql STABLE AS 'BEGIN RAISE EXCEPTION ''evaluated''; END'});
-for my $predicate ('flake_before(7, fails())', 'flake_within(7, tstzrange(fails(), NULL))', 'sno_next() < fails()', 'guid_next() = fails()')
+for my $predicate ('flake_before(7, fails())', 'flake_within(7, tstzrange(fails(), NULL))', q{uuidv7_before('017f22e2-79b0-7cc3-98c4-dc0c0c07398f', fails())}, 'sno_next() < fails()', 'guid_next() = fails()')
 {
 	is(sql("SELECT count(CASE WHEN t IS NULL THEN $predicate END) FROM days"), '0', "$predicate in a branch that no row reaches is not evaluated");
 }

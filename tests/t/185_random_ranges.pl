@@ -97,6 +97,15 @@ my @id_types = (
 		id   => "sno_encode(t, ${\bits(1)}, ${\bits(8)}, ${\bits(16)}, ${\bits(16)})"
 	},
 	{
+		name => 'uuidv7', type => 'uuid', tick => 1000,
+		id    => "uuidv7_encode(t, ${\bits(12)}, ${\bits(4)}, ${\bits(4)}, ${\bits(53)})",
+		asked => [
+			[ 100, 'uuidv7_within(id, times)' ],
+			[ 40, 'uuidv7_between(id, l, u)',                        'created_at BETWEEN l AND u' ],
+			[ 30, 'uuidv7_after(id, l) AND uuidv7_before(id, u)',    'created_at > l AND created_at < u' ],
+			[ 30, 'uuidv7_since(id, l) AND uuidv7_before(id, u)',    'created_at >= l AND created_at < u' ] ]
+	},
+	{
 		name => 'flake128', tick => 1000, asked => [ typed() ],
 		id   => "flake128_encode(t, $mac, ${\bits(16)})"
 	},

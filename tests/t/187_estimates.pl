@@ -29,7 +29,7 @@ $node->safe_psql('postgres', <<'END');
 CREATE EXTENSION flakeid;
 CREATE VIEW made AS
 	SELECT nr, t, flake_at(t) AS flake, sno_at(t, nr % 8) AS sno, flake128_at(t) AS flake128, guid_at(t) AS guid,
-		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid
+		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid, uuidv7_at(t) AS uuidv7
 	FROM (SELECT nr, date_trunc('milliseconds', timestamptz '2026-10-21' + nr * interval '2678.4 ms') AS t
 		FROM generate_series(0, 1005000) AS nr) AS times;
 CREATE TABLE ids AS SELECT * FROM made WHERE nr < 1000000;
@@ -39,6 +39,7 @@ CREATE INDEX ON ids (flake128);
 CREATE INDEX ON ids (guid);
 CREATE INDEX ON ids (guid_local);
 CREATE INDEX ON ids (uniqueid);
+CREATE INDEX ON ids (uuidv7);
 CREATE INDEX ON ids (t);
 VACUUM ANALYZE ids;
 END
@@ -59,7 +60,8 @@ my %asked = (
 	flake128   => [ 'flake128 <@ %1$s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
 	guid       => [ 'guid <@ %1$s', 'guid_within(guid, %1$s)', 'guid BETWEEN %2$s AND %3$s', '%3$s >= guid AND nr >= 0 AND guid >= %2$s' ],
 	guid_local => [ 'guid_local <@ %1$s', 'guid_local_within(guid_local, %1$s)', 'guid_local BETWEEN %2$s AND %3$s' ],
-	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ]);
+	uniqueid   => [ 'uniqueid <@ %1$s', 'uniqueid BETWEEN %2$s AND %3$s' ],
+	uuidv7     => [ 'uuidv7_within(uuidv7, %1$s)', 'uuidv7_between(uuidv7, %2$s, %3$s)', 'uuidv7_since(uuidv7, %2$s) AND uuidv7_before(uuidv7, %3$s)' ]);
 
 # How far off, as a factor, with the real rows at least this many.
 sub off
@@ -144,6 +146,49 @@ cmp_ok(estimated("SELECT * FROM ids WHERE guid_local >= timestamptz '2026-11-03'
 cmp_ok(estimated("SELECT * FROM ids WHERE sno < NULL::sno"), '<=', 1, 'NULL');
 cmp_ok(estimated("SELECT * FROM ids WHERE sno <@ 'empty'::tstzrange"), '<=', 1, 'no time at all');
 
+# uuidv7 has PostgreSQL's own comparisons, whose estimates are corrected. One side, and an hour in each spelling.
+for my $where ("uuidv7_before(uuidv7, '2026-10-22')", "uuidv7_since(uuidv7, '2026-11-20')", "uuidv7_after(uuidv7, '2026-10-21')",
+	"NOT uuidv7_after(uuidv7, '2026-11-10')", "uuidv7_between(uuidv7, '2026-11-20', 'infinity')", "uuidv7_within(uuidv7, '(,2026-10-22)')")
+{
+	my ($name, $ends) = $where =~ /(\w+)\(uuidv7, (.*)\)/;
+	my %by_time = (before => 't < ', since => 't >= ', after => 't > ');
+	my $by_time = $where =~ /^NOT/ ? "t <= '2026-11-10'" : $where =~ /between/ ? "t >= '2026-11-20'" : $where =~ /within/ ? "t < '2026-10-22'" : $by_time{ $name =~ s/uuidv7_//r } . $ends;
+	my $real = $session->query_safe("SELECT count(*) FROM ids WHERE $by_time");
+	cmp_ok(off(estimated("SELECT * FROM ids WHERE $where"), $real), '<=', 1.2, "one side: $where");
+}
+my @hours = map { my $day = $_; "uuidv7_between(uuidv7, '2026-11-$day 07:00', '2026-11-$day 08:00')" } '05', '09', '11';
+my ($hour, $one_hour) = ($hours[0], 1344);
+for (
+	[ $hour, 1 ], [ join(' OR ', @hours), 3 ], [ "nr >= 0 AND $hour", 1 ], [ "$hour AND nr >= 0", 1 ], [ "($hour AND nr >= 0) OR nr = -1", 1 ],
+	[ "uuidv7_since(uuidv7, '2026-11-05 07:00') AND uuidv7_before(uuidv7, '2026-11-05 08:00')", 1 ],
+	[ "$hour AND uuidv7 > '00000000-0000-0000-0000-000000000000'", 1 ], [ "$hour AND uuidv7_since(uuidv7, '2026-11-01')", 1 ],
+	[ "$hour AND uuidv7_between(uuidv7, '2026-11-05 06:00', '2026-11-05 07:30')", 0.5 ])
+{
+	my ($where, $times) = @$_;
+	cmp_ok(off(estimated("SELECT * FROM ids WHERE $where"), $times * $one_hour), '<=', 2, "some hours of a month: $where");
+}
+# Of two ranges without a common time PostgreSQL expects a range of unknown length, for its own types as well.
+cmp_ok(
+	off(estimated("SELECT * FROM ids WHERE $hour AND uuidv7_between(uuidv7, '2026-11-07', '2026-11-08')"),
+		estimated("SELECT * FROM ids WHERE t BETWEEN '2026-11-05 07:00' AND '2026-11-05 08:00' AND t BETWEEN '2026-11-07' AND '2026-11-08'")),
+	'<=', 1.01, 'two ranges of uuidv7s without a common time are estimated as those of a timestamptz');
+
+# Joins with times: as many rows as by two comparisons of a sno.
+$session->query_safe("CREATE TABLE spans AS SELECT a, a + interval '10 min' AS b, tstzrange(a, a + interval '10 min', '[]') AS r FROM generate_series(timestamptz '2026-11-01', '2026-11-02', '1 h') AS a; ANALYZE spans");
+my $of_sno = estimated('SELECT * FROM spans JOIN ids ON sno >= a AND sno <= b');
+for ('uuidv7_between(uuidv7, a, b)', 'uuidv7_within(uuidv7, r)', 'uuidv7_since(uuidv7, a) AND uuidv7_before(uuidv7, b)', 'uuidv7_after(uuidv7, a) AND uuidv7_before(uuidv7, b)')
+{
+	cmp_ok(off(estimated("SELECT * FROM spans JOIN ids ON $_"), $of_sno), '<=', 1.01, "a join: $_");
+}
+cmp_ok(off(estimated('SELECT * FROM spans JOIN ids ON uuidv7_since(uuidv7, a)'), estimated('SELECT * FROM spans JOIN ids ON sno >= a')), '<=', 1.01, 'a join by one end');
+
+# Without statistics, with a single value of them, and with NULLs alone.
+$session->query_safe('CREATE TABLE few AS SELECT uuidv7, t FROM ids LIMIT 1000; CREATE TABLE none AS SELECT NULL::uuid AS uuidv7 FROM generate_series(1, 1000); ANALYZE none');
+cmp_ok(estimated("SELECT * FROM few WHERE $hour"), '<', 100, 'a range without statistics is a small part');
+cmp_ok(estimated("SELECT * FROM none WHERE $hour"), '<=', 1, 'no rows are expected of NULLs');
+$session->query_safe('ALTER TABLE few ALTER uuidv7 SET STATISTICS 1; ANALYZE few');
+cmp_ok(off(estimated("SELECT * FROM few WHERE uuidv7_between(uuidv7, '2026-10-21', '2026-10-21 00:20')"), 448), '<=', 2, 'two values of statistics are enough for evenly spread IDs');
+
 # Ends that are not known yet: as PostgreSQL has it for its own types.
 $session->query_safe('SET plan_cache_mode = force_generic_plan');
 for (
@@ -161,6 +206,12 @@ for (
 		$session->query_safe("PREPARE ${name}_$column ($types) AS SELECT * FROM ids WHERE " . $where =~ s/\bid\b/$column/gr);
 		$rows{$column} = estimated("EXECUTE ${name}_$column ($values)");
 	}
+	my %uuidv7 = (
+		two => 'uuidv7_since(uuidv7, $1) AND uuidv7_before(uuidv7, $2)', one => 'uuidv7_since(uuidv7, $1)', upper => 'uuidv7_before(uuidv7, $1)',
+		half => q{uuidv7_since(uuidv7, '2026-11-20') AND uuidv7_before(uuidv7, $1)});
+	my ($types, $values) = map { join ', ', ($_) x $parameters } 'timestamptz', "'2026-11-01'";
+	$session->query_safe("PREPARE ${name}_uuidv7 ($types) AS SELECT * FROM ids WHERE $uuidv7{$name}");
+	cmp_ok(off(estimated("EXECUTE ${name}_uuidv7 ($values)"), $rows{t}), '<=', 1.01, "a generic plan for $name end(s) of uuidv7s takes as many rows as for a timestamptz");
 	cmp_ok(off($rows{sno}, $rows{t}), '<=', 1.01, "a generic plan for $name end(s) takes as many rows as for a timestamptz");
 }
 $session->query_safe('RESET plan_cache_mode');

@@ -93,8 +93,8 @@ SQL
 
 my @polymorphic = qw(anyelement anynonarray anyarray anyrange anycompatible anycompatiblenonarray anycompatiblerange);
 my @types = ('text', 'character varying', 'name', '"char"', 'bytea', 'bigint', 'integer', 'smallint', 'numeric', 'double precision',
-	'boolean', 'oid', 'timestamp with time zone', 'timestamp without time zone', 'date', 'interval', 'tstzrange', 'jsonb', @polymorphic);
-my @for_two = ('text', 'timestamp with time zone', 'interval', 'tstzrange', 'bigint', 'integer', 'boolean', 'anyelement', 'anynonarray',
+	'boolean', 'oid', 'timestamp with time zone', 'timestamp without time zone', 'date', 'interval', 'tstzrange', 'jsonb', 'uuid', @polymorphic);
+my @for_two = ('text', 'timestamp with time zone', 'interval', 'tstzrange', 'uuid', 'bigint', 'integer', 'boolean', 'anyelement', 'anynonarray',
 	'anyrange', 'anycompatible', 'anycompatiblerange');
 my %candidates = (
 	0 => [],
@@ -104,7 +104,7 @@ my %candidates = (
 	4 => [ 'text', 'timestamp with time zone', 'interval', 'anyelement' ]);
 my %returned = (
 	format => 'text', current_setting => 'text', tstzrange => 'tstzrange', make_interval => 'interval',
-	map { ("${_}_timestamp" => 'timestamp with time zone') } qw(flake sno flake128 guid guid_local uniqueid));
+	map { ("${_}_timestamp" => 'timestamp with time zone') } qw(flake sno flake128 guid guid_local uniqueid uuidv7));
 
 # All lists of so many of these.
 sub lists
@@ -255,6 +255,7 @@ BEGIN
 						WHEN 'interval'::regtype THEN 'interval ''1 day'''
 						WHEN 'boolean'::regtype THEN a
 						WHEN 'bigint'::regtype THEN 'bigint ''7000000000000000000'''
+						WHEN 'uuid'::regtype THEN 'ids.uuidv7_min(timestamptz ''2026-01-02'')'
 						ELSE 'ids.' || typname || '_min(timestamptz ''2026-01-02''' || CASE WHEN typname LIKE 'guid%' THEN ', interval ''1 day'')' ELSE ')' END
 					END || ')', ', ' ORDER BY ord), '') || ')'
 				FROM (SELECT type, typname, ord, row_number() OVER (PARTITION BY type ORDER BY ord) AS nth

@@ -29,7 +29,7 @@ my %reasons = (
 		  flakeid_get_readiness flakeid_watermark)
 	],
 );
-my @id_types = qw(flake sno flake128 guid guid_local uniqueid);
+my @id_types = qw(flake sno flake128 guid guid_local uniqueid uuidv7);
 my %reason;
 for my $reason (keys %reasons)
 {
@@ -58,6 +58,8 @@ my %values = (
 		UNION ALL SELECT hashint8extended(i, 1) FROM generate_series(1, 20) AS i),
 	uniqueid_mode => 'unnest(enum_range(NULL::uniqueid_mode))',
 );
+# These are NULL for a uuid of another version.
+my %null = map { $_ => 'NOT uuidv7_valid(v0)' } qw(uuidv7_timestamp uuidv7_decode);
 my %bytes = (sno => 10, flake128 => 16, guid => 12, guid_local => 8, uniqueid => 8, uuid => 16);
 for my $type (keys %bytes)
 {
@@ -67,6 +69,8 @@ SELECT $cast FROM (SELECT decode(repeat(pattern, $bytes{$type}), 'hex') AS bytes
 	UNION ALL SELECT substr(decode(md5(i::text), 'hex'), 1, $bytes{$type}) FROM generate_series(1, 25) AS i) AS random
 SQL
 }
+# Few of these are of version 7.
+$values{uuid} .= q( UNION ALL SELECT overlay(overlay(md5(i::text) PLACING '7' FROM 13) PLACING 'b' FROM 17)::uuid FROM generate_series(1, 25) AS i);
 
 my $node = PostgreSQL::Test::Cluster->new('leakproof');
 $node->init;
@@ -109,7 +113,8 @@ for my $function (@functions)
 	my $from = join ', ', map { "$table{ $arguments[$_] } AS a$_ (v$_)" } 0 .. $#arguments;
 	my $call = "$name(" . join(', ', map { "v$_" } 0 .. $#arguments) . ')';
 	# A function with OUT columns is a row, which is NULL if each column is.
-	my $counted = $session->query("SELECT count(*), count(*) FILTER (WHERE ($call) IS NULL) FROM $from WHERE " . join ' AND ', map { "v$_ IS NOT NULL" } 0 .. $#arguments);
+	my $expected = $null{$name} // 'false';
+	my $counted = $session->query("SELECT count(*), count(*) FILTER (WHERE (($call) IS NULL) <> ($expected)) FROM $from WHERE " . join ' AND ', map { "v$_ IS NOT NULL" } 0 .. $#arguments);
 	my $error = $session->{stderr};
 	$session->{stderr} = '';
 	is($error, '', "$signature raises no error");

@@ -36,6 +36,7 @@ my %types = (
 	guid       => { more => ['guid_within(id, r)'] },
 	guid_local => { more => ['guid_local_within(id, r)'] },
 	uniqueid   => {},
+	uuidv7     => { type => 'uuid', from_to => 'uuidv7_between(id, a, b)', in => 'uuidv7_within(id, r)' },
 );
 sql(<<'SQL');
 CREATE EXTENSION flakeid;

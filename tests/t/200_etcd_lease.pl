@@ -158,7 +158,7 @@ gives($node, $node, 'IDs have a generator ID that is leased', 0 .. 7);
 my $identity = $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids_setting', flakeid_identity() ->> 'generator_ids'");
 is($identity, 'etcd:8|[0, 1, 2, 3, 4, 5, 6, 7]', 'flakeid_identity() has those on lease');
 is($node->safe_psql('postgres', 'SELECT (uniqueid_decode(uniqueid_next())).cluster_id'), '0', 'uniqueid has etcd\'s cluster');
-is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{one_cell} } @ID_TYPES;
+is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} is made without any") for grep { $_->{cells} } @ID_TYPES;
 cmp_ok(scalar(connections($node)), '>', 0, 'the worker is connected to etcd');
 
 my $other = begin('second');
@@ -286,7 +286,7 @@ for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session,
 	like($error, $waits, '... and an error');
 	like($error, qr/HINT:  .*"flakeid\.etcd_pool"/, '... with what to do');
 }
-is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{one_cell} } @ID_TYPES;
+is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{cells} } @ID_TYPES;
 %last = give($node);
 $node->stop;
 wait_for_lease($other, 8);

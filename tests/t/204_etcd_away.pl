@@ -14,7 +14,7 @@ use Server;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @others = grep { $_->{one_cell} } @ID_TYPES;
+my @others = grep { $_->{cells} } @ID_TYPES;
 my $late   = qr/WARNING:  flakeid has not renewed its lease of generator IDs for /;
 my $again  = qr/LOG:  flakeid renews its lease of generator IDs again/;
 

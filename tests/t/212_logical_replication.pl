@@ -132,7 +132,7 @@ pass("there is no server of a version before $version that has this flakeid") un
 # both ways --------------------------------------------------------------------------------------------------
 
 # What of an ID tells whose it is: of generator IDs each server has eight. A local guid has none of it, it is for
-# one server.
+# one server. Nor has a uuidv7, which differs from those of other servers by its random bits.
 my %owner = (
 	flake    => "(SELECT (datacenter * 32 + worker) / 8 FROM flake_decode(id, '2010-01-01 00:00+00'))",
 	sno      => '(sno_decode(id)).partition / 8',
@@ -201,7 +201,8 @@ $there->stop;
 # A row filter may have nothing in it that is user-defined: PostgreSQL would have to trust it in the log's decoding.
 for my $kind (grep { $_->{type} ne 'bigint' } @KINDS)
 {
-	for my $where (of_kind($kind, "id >= AT('2026-02-01 00:00+00'::timestamptz, 1)"), of_kind($kind, "id >= other"),
+	my @comparisons = $kind->{type} eq 'uuid' ? () : of_kind($kind, "id >= other");
+	for my $where (of_kind($kind, "id >= AT('2026-02-01 00:00+00'::timestamptz, 1)"), @comparisons,
 		of_kind($kind, "TIMESTAMP(id) > '2026-02-01 00:00+00'"), of_kind($kind, "WITHIN(id, '[2026-02-01 00:00+00,)'::tstzrange)"))
 	{
 		like(

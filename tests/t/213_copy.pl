@@ -25,6 +25,7 @@ my @types = (
 	{ name => 'guid',       type => 'guid',       next => 'guid_next()',       bytes => 12 },
 	{ name => 'guid_local', type => 'guid_local', next => 'guid_local_next()', bytes => 8 },
 	{ name => 'uniqueid',   type => 'uniqueid',   next => 'uniqueid_next()',   bytes => 8 },
+	{ name => 'uuidv7',     type => 'uuid',       next => 'uuidv7_next()',     bytes => 16 },
 );
 my @names    = map { $_->{name} } @types;
 my $names    = join ', ', @names;
@@ -149,7 +150,7 @@ like(
 # defaults -----------------------------------------------------------------------------------------------------
 
 # IDs that rise from row to row, in the order of the file, above all that there were.
-my $rises = join ' AND ', map { "coalesce($_ > lag($_) OVER (ORDER BY place), true) AND $_ > (SELECT max($_) FROM ids)" } @names;
+my $rises = join ' AND ', map { "coalesce($_ > lag($_) OVER (ORDER BY place), true) AND $_ > (SELECT $_ FROM ids ORDER BY $_ DESC NULLS LAST LIMIT 1)" } @names;
 for my $format ('text', 'csv', 'binary')
 {
 	my $file = $format eq 'binary' ? "$dir/numbers.binary" : "$dir/numbers";
@@ -192,7 +193,7 @@ TRUNCATE given;
 COPY given (nr, $names) FROM '$dir/marked.$format' (FORMAT $format, DEFAULT 'new');
 SQL
 		my $kept = join ' AND ', map { "given.$_ = ids.$_" } @names;
-		my $new  = join ' AND ', map { "given.$_ > (SELECT max($_) FROM ids)" } @names;
+		my $new  = join ' AND ', map { "given.$_ > (SELECT $_ FROM ids ORDER BY $_ DESC NULLS LAST LIMIT 1)" } @names;
 		is(
 			$node->safe_psql('postgres', "SELECT nr % 2, bool_and($kept), bool_and($new), count(*) FROM given JOIN ids USING (nr) GROUP BY 1 ORDER BY 1"),
 			"0|f|t|2500\n1|t|f|2500", "in $format a row with the marker of DEFAULT gets IDs, and the others keep theirs");
@@ -219,8 +220,8 @@ for my $i (0 .. $#types)
 		my @wrong = @good;
 		$wrong[$i] = "\1" x $length;
 		write_rows("$dir/wrong", (\@good) x 1000, \@wrong);
-		# A bigint that is too short is an error of the protocol.
-		my $state = $name eq 'flake' && $length < $bytes ? '08P01' : '22P03';
+		# A bigint and a uuid that are too short are errors of the protocol.
+		my $state = $name =~ /^(?:flake|uuidv7)$/ && $length < $bytes ? '08P01' : '22P03';
 		like(
 			error_of($node, "COPY copies ($names) FROM '$dir/wrong' (FORMAT binary)"),
 			qr/ERROR:  $state: .*^CONTEXT:  COPY copies, line 1001, column $name$/ms,
@@ -230,18 +231,19 @@ for my $i (0 .. $#types)
 write_rows("$dir/short", \@good, [ @good[ 1 .. $#good ] ]);
 like(
 	error_of($node, "COPY copies ($names) FROM '$dir/short' (FORMAT binary)"),
-	qr/ERROR:  22P04: row field count is 5, expected 6/, 'so is a row of fewer fields');
+	qr/ERROR:  22P04: row field count is 6, expected 7/, 'so is a row of fewer fields');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM copies'), '0', '... and of all these files nothing came in');
 write_rows("$dir/right", (\@good) x 1000);
 $node->safe_psql('postgres', "COPY copies ($names) FROM '$dir/right' (FORMAT binary)");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM copies'), '1000', '... while the rows before the wrong one do by themselves');
 
-for my $name (grep { $_ ne 'flake' } @names)
+for (grep { $_->{name} ne 'flake' } @types)
 {
+	my ($name, $type) = @{$_}{ 'name', 'type' };
 	$node->safe_psql('postgres', "TRUNCATE copies; COPY (SELECT CASE nr WHEN 4000 THEN '?' ELSE $name\::text END FROM ids ORDER BY nr) TO '$dir/spoilt'");
 	like(
 		error_of($node, "COPY copies ($name) FROM '$dir/spoilt'"),
-		qr/ERROR:  22P02: invalid input syntax for type $name: "\?".*^CONTEXT:  COPY copies, line 4001, column $name: "\?"$/ms,
+		qr/ERROR:  22P02: invalid input syntax for type $type: "\?".*^CONTEXT:  COPY copies, line 4001, column $name: "\?"$/ms,
 		"a text that is no $name is an error that names the line and the column");
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM copies'), '0', '... and nothing came in');
 	if ($version >= 17)

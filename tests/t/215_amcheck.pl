@@ -36,6 +36,7 @@ my %column = (
 	guid           => [ 'guid',       'guid_next()' ],
 	guid_local     => [ 'guid_local', 'guid_local_next()' ],
 	uniqueid       => [ 'uniqueid',   'uniqueid_next()' ],
+	uuidv7         => [ 'uuid',       'uuidv7_next()' ],
 	spread         => [ 'uniqueid',   q{uniqueid_next('spread')} ],
 	old_flake      => [ 'bigint',     "flake_at($when)" ],
 	old_sno        => [ 'sno',        "sno_at($when)" ],
@@ -43,6 +44,7 @@ my %column = (
 	old_guid       => [ 'guid',       "guid_at($when)" ],
 	old_guid_local => [ 'guid_local', "guid_local_at($when)" ],
 	old_uniqueid   => [ 'uniqueid',   "uniqueid_at($when)" ],
+	old_uuidv7     => [ 'uuid',       "uuidv7_at($when)" ],
 	old_spread     => [ 'uniqueid',   "uniqueid_at($when, 0, 'spread')" ],
 );
 my @columns = sort keys %column;

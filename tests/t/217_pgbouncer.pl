@@ -37,6 +37,7 @@ my %column = (
 	guid       => { type => 'guid',       next => 'guid_next()',            id_type => 'guid' },
 	guid_local => { type => 'guid_local', next => 'guid_local_next()',      id_type => 'guid_local' },
 	uniqueid   => { type => 'uniqueid',   next => 'uniqueid_next()',        id_type => 'uniqueid' },
+	uuidv7     => { type => 'uuid',       next => 'uuidv7_next()',          id_type => 'uuidv7' },
 	spread     => { type => 'uniqueid',   next => q{uniqueid_next('spread')}, id_type => 'uniqueid' },
 );
 my @columns = sort keys %column;

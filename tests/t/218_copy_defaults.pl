@@ -28,6 +28,7 @@ my @types = (
 	{ name => 'guid',       type => 'guid',       next => 'guid_next()',       function => 'guid_next(interval, boolean)' },
 	{ name => 'guid_local', type => 'guid_local', next => q{guid_local_next('10 seconds', true)}, function => 'guid_local_next(interval, boolean)' },
 	{ name => 'uniqueid',   type => 'uniqueid',   next => q{uniqueid_next('spread')},  function => 'uniqueid_next(uniqueid_mode)' },
+	{ name => 'uuidv7',     type => 'uuid',       next => 'uuidv7_next()',     function => 'uuidv7_next()' },
 );
 my $columns = join ', ', map { "$_->{name} $_->{type} DEFAULT $_->{next}" } @types;
 
@@ -92,7 +93,7 @@ sql("CREATE TABLE alls (nr integer, $columns)");
 my $distinct = 'SELECT ' . join(' + ', map { "count(DISTINCT $_->{name})" } @types) . ', count(*) FROM';
 is(records('postgres', 'alls', "COPY alls $load"), 'many at once', 'a table with all of them');
 is(records('postgres', 'alls', "COPY alls (nr) FROM '$dir/numbers.binary' (FORMAT binary)"), 'many at once', '... in binary');
-is(sql("$distinct alls"), '60000|10000', '... IDs for each row');
+is(sql("$distinct alls"), '70000|10000', '... IDs for each row');
 
 # defaults of other forms ----------------------------------------------------------------------------------------------
 
@@ -385,7 +386,7 @@ $node->wait_for_subscription_sync($node, 'copied', 'copied');
 is(records_since($begin, 'copied', 'published'), 'many at once', 'the initial copy of logical replication');
 sql('INSERT INTO published SELECT generate_series(5001, 5100)');
 $node->wait_for_catchup('copied');
-is($node->safe_psql('copied', "$distinct published"), '30600|5100', '... and the rows that follow: an ID for each');
+is($node->safe_psql('copied', "$distinct published"), '35700|5100', '... and the rows that follow: an ID for each');
 $node->safe_psql('copied', 'DROP SUBSCRIPTION copied');
 
 $node->stop;

@@ -89,7 +89,12 @@ SELECT expression, refused.* FROM unnest(ARRAY[
     $$uniqueid_encode(now(), 0, -1, 0, 'spread')$$, $$uniqueid_encode(now(), 0, 2048, 0, 'time_sequential')$$,
     $$uniqueid_encode(now(), 0, 0, -1, 'spread')$$, $$uniqueid_encode(now(), 0, 0, 16, 'time_sequential')$$,
     $$uniqueid_encode(now(), 0, 0, 0, 'TIME_SEQUENTIAL')$$, $$uniqueid_next('sequential')$$, 'uniqueid_at(now(), -1)',
-    'uniqueid_next_batch(-1)', $$uniqueid_next_batch(-2147483648, 'spread')$$
+    'uniqueid_next_batch(-1)', $$uniqueid_next_batch(-2147483648, 'spread')$$,
+    'uuidv7_encode(now(), -1, 0, 0, 0)', 'uuidv7_encode(now(), 4096, 0, 0, 0)', 'uuidv7_encode(now(), 0, -2147483648, 0, 0)',
+    'uuidv7_encode(now(), 0, 16, 0, 0)', 'uuidv7_encode(now(), 0, 0, -1, 0)', 'uuidv7_encode(now(), 0, 0, 2147483647, 0)',
+    'uuidv7_encode(now(), 0, 0, 0, -9223372036854775808)', 'uuidv7_encode(now(), 0, 0, 0, 18014398509481984)',
+    'uuidv7_encode(now(), 4096, 16, 16, -1)', 'uuidv7_at(now(), -1)', 'uuidv7_at(now(), -9223372036854775808)',
+    'uuidv7_next_batch(-1)', 'uuidv7_next_batch(-2147483648)'
 ]) AS expression, pg_temp.refused(expression) AS refused;
 
 -- times before the first and after the last
@@ -123,7 +128,10 @@ SELECT expression, refused.state, detail FROM unnest(ARRAY[
     $$uniqueid_encode('2109-05-15 07:35:11.104+00', 0, 0, 0, 'spread')$$,
     $$uniqueid_encode('infinity', 0, 0, 0, 'time_sequential')$$, $$uniqueid_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0, 'spread')$$,
     $$uniqueid_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0, 'spread')$$, $$uniqueid_at('2110-01-01', 0)$$,
-    $$uniqueid_at('-infinity', 0, 'spread')$$
+    $$uniqueid_at('-infinity', 0, 'spread')$$,
+    $$uuidv7_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$, $$uuidv7_encode('10889-08-02 05:31:50.656+00', 0, 0, 0, 0)$$,
+    $$uuidv7_encode('4714-11-24 00:00:00+00 BC', 0, 0, 0, 0)$$, $$uuidv7_encode('294276-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$,
+    $$uuidv7_encode('infinity', 0, 0, 0, 0)$$, $$uuidv7_at('-infinity')$$, $$uuidv7_at('10890-01-01')$$
 ]) AS expression, pg_temp.refused(expression) AS refused;
 -- The message has the time, also before the year 1, and beyond the microseconds that 64 bits count from 1970.
 SELECT time, refused.* FROM unnest('{4714-11-24 00:00+00 BC,0044-03-15 12:00:00.5+00 BC,0001-12-31 23:59:59+00 BC,
@@ -190,6 +198,8 @@ SELECT 'nonsense'::uniqueid;
 SELECT guid_encode(now(), -1, 0);
 SELECT uniqueid_encode('infinity', 0, 0, 0, 'spread');
 SELECT guid_local_next_batch(-1);
+SELECT uuidv7_encode(now(), 0, 16, 0, 0);
+SELECT uuidv7_at('infinity');
 BEGIN;
 SAVEPOINT before;
 SELECT sno_next(-1);
@@ -203,7 +213,7 @@ SAVEPOINT before;
 SELECT uniqueid_next('nonsense');
 SELECT uniqueid_next();
 ROLLBACK TO before;
-SELECT count(uniqueid_next()), count(guid_next()), count(guid_local_next()), count(flake128_next());
+SELECT count(uniqueid_next()), count(guid_next()), count(guid_local_next()), count(flake128_next()), count(uuidv7_next());
 SELECT flake128_from_text('?', 10);
 COMMIT;
 \set VERBOSITY default
@@ -223,16 +233,16 @@ BEGIN
 END
 $$;
 SELECT count(*) FROM made;
-CREATE TEMP TABLE also_made (a flake128 PRIMARY KEY, b guid UNIQUE, c guid_local UNIQUE, d uniqueid UNIQUE);
+CREATE TEMP TABLE also_made (a flake128 PRIMARY KEY, b guid UNIQUE, c guid_local UNIQUE, d uniqueid UNIQUE, e uuid UNIQUE);
 DO $$
 BEGIN
     FOR i IN 1..100 LOOP
         BEGIN
             INSERT INTO also_made SELECT flake128_next(), guid_next(), guid_local_next(),
-                CASE WHEN n = i THEN uniqueid_encode(now(), 64, 0, 0, 'spread') ELSE uniqueid_next() END
+                CASE WHEN n = i THEN uniqueid_encode(now(), 64, 0, 0, 'spread') ELSE uniqueid_next() END, uuidv7_next()
             FROM generate_series(1, 50) AS n;
         EXCEPTION WHEN numeric_value_out_of_range THEN
-            INSERT INTO also_made VALUES (flake128_next(), guid_next(), guid_local_next(), uniqueid_next());
+            INSERT INTO also_made VALUES (flake128_next(), guid_next(), guid_local_next(), uniqueid_next(), uuidv7_next());
         END;
     END LOOP;
 END

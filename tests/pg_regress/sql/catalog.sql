@@ -169,6 +169,8 @@ CREATE SCHEMA ids;
 CREATE EXTENSION flakeid SCHEMA ids;
 SELECT ids.sno_min('2010-01-01 00:00:00+00') OPERATOR(ids.<) timestamptz '2010-01-01 00:00:00.004+00' AS elsewhere;
 SELECT ids.flake_between(1, '2010-01-01 00:00+00', '2010-01-01 00:00+00') AS elsewhere;
+SELECT ids.uuidv7_between(ids.uuidv7_min('2026-07-01'), '2026-07-01', '2026-07-02') AS between,
+       ids.uuidv7_before((SELECT ids.uuidv7_min('2026-07-01')), '2026-07-01') AS before;
 SELECT ids.flake128_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS flake128,
        ids.guid_min('2026-07-01') OPERATOR(ids.>=) timestamptz '2026-07-01' AS guid,
        timestamptz '2026-07-01' OPERATOR(ids.<) ids.guid_local_min('2026-07-01 00:00:00.000001+00') AS guid_local,
@@ -177,5 +179,6 @@ SELECT (SELECT count(DISTINCT id) FROM ids.flake128_next_batch(3) AS id) AS flak
        (SELECT count(DISTINCT id) FROM ids.guid_next_batch(3) AS id) AS guid,
        (SELECT count(DISTINCT id) FROM ids.guid_local_next_batch(3) AS id) AS guid_local,
        (SELECT count(DISTINCT id) FROM ids.uniqueid_next_batch(3, 'spread') AS id) AS uniqueid,
+       (SELECT count(DISTINCT id) FROM ids.uuidv7_next_batch(3) AS id) AS uuidv7,
        (SELECT min(mode) FROM ids.uniqueid_decode(ids.uniqueid_next())) AS mode;
 ROLLBACK;

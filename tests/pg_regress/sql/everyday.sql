@@ -6,10 +6,10 @@ SET datestyle TO ISO;
 -- The names that stand for a type, what makes its IDs, and three of them, an hour apart.
 CREATE TEMP TABLE kind AS
 SELECT nr, name, type, next, ids[1] AS a, ids[2] AS b, ids[3] AS c
-FROM generate_series(1, 6) AS nr, LATERAL (
-    SELECT (ARRAY['flake', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid'])[nr] AS name,
-        (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid'])[nr] AS type,
-        (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()'])[nr] AS next,
+FROM generate_series(1, 7) AS nr, LATERAL (
+    SELECT (ARRAY['flake', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuidv7'])[nr] AS name,
+        (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuid'])[nr] AS type,
+        (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()', 'uuidv7_next()'])[nr] AS next,
         array_agg(CASE nr
             WHEN 1 THEN flake_encode(made, 0, 0, 0, '2010-01-01 00:00+00')::text
             WHEN 2 THEN sno_encode(made, 0, 7, 0, 0)::text
@@ -17,6 +17,7 @@ FROM generate_series(1, 6) AS nr, LATERAL (
             WHEN 4 THEN guid_encode(made, 1, 0)::text
             WHEN 5 THEN guid_local_encode(made, 0)::text
             WHEN 6 THEN uniqueid_encode(made, 0, 0, 0, 'time_sequential')::text
+            WHEN 7 THEN uuidv7_encode(made, 0, 0, 0, 0)::text
         END ORDER BY made) AS ids
     FROM generate_series('2026-07-01 00:00'::timestamptz, '2026-07-01 02:00', '1 hour') AS made
 ) AS kinds;

@@ -123,4 +123,31 @@ EXPLAIN (COSTS OFF) SELECT d FROM other WHERE uniqueid_sequential(d) AND d >= ti
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
-DROP TABLE thing, other;
+-- A uuidv7 in a column of PostgreSQL's type, which also has other UUIDs: those have no time.
+CREATE TABLE keyed (id uuid, nr integer);
+INSERT INTO keyed
+SELECT uuidv7_encode(t, 0, 0, 0, 0), row_number() OVER (ORDER BY t) FROM generate_series('2026-01-01'::timestamptz, '2026-12-31', interval '1 hour') AS t;
+INSERT INTO keyed SELECT md5(nr::text)::uuid, -nr FROM generate_series(1, 1000) AS nr WHERE NOT uuidv7_valid(md5(nr::text)::uuid);
+CREATE INDEX keyed_made ON keyed (uuidv7_timestamp(id));
+ANALYZE keyed;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT nr FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01' AND '2026-07-02';
+SELECT count(*), min(nr), max(nr) FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01' AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM keyed WHERE uuidv7_timestamp(id) IS NULL;
+SELECT count(*) = (SELECT count(*) FROM keyed WHERE nr < 0) AS others FROM keyed WHERE uuidv7_timestamp(id) IS NULL;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SELECT statement, pg_temp.outcome(statement)
+FROM unnest(ARRAY[
+    'CREATE INDEX ON keyed (uuidv7_at(uuidv7_timestamp(id), 0))', 'CREATE INDEX ON keyed (uuidv7_next())',
+    'CREATE INDEX ON keyed (((uuidv7_decode(id)).fraction))', 'CREATE INDEX ON keyed (uuidv7_valid(id), id)',
+    'CREATE INDEX ON keyed (nr) WHERE uuidv7_since(id, timestamptz ''2026-07-01 00:00:00+00'')',
+    'CREATE INDEX ON keyed (nr) WHERE uuidv7_within(id, ''[2026-07-01 00:00:00+00,)'')',
+    'CREATE INDEX ON keyed (nr) WHERE id >= uuidv7_min(''2026-07-01 00:00:00+00'')',
+    'ALTER TABLE keyed ADD made timestamptz GENERATED ALWAYS AS (uuidv7_timestamp(id)) STORED',
+    'ALTER TABLE keyed ADD CHECK (NOT uuidv7_after(id, timestamptz ''2027-01-01 00:00:00+00''))',
+    'ALTER TABLE keyed ADD CHECK (uuidv7_before(id, timestamptz ''2027-01-01 00:00:00+00''))'
+]) AS statement;
+
+DROP TABLE thing, other, keyed;

@@ -4,6 +4,7 @@ SELECT * FROM sno_partition_bounds('2026-11-01', '2027-02-01', '1 month');
 SELECT * FROM flake_partition_bounds('2026-12-28', '2027-01-11', '1 week', 'epoch');
 SELECT * FROM flake128_partition_bounds('2026-12-30', '2027-01-02', '1 day');
 SELECT * FROM uniqueid_partition_bounds('2026-12-30', '2027-01-01', '12 hours');
+SELECT * FROM uuidv7_partition_bounds('2026-12-30', '2027-01-01', '12 hours');
 SELECT * FROM guid_partition_bounds('2026-12-01', '2027-02-01', '1 month');
 SELECT * FROM guid_partition_bounds('2026-12-01', '2027-02-01', '1 month', drift => '1 min', inverse => true);
 SELECT * FROM guid_local_partition_bounds('2026-12-01', '2026-12-03', '1 day', inverse => true);
@@ -82,6 +83,7 @@ SELECT name FROM guid_partition_bounds('2600-01-01', '2601-01-01', '1 year');
 SELECT name FROM guid_partition_bounds('1960-01-01', '1961-01-01', '1 year', inverse => true);
 SELECT name FROM guid_local_partition_bounds('2026-12-01', '2026-12-02', '100 us');
 SELECT name FROM uniqueid_partition_bounds('2110-01-01', '2111-01-01', '1 year');
+SELECT name FROM uuidv7_partition_bounds('10890-01-01', '10891-01-01', '1 year');
 -- One that begins before the format does, or ends after it, can hold IDs: its bound is the format's first or last.
 SELECT name, lower, upper FROM flake_partition_bounds('2009-07-01', '2010-07-01', '1 year');
 SELECT name, lower, upper FROM flake_partition_bounds('2039-01-01', '2040-01-01', '1 year', 'epoch');

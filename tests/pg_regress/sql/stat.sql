@@ -4,7 +4,8 @@ SELECT attname, format_type(atttypid, atttypmod) AS type
 FROM pg_attribute WHERE attrelid = 'pg_stat_flakeid'::regclass AND attnum > 0 ORDER BY attnum;
 
 SELECT count(flake_next()) AS flakes, count(sno_next()) AS snos, count(flake128_next()) AS flake128s,
-       count(guid_next()) AS guids, count(guid_local_next()) AS guid_locals, count(uniqueid_next()) AS uniqueids
+       count(guid_next()) AS guids, count(guid_local_next()) AS guid_locals, count(uniqueid_next()) AS uniqueids,
+       count(uuidv7_next()) AS uuidv7s
 FROM generate_series(1, 1000);
 
 SELECT id_type,
@@ -19,9 +20,10 @@ SELECT id_type,
        bool_and(stats_reset <= now()) AS stats_reset
 FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;
 
--- One row for an ID type and generator ID, in that order.
-SELECT count(*) = count(DISTINCT (id_type, generator_id)) AS once FROM pg_stat_flakeid;
-SELECT count(*) FILTER (WHERE id_type = previous_id_type AND (generator_id > previous_id) IS NOT TRUE) AS not_rising,
+-- One row for an ID type and generator ID, in that order. A uuidv7 has none, and a row for each lane.
+SELECT count(*) = count(DISTINCT (id_type, generator_id)) AS once FROM pg_stat_flakeid WHERE id_type <> 'uuidv7';
+SELECT count(*) AS lanes FROM pg_stat_flakeid WHERE id_type = 'uuidv7';
+SELECT count(*) FILTER (WHERE id_type = previous_id_type AND id_type <> 'uuidv7' AND (generator_id > previous_id) IS NOT TRUE) AS not_rising,
        count(*) FILTER (WHERE id_type IS DISTINCT FROM previous_id_type) AS id_types
 FROM (SELECT id_type, generator_id, lag(id_type) OVER w AS previous_id_type, lag(generator_id) OVER w AS previous_id
       FROM (SELECT *, row_number() OVER () AS nr FROM pg_stat_flakeid) AS stat WINDOW w AS (ORDER BY nr)) AS stat;
@@ -30,6 +32,7 @@ SELECT id_type, bool_and(CASE id_type
            WHEN 'sno' THEN last_tick = (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
            WHEN 'guid' THEN floor(last_tick * 131.072) = extract(epoch FROM last_tick_at) * 1000000
            WHEN 'flake' THEN last_tick = extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00') * 1000
+           WHEN 'uuidv7' THEN last_tick / 4096 = extract(epoch FROM last_tick_at) * 1000
            ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
 FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;
