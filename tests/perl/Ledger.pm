@@ -21,7 +21,7 @@ our @EXPORT = qw(@ID_TYPES @OF_ONE_CELL create_tables is_behind horizon_of tick_
 # Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart that
 # are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID. An ID type
 # without generator IDs has so many cells, whose numbers are counted together. Those that turn go on in another
-# timeline when the clock steps back. `nanos` is when the tick of an ID begins, where its timestamp does not say so.
+# timeline when the clock steps back.
 our @ID_TYPES = (
 	{
 		name => 'flake', type => 'bigint', next => 'flake_next()', batch => 'flake_next_batch(%d)',
@@ -44,18 +44,17 @@ our @ID_TYPES = (
 		tick => 1_000_000, numbers => 64
 	},
 	{
-		# A tick of 1/4096 ms, rounded up.
+		# While the clock stands still: its sessions use the numbers of a tick again in each fraction of it.
 		name => 'uuidv7', type => 'uuid', next => 'uuidv7_next()', batch => 'uuidv7_next_batch(%d)',
-		tick => 245, numbers => 256, cells => 16,
-		nanos => '(SELECT (extract(epoch FROM created_at) * 1000000000 + ceil(fraction * 1000000::bigint / 4096.0))::bigint FROM uuidv7_decode(id))'
+		tick => 1_000_000, numbers => 256, cells => 4
 	},
 );
 
 # Those of which a server with one generator ID has one cell, so that all sessions have the same last tick.
 our @OF_ONE_CELL = grep { ($_->{cells} // 1) == 1 } @ID_TYPES;
 
-# Makes sessions generate a uuidv7 until each lane has one of now. Sixteen that connect one after the other have different
-# lanes.
+# Makes sessions generate a uuidv7 until each lane has one of now. Four that connect one after the other have
+# different lanes.
 sub use_all_lanes
 {
 	my ($node) = @_;
@@ -64,9 +63,9 @@ sub use_all_lanes
 	do
 	{
 		die 'a lane has no session' if @sessions > 64;
-		push @sessions, map { session($node) } 1 .. 16;
+		push @sessions, map { session($node) } 1 .. 4;
 		$_->query_safe('SELECT uuidv7_next()') for @sessions;
-	} until $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'uuidv7' AND last_tick_at >= '$now'") == 16;
+	} until $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'uuidv7' AND last_tick_at >= '$now'") == 4;
 	$_->quit for @sessions;
 	return;
 }
@@ -85,19 +84,17 @@ sub create_tables
 sub times_of
 {
 	my ($node, $id_type, @ids) = @_;
-	my $nanos = $id_type->{nanos} // "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint * 1000";
+	my $nanos = "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint * 1000";
 	my $list  = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
 	my @ends  = split /\|/, $node->safe_psql('postgres', "SELECT min($nanos), max($nanos) FROM $list AS id");
-	return $id_type->{nanos} ? @ends : map { $_ + -$_ % $id_type->{tick} } @ends;
+	return map { $_ + -$_ % $id_type->{tick} } @ends;
 }
 
 # When the tick began in which an ID type is at a moment, in nanoseconds since 1970.
 sub tick_at
 {
 	my ($id_type, $nanos) = @_;
-	return $nanos - $nanos % $id_type->{tick} unless $id_type->{nanos};
-	my $fraction = int($nanos % 1_000_000 * 4096 / 1_000_000);
-	return $nanos - $nanos % 1_000_000 + POSIX::ceil($fraction * 1_000_000 / 4096);
+	return $nanos - $nanos % $id_type->{tick};
 }
 
 # The tick-tock bits of these IDs.

@@ -1,5 +1,5 @@
-# The sixteen lanes of uuidv7. Sessions have different lanes, so that they do not change one cell; together a tick of a
-# server has 256 IDs, which differ without their random bits. After the clock has stepped back a lane goes on in its last
+# The four lanes of uuidv7. Sessions have different lanes, so that they do not change one cell. A server has 1,024 IDs of
+# one fraction of a millisecond, which differ without their random bits. After the clock has stepped back a lane goes on in its last
 # tick, and no ID repeats or falls below one of its session.
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ sub fields_of
 {
 	my ($id) = @_;
 	my ($time, $fraction, $place) = $id =~ /^(\w{8}-\w{4})-7(\w{3})-(\w{4})-\w{12}$/ or die "no uuidv7: $id";
-	return (hex $time =~ s/-//r, hex $fraction, hex($place) >> 10 & 15, hex($place) >> 6 & 15);
+	return (hex $time =~ s/-//r, hex $fraction, hex($place) >> 12 & 3, hex($place) >> 4 & 255);
 }
 
 # a tick -----------------------------------------------------------------------------------------------------
@@ -53,13 +53,13 @@ $clock->stand_still($moment);
 my @sessions = map { session($node) } 1 .. 16;
 take($_, 1) for @sessions;
 my %lanes = map { (fields_of($given{$_}[0]))[2] => 1 } @sessions;
-is(join(' ', sort { $a <=> $b } keys %lanes), join(' ', 0 .. 15), 'sixteen sessions have sixteen lanes');
+is(join(' ', sort { $a <=> $b } keys %lanes), '0 1 2 3', 'sixteen sessions have four lanes');
 is(
 	$node->safe_psql('postgres', "SELECT count(*), count(generator_id), count(DISTINCT last_tick) FROM pg_stat_flakeid WHERE id_type = 'uuidv7'"),
-	'16|0|1', 'pg_stat_flakeid has a row for each lane, without a generator ID');
-my @ends = map { [ take($_, 1000) ] } @sessions;
+	'4|0|1', 'pg_stat_flakeid has a row for each lane, without a generator ID');
+my @ends = map { [ take($_, 2000) ] } @sessions;
 is(scalar(grep { $_->[1] =~ /ERROR:  58000: .*last uuidv7 ID|ERROR:  58000/ } @ends), 16, 'while the clock stands still each session has no more IDs at some time');
-is(scalar(keys %times), 256, 'a tick of a server has 256 IDs');
+is(scalar(keys %times), 1024, 'while the clock stands still a server has 1,024 IDs');
 my %ticks = map { (join ' ', (split ' ')[ 0, 1 ]) => 1 } keys %times;
 is(scalar(keys %ticks), 1, '... of one millisecond and fraction');
 

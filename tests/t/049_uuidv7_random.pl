@@ -10,10 +10,10 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-# Of a million IDs two have the same 54 random bits with a probability of 1 in 36,000, and of five million 1 in 1,440. So
-# a random part may be there twice, but not in three pairs: that would come once in ten billion runs.
+# Of a million IDs two have the same 52 random bits with a probability of 1 in 9,000, and of five million 1 in 360. So a
+# random part may be there twice, but not in three pairs: that would come once in a hundred million runs.
 my $each = $ENV{FLAKEID_RANDOM_IDS} || 1_000_000;
-my $by_chance = 2 + int(10 * (5 * $each)**2 / 2**55);
+my $by_chance = 2 + int(10 * (5 * $each)**2 / 2**53);
 
 my $node = PostgreSQL::Test::Cluster->new('random');
 $node->init;
@@ -46,7 +46,7 @@ cmp_ok($repeated, '<=', $by_chance, 'no random part repeats but by chance') or d
 # Each bit is set in half of them, and so are each two neighbors the same.
 my $all   = 4 * $each;
 my $wrong = sql("SELECT count(*) FROM (SELECT bit, sum((random >> bit) & 1) AS ones, sum(((random >> bit) # (random >> (bit + 1))) & 1) AS changes"
-	  . " FROM (SELECT random FROM parts LIMIT 200000) AS parts, generate_series(0, 52) AS bit GROUP BY bit) AS bits WHERE abs(ones - 100000) > 2000 OR abs(changes - 100000) > 2000");
+	  . " FROM (SELECT random FROM parts LIMIT 200000) AS parts, generate_series(0, 50) AS bit GROUP BY bit) AS bits WHERE abs(ones - 100000) > 2000 OR abs(changes - 100000) > 2000");
 is($wrong, '0', 'each bit is set in half of the IDs, and differs from its neighbor in half of them');
 
 # Short sessions, one after the other: each has a place and often a number of the one before.

@@ -27,7 +27,7 @@ CREATE TABLE ids AS
 	SELECT 'next' AS kind, uuidv7_next() AS id FROM generate_series(1, 10000)
 	UNION ALL SELECT 'batch', uuidv7_next_batch(10000)
 	UNION ALL SELECT 'at', uuidv7_at('epoch'::timestamptz + random() * interval '8900 years', nr) FROM generate_series(0, 9999) AS nr
-	UNION ALL SELECT 'encode', uuidv7_encode('epoch'::timestamptz + random() * interval '8900 years', (random() * 4095)::integer, nr % 16, nr / 16 % 16, nr)
+	UNION ALL SELECT 'encode', uuidv7_encode('epoch'::timestamptz + random() * interval '8900 years', (random() * 4095)::integer, nr % 4, nr / 4 % 256, nr)
 		FROM generate_series(0, 9999) AS nr
 	UNION ALL SELECT 'bound', unnest(ARRAY[uuidv7_min(t), uuidv7_max(t)]) FROM generate_series(timestamptz '2026-01-01', '2026-01-01 00:00:00.01', '37 us') AS t
 	UNION ALL SELECT 'end', unnest('{00000000-0000-7000-8000-000000000000,ffffffff-ffff-7fff-bfff-ffffffffffff,017F22E2-79B0-7CC3-98C4-DC0C0C07398F}'::uuid[]);

@@ -32,7 +32,6 @@ SELECT id_type, bool_and(CASE id_type
            WHEN 'sno' THEN last_tick = (extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00')) * 250
            WHEN 'guid' THEN floor(last_tick * 131.072) = extract(epoch FROM last_tick_at) * 1000000
            WHEN 'flake' THEN last_tick = extract(epoch FROM last_tick_at - timestamptz '2010-01-01 00:00+00') * 1000
-           WHEN 'uuidv7' THEN last_tick / 4096 = extract(epoch FROM last_tick_at) * 1000
            ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
 FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;

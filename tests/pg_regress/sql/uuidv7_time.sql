@@ -12,7 +12,7 @@ FROM generate_series(0, 1) AS rest, unnest('{1,4,7,8}'::text[]) AS version, unne
      (SELECT generate_series(moment - interval '5 ms', moment + interval '5 ms', interval '1 ms')
       FROM unnest('{1970-01-01 00:00:00.005+00,2026-07-01 12:34:56.789+00,10889-08-02 05:31:50.65+00}'::timestamptz[]) AS moment
       UNION ALL SELECT generate_series('1970-01-02 00:00:00+00', '2200-01-01 00:00:00+00', interval '1000 days')) AS times (t),
-     uuidv7_encode(t, rest * 4095, rest * 15, rest * 15, rest * 18014398509481983) AS id;
+     uuidv7_encode(t, rest * 4095, rest * 3, rest * 255, rest * 4503599627370495) AS id;
 INSERT INTO event VALUES ('00000000-0000-0000-0000-000000000000'), ('ffffffff-ffff-ffff-ffff-ffffffffffff');
 -- The oracle is the timestamp, where the version and the variant say that there is one.
 UPDATE event SET at = uuidv7_timestamp(id), valid = id::text ~ '^.{14}7.{4}[89ab]';
