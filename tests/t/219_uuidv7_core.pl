@@ -21,7 +21,7 @@ plan skip_all => 'PostgreSQL 16 and earlier have no functions of UUIDs' if $vers
 # the time and the version ----------------------------------------------------------------------------------------------
 
 # New IDs, IDs of random times from 1970 on, the first and the last ones, the bounds of times, and UUIDs of all versions and
-# variants. PostgreSQL 17 also knows the time of version 1. It reads a time after the year 10889 of none.
+# variants. PostgreSQL 17 knows the time of version 1 alone, and PostgreSQL 18 that of version 7, too.
 sql(<<'SQL');
 CREATE TABLE ids AS
 	SELECT 'next' AS kind, uuidv7_next() AS id FROM generate_series(1, 10000)
@@ -66,14 +66,13 @@ if ($version < 18)
 is(
 	sql('SELECT count(*) FILTER (WHERE uuidv7_timestamp(id) IS DISTINCT FROM uuid_extract_timestamp(id)), bool_and(uuidv7_valid(id)) FROM (SELECT uuidv7() AS id FROM generate_series(1, 10000)) AS core'),
 	'0|t', "the time of an ID of PostgreSQL's uuidv7() is read the same");
-# PostgreSQL's uuidv7 is at least this far from its last one, so that it can be ahead of the clock by as much a call.
 is(
 	sql("SELECT count(*) FILTER (WHERE fraction <> (uuidv7_decode(core)).fraction) FROM (SELECT uuidv7(interval '1 hour') AS core FROM generate_series(1, 1000)) AS made, LATERAL (SELECT ('x' || substr(core::text, 16, 3))::bit(12)::integer AS fraction) AS text"),
 	'0', '... and so is its fraction of a millisecond');
 
 # In one session both in turn, each between two readings of the clock. By time and fraction an ID is in the microseconds of
-# its readings, but for PostgreSQL's 244 ns by which one is after its own last one. So neighbors by the clock are in the
-# order of their IDs; only if the readings are in the same microseconds, can they be in the other one.
+# its readings, but for PostgreSQL's 244 ns by which one is after its own last one. So neighbors are in the order of the
+# clock, to the unit of the fraction.
 sql(<<'SQL');
 CREATE TABLE mixed (nr bigint, ours boolean, before timestamptz, id uuid, after timestamptz);
 DO $$
