@@ -19,7 +19,7 @@ our $nextval_100 = 'nextval, cache 100';
 our $uuid = 'gen_random_uuid()';
 
 # uniqueid is not among them: it waits for its format.
-our @next = ('flake_next()', 'sno_next(0)', 'flake128_next()', 'guid_next()', 'guid_local_next()');
+our @next = ('flake_next()', 'sno_next(0)', 'uuidv7_next()', 'flake128_next()', 'guid_next()', 'guid_local_next()');
 
 # Extension, what it needs before it is called, calls.
 my @known = (
@@ -71,6 +71,7 @@ sub columns {
         ['bigserial', 'bigserial', ''],
         ['flake_next()', 'bigint', 'DEFAULT flake_next()'],
         ['sno_next(0)', 'sno', 'DEFAULT sno_next(0)'],
+        ['uuidv7_next()', 'uuid', 'DEFAULT uuidv7_next()'],
         ['flake128_next()', 'flake128', 'DEFAULT flake128_next()'],
         ['guid_next()', 'guid', 'DEFAULT guid_next()'],
         [$uuid, 'uuid', 'DEFAULT gen_random_uuid()'],
@@ -83,7 +84,7 @@ sub columns {
 sub kind {
     my ($name) = @_;
     return 'peer' if grep { $_ eq $name } @peers;
-    return $name =~ /^(?:flake|sno|guid|uniqueid)/ && $name !~ /created_at/ ? 'flakeid' : 'postgresql';
+    return $name =~ /^(?:flake|sno|guid|uniqueid|uuidv7_)/ && $name !~ /created_at/ ? 'flakeid' : 'postgresql';
 }
 
 1;
