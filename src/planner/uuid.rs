@@ -18,7 +18,7 @@
 //! The recheck is a clause of the same join, and its estimate is the factor that makes them a range of unknown length.
 
 use super::column::{Column, Comparison, Side, Statistics};
-use super::estimate::{Bound, UNKNOWN, UNKNOWN_RANGE, bounds};
+use super::estimate::{UNKNOWN, UNKNOWN_RANGE, bounds};
 use super::{clause, clauses_with, is, nodes};
 use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, RestrictInfo, SupportRequestSelectivity};
 
@@ -35,8 +35,7 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let statistics = Statistics::of((*request).root, id, (*request).varRelid);
         let mut column = Column::of((*request).root, statistics, Oid::INVALID)?;
         let list = clauses_with(column.statistics.relation()?, (*request).args)?;
-        let (bounds, is_join) = write_down(&mut column, list)?;
-        let has = |side| bounds.iter().any(|bound| bound.comparison.side == side);
+        let joined = write_down(&mut column, list)?;
         // Each predicate has a recheck of its own, and the range is estimated once.
         let is_recheck = |node: *mut Node| {
             is(node, NodeTag::T_FuncExpr) && {
@@ -52,26 +51,26 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
         let first = nodes(list).map(|node| clause(node)).find(|&node| is_recheck(node));
         let is_first =
             first.is_none_or(|node| (*node.cast::<pg_sys::FuncExpr>()).args == (*request).args);
-        match is_join && is_first && has(Side::Above) && has(Side::Below) {
+        let is_range = joined.contains(&Side::Above) && joined.contains(&Side::Below);
+        match is_range && is_first {
             true => Some(UNKNOWN_RANGE / (UNKNOWN * UNKNOWN)),
             false => Some(1.0),
         }
     }
 }
 
-/// Writes down estimates of the comparisons among these clauses. Returns the bounds that they are, and whether one of them
-/// is of a join.
+/// Writes down estimates of the comparisons among these clauses. Returns the sides of those that are of a join.
 ///
 /// PostgreSQL moves a recheck that all branches of an OR have before the OR. So the branches are estimated, too.
 ///
 /// # Safety
 /// `list` has clauses of the query to which the column belongs.
-unsafe fn write_down(column: &mut Column, list: *mut List) -> Option<(Vec<Bound>, bool)> {
+unsafe fn write_down(column: &mut Column, list: *mut List) -> Option<Vec<Side>> {
     // SAFETY: the tag decides as which struct a node is read.
     unsafe {
         let above = Comparison::of_btree(column.id_type, Side::Above, true)?;
         let bounds = bounds(column, list, above.family());
-        let mut is_join = false;
+        let mut joined = Vec::new();
         for node in nodes(list).filter(|&node| is(node, NodeTag::T_RestrictInfo)) {
             let own = clause(node);
             if is(own, NodeTag::T_BoolExpr) {
@@ -90,15 +89,31 @@ unsafe fn write_down(column: &mut Column, list: *mut List) -> Option<(Vec<Bound>
                 continue;
             };
             let info = &mut *node.cast::<RestrictInfo>();
-            match pg_sys::bms_membership(info.clause_relids) {
-                pg_sys::BMS_Membership::BMS_SINGLETON => {
-                    info.norm_selec = bound.part(column).unwrap_or(info.norm_selec);
+            match is_of_one_relation(info) {
+                true => {
+                    if let Some(part) = bound.part(column) {
+                        // A clause above an outer join has an estimate of its own for that.
+                        (info.norm_selec, info.outer_selec) = (part, part);
+                    }
                 }
-                _ => is_join = true,
+                false => joined.push(bound.comparison.side),
             }
         }
-        Some((bounds, is_join))
+        Some(joined)
     }
+}
+
+/// Returns whether a clause has columns of one relation alone. From PostgreSQL 16 on the relations of a clause can also name
+/// the outer join below it.
+fn is_of_one_relation(info: &RestrictInfo) -> bool {
+    #[cfg(feature = "pg15")]
+    // SAFETY: a clause has a set of relations.
+    let is_one = unsafe {
+        pg_sys::bms_membership(info.clause_relids) == pg_sys::BMS_Membership::BMS_SINGLETON
+    };
+    #[cfg(not(feature = "pg15"))]
+    let is_one = info.num_base_rels == 1;
+    is_one
 }
 
 /// Returns the uuid of `uuidv7_valid(id)`, or of that with alternatives for times that are NULL.

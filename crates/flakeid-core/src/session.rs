@@ -44,6 +44,10 @@
 //! the session, or one that it takes from a cell now. That one is above those of the tick before, as without a fraction.
 //! If the clock reads an earlier fraction than the last ID's, the ID gets that of the last one.
 //!
+//! A session that has used all its numbers in one fraction takes more, up to [`MAX_PREFETCH`] at once. If it owns as many
+//! already, it waits for the next fraction, a quarter of a microsecond. So a session that takes very many IDs leaves numbers
+//! for the others.
+//!
 //! So a session changes a cell once in a tick, and not for each ID, although no two IDs of a server have the same fraction
 //! and number. A fraction is no tick: the gate, the horizon and the watermark know only ticks.
 
@@ -57,6 +61,10 @@ use core::cell::Cell as Reading;
 /// The most sequence numbers that a session takes at once when it prefetches. Those that are left when their tick is
 /// over are lost: at most this number less one, of the 4,096 that flake has in a millisecond.
 pub const MAX_PREFETCH: u32 = 16;
+
+/// How often a session reads the clock that owns enough numbers and waits for the next fraction of its tick. If the clock is
+/// as coarse as a microsecond, that is enough. If it stands still, the session then takes more numbers.
+const MAX_READINGS: u32 = 100;
 
 /// The state of a session. A slot is the index of a generator ID in the server's list, which is sorted.
 #[derive(Clone, Copy, Debug)]
@@ -232,7 +240,18 @@ impl Session {
         if self.prefetched.count == 0 && self.owned.count == 0 {
             return None;
         }
-        let (stamp, reading) = (self.prefetched.stamp, clock()?);
+        let (stamp, mut reading) = (self.prefetched.stamp, clock()?);
+        if S::FRACTION_BITS > 0 && self.prefetched.count == 0 && self.owned.count >= MAX_PREFETCH {
+            // The next fraction comes sooner than another session that needs a number.
+            for _ in 0..MAX_READINGS {
+                if fraction_of::<S>(reading, stamp) > self.fraction
+                    || tick_of::<S>(reading) != stamp.tick::<S>()
+                {
+                    break;
+                }
+                reading = clock()?;
+            }
+        }
         let now = tick_of::<S>(reading);
         if now > stamp.tick::<S>() || S::TICK_TOCK && stepped_back::<S>(stamp, now) {
             self.discard_prefetched(cells);
@@ -242,6 +261,9 @@ impl Session {
         if S::FRACTION_BITS > 0 {
             let fraction = fraction_of::<S>(reading, stamp);
             if fraction > self.fraction {
+                if self.uncounted() >= MAX_PREFETCH {
+                    self.count(cells);
+                }
                 self.used_before = self.uncounted();
                 (self.prefetched, self.counted) = (self.owned, self.owned.count);
                 self.fraction = fraction;
@@ -264,6 +286,8 @@ impl Session {
         scale: Scale,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
+        // More numbers than this are of no use, as the session has them again in the next fraction.
+        let want = if S::FRACTION_BITS > 0 { want.min(MAX_PREFETCH) } else { want };
         let reading = Reading::new(Tick(0));
         let clock = &mut ticks_of::<S>(clock, &reading);
         let began_at_home = self.at == self.home;

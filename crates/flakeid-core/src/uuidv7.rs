@@ -157,7 +157,7 @@ impl Id {
     pub const fn at(time: UnixMicros, number: u64, random: u64) -> Result<Self, Error> {
         const MICROS: i64 = (UNIT / 1000) as i64;
         let fraction = time.0.rem_euclid(MICROS) << FRACTION.width();
-        // The first fraction that is not before this microsecond: PostgreSQL reads the microsecond back from it.
+        // The first fraction that is not before this microsecond, so that the microsecond can be read back from it.
         let fraction = (fraction + MICROS - 1) / MICROS;
         let (lane, sequence) = (number >> SEQUENCE.width() & LANE.max(), number & SEQUENCE.max());
         let random = (random & RANDOM.max()) as i64;
