@@ -24,8 +24,8 @@ pub struct Counters {
 /// The values of [`Counters`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// IDs issued with the generator ID. Up to 15 prefetched IDs are counted only when their session asks the cell
-    /// again, or discards the others.
+    /// IDs issued with the generator ID. Up to 15 prefetched IDs, or 31 of a type with fractions, are counted only when
+    /// their session asks the cell again, or discards the others.
     pub issued: u64,
     /// Ticks whose sequence was exhausted.
     pub exhausted: u64,
