@@ -91,8 +91,8 @@ SELECT expression, refused.* FROM unnest(ARRAY[
     $$uniqueid_encode(now(), 0, 0, 0, 'TIME_SEQUENTIAL')$$, $$uniqueid_next('sequential')$$, 'uniqueid_at(now(), -1)',
     'uniqueid_next_batch(-1)', $$uniqueid_next_batch(-2147483648, 'spread')$$,
     'uuidv7_encode(now(), -1, 0, 0, 0)', 'uuidv7_encode(now(), 4096, 0, 0, 0)', 'uuidv7_encode(now(), 0, -2147483648, 0, 0)',
-    'uuidv7_encode(now(), 0, 16, 0, 0)', 'uuidv7_encode(now(), 0, 0, -1, 0)', 'uuidv7_encode(now(), 0, 0, 2147483647, 0)',
-    'uuidv7_encode(now(), 0, 0, 0, -9223372036854775808)', 'uuidv7_encode(now(), 0, 0, 0, 18014398509481984)',
+    'uuidv7_encode(now(), 0, 4, 0, 0)', 'uuidv7_encode(now(), 0, 0, -1, 0)', 'uuidv7_encode(now(), 0, 0, 2147483647, 0)',
+    'uuidv7_encode(now(), 0, 0, 0, -9223372036854775808)', 'uuidv7_encode(now(), 0, 0, 0, 4503599627370496)',
     'uuidv7_encode(now(), 4096, 16, 16, -1)', 'uuidv7_at(now(), -1)', 'uuidv7_at(now(), -9223372036854775808)',
     'uuidv7_next_batch(-1)', 'uuidv7_next_batch(-2147483648)'
 ]) AS expression, pg_temp.refused(expression) AS refused;
@@ -198,7 +198,7 @@ SELECT 'nonsense'::uniqueid;
 SELECT guid_encode(now(), -1, 0);
 SELECT uniqueid_encode('infinity', 0, 0, 0, 'spread');
 SELECT guid_local_next_batch(-1);
-SELECT uuidv7_encode(now(), 0, 16, 0, 0);
+SELECT uuidv7_encode(now(), 0, 4, 0, 0);
 SELECT uuidv7_at('infinity');
 BEGIN;
 SAVEPOINT before;
