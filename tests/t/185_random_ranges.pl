@@ -98,7 +98,7 @@ my @id_types = (
 	},
 	{
 		name => 'uuidv7', type => 'uuid', tick => 1000,
-		id    => "uuidv7_encode(t, ${\bits(12)}, ${\bits(4)}, ${\bits(4)}, ${\bits(53)})",
+		id    => "uuidv7_encode(t, ${\bits(12)}, ${\bits(2)}, ${\bits(8)}, ${\bits(52)})",
 		asked => [
 			[ 100, 'uuidv7_within(id, times)' ],
 			[ 40, 'uuidv7_between(id, l, u)',                        'created_at BETWEEN l AND u' ],
