@@ -120,11 +120,16 @@ sub queries
 my @relations = map { my $name = $_; map { [ $name, "$name$_" ] } '_table', '_as_domain', '_parent', '_parts', '_view' } sort keys %at;
 my $session = session($node);
 
-# Sends these statements as one text. Returns what they print, and whether none ends in an error or a warning.
+# Lets a session run these statements from a file: a pipe can be full while psql waits for the server. Returns what they
+# print, and whether none ends in an error or a warning.
+my $script = "$PostgreSQL::Test::Utils::tmp_check/statements.sql";
+
 sub sent_together
 {
 	my ($session, @statements) = @_;
-	my $printed = $session->query(join ";\n", @statements);
+	unlink $script;
+	append_to_file($script, join '', map { "$_;\n" } @statements);
+	my $printed = $session->query("\\i $script");
 	my $good    = $session->{stderr} eq '';
 	$session->{stderr} = '';
 	return ($printed, $good);
