@@ -241,7 +241,7 @@ for my $ids ('2048', '2040-2050', '0-6,65535')
 }
 reload_with($node, generator_ids => '65535');
 is($sessions[0]->query_safe('SELECT (sno_decode(sno_next())).partition'), '65535', 'sno has 65535 too');
-is(error_of($node, "SELECT $_->{next}"), '', "... and $_->{name} knows no generator IDs") for grep { $_->{cells} } @ID_TYPES;
+is(error_of($node, "SELECT $_->{next}"), '', "$_->{name} needs none of the generator IDs that are refused") for grep { $_->{cells} } @ID_TYPES;
 
 # One generator ID has 4,096 IDs a millisecond: 200,000 take 48 of them.
 reload_with($node, generator_ids => '5');

@@ -76,7 +76,7 @@ my $before = traces();
 is(readiness(), "flake ready unused\nsno ready unused\nflake128 ready unused\nguid ready unused\nuniqueid ready unused\nuuidv7 ready unused", 'a new server is ready for all ID types');
 is(traces(), $before, '... and has generated none');
 $node->safe_psql('postgres', 'SELECT flake_next(), guid_next()');
-is(readiness(), "flake ready used\nsno ready unused\nflake128 ready unused\nguid ready used\nuniqueid ready unused\nuuidv7 ready unused", '... and knows which of them it has generated');
+is(readiness(), "flake ready used\nsno ready unused\nflake128 ready unused\nguid ready used\nuniqueid ready unused\nuuidv7 ready unused", 'flakeid_readiness knows which ID types the server has generated');
 
 # settings -------------------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ $node->stop;
 $node->append_conf('postgresql.conf', "flakeid.generator_ids = '8..15'\nflakeid.interface = 'nowhere0'\n");
 $clock->start;
 is_as_sessions_see('', 'with an invalid setting at the start nothing is ready');
-like(readiness(), qr/\A(?:\w+ F0000 used\n?){6}\z/, '... by the SQLSTATE of the setting');
+like(readiness(), qr/\A(?:\w+ F0000 used\n?){6}\z/, 'each ID type has the SQLSTATE of the setting');
 is(
 	$node->safe_psql('postgres', "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), sourceline > 0, error FROM flakeid_settings_errors ORDER BY name"),
 	qq(flakeid.generator_ids|8..15|postgresql.conf|t|"8..15" is not a number.\nflakeid.interface|nowhere0|postgresql.conf|t|There is no network interface "nowhere0".),
@@ -125,7 +125,7 @@ my $lost = qr/\Aflakeid\.epoch\|\|\|Flakes were generated with the epoch 1970-01
 $node->reload;
 $node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM flakeid_settings_errors') or die 'the line is not missed';
 like($node->safe_psql('postgres', 'SELECT name, setting, sourcefile, error FROM flakeid_settings_errors'), $lost, 'after a reload without the epoch\'s line the view misses it');
-is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', '... while flakes go on until the next start');
+is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', 'all ID types stay ready until the next start, and sessions generate them');
 $node->stop;
 $clock->start;
 is_as_sessions_see('sno flake128 guid uniqueid uuidv7', 'then there are no flakes');
@@ -146,7 +146,7 @@ $before = traces();
 $end_of_log = -s $node->logfile;
 like(readiness(), qr/\A(?:\w+ ready used\n?){6}\z/, 'when the clock has stepped back there is the rest of the last tick');
 is(traces(), $before, '... and the view leaves it to a session to notice the step');
-is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', '... as sessions see');
+is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', 'all six ID types are ready, and sessions generate them');
 $node->wait_for_log(qr/the clock stepped back: it is [\d.]+ min behind the last flake ID/, $end_of_log);
 pass('... of which one reports it');
 for my $id_type (grep { !$_->{turns} } @ID_TYPES)
@@ -167,10 +167,10 @@ $clock->step(3600);
 is_as_sessions_see('', 'when a reader has the watermark, sno is not ready either');
 like(
 	$node->safe_psql('postgres', "SELECT string_agg(error, ' ') FROM flakeid_readiness"),
-	qr/\A(?:the clock is [\d.]+ min behind the watermark ?){6}\z/, '... and the watermark is the reason');
+	qr/\A(?:the clock is [\d.]+ min behind the watermark ?){6}\z/, 'the watermark is the reason for all six ID types');
 $node->stop;
 $clock->start;
-is(readiness() =~ s/ used//gr, "flake 58000\nsno 58000\nflake128 58000\nguid 58000\nuniqueid 58000\nuuidv7 58000", '... also after a restart, before a session has opened the state');
+is(readiness() =~ s/ used//gr, "flake 58000\nsno 58000\nflake128 58000\nguid 58000\nuniqueid 58000\nuuidv7 58000", 'no ID type is ready after a restart, before a session has opened the state');
 is_as_sessions_see('', '... as sessions see');
 $clock->step(7300);
 
@@ -181,9 +181,9 @@ my $directory = $node->data_dir . '/flakeid';
 chmod 0500, $directory or die "could not change $directory: $!";
 like(error_becomes($node, 'SELECT flake_next()', qr/42501/), qr/could not \w+ state file/, 'the horizon cannot be written');
 $node->poll_query_until('postgres', 'SELECT bool_and(NOT ready) FROM flakeid_readiness') or die 'the server is ready';
-like(readiness(), qr/\A(?:\w+ 42501 used\n?){6}\z/, '... and nothing is ready');
+like(readiness(), qr/\A(?:\w+ 42501 used\n?){6}\z/, 'no ID type is ready while the directory cannot be written');
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
-like(readiness(), qr/\A(?:\w+ 42501 used\n?){6}\z/, '... and a reset of the counts does not change that');
+like(readiness(), qr/\A(?:\w+ 42501 used\n?){6}\z/, 'a reset of the counts does not make an ID type ready');
 chmod 0700, $directory or die "could not change $directory: $!";
 $node->safe_psql('postgres', 'SELECT flake_next()');
 is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', 'after a write that succeeds all is ready');
@@ -210,7 +210,7 @@ like(
 	qr/\Aflakeid\.epoch\|"flakeid\.epoch" is not set, and the state cannot be read: state file "flakeid\/state" is damaged\. Write the epoch/,
 	'... and without the epoch\'s line flakeid_settings_errors says that it is unknown');
 configure("flakeid.epoch = 'unix'\n");
-is(readiness(), "flake XX001\nsno XX001\nflake128 XX001\nguid XX001\nuniqueid XX001\nuuidv7 XX001", '... and nobody knows what was used');
+is(readiness(), "flake XX001\nsno XX001\nflake128 XX001\nguid XX001\nuniqueid XX001\nuuidv7 XX001", 'each ID type has the error of the state file, and whether it was used is unknown');
 $node->stop;
 unlink state_path($node) or die "could not remove the state: $!";
 append_to_file(state_path($node), $state);
@@ -218,7 +218,7 @@ $clock->start;
 $before = traces();
 is(readiness() =~ s/ used//gr, "flake ready\nsno ready\nflake128 ready\nguid ready\nuniqueid ready\nuuidv7 ready", 'with the file that the server wrote all is ready, before the state is opened');
 is(traces(), $before, '... which it is not by that');
-is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', '... as sessions see');
+is_as_sessions_see('flake sno flake128 guid uniqueid uuidv7', 'all six ID types are ready, and sessions generate them');
 
 # Without the directory nobody can know whether there were IDs.
 $node->stop;
@@ -242,7 +242,7 @@ $node->poll_query_until('postgres', "SELECT last_error IS NOT NULL FROM pg_stat_
 is(readiness() =~ s/ (?:un)?used//gr, "flake 55000\nsno 55000\nflake128 ready\nguid ready\nuniqueid 55000\nuuidv7 ready", 'without a lease there are only IDs that need none');
 # The worker asks again each second. A stall gives it another error for a while.
 $node->poll_query_until('postgres', "SELECT last_error LIKE '%refused%' FROM pg_stat_flakeid_lease") or die 'port 1 is not refused';
-is_as_sessions_see('flake128 guid uuidv7', '... as sessions see');
+is_as_sessions_see('flake128 guid uuidv7', 'sessions can generate the ID types that need no lease');
 $node->stop;
 
 done_testing();

@@ -61,7 +61,7 @@ my @ends = map { [ take($_, 2000) ] } @sessions;
 is(scalar(grep { $_->[1] =~ /ERROR:  58000: .*last uuidv7 ID|ERROR:  58000/ } @ends), 16, 'while the clock stands still each session has no more IDs at some time');
 is(scalar(keys %times), 1024, 'while the clock stands still a server has 1,024 IDs');
 my %ticks = map { (join ' ', (split ' ')[ 0, 1 ]) => 1 } keys %times;
-is(scalar(keys %ticks), 1, '... of one millisecond and fraction');
+is(scalar(keys %ticks), 1, 'all of them are of one millisecond and fraction');
 
 # the clock steps back ------------------------------------------------------------------------------------------
 
@@ -70,10 +70,10 @@ for my $session (@sessions)
 {
 	my ($count, $error) = take($session, 1);
 	is($count, 0, 'after a step back by an hour a session whose tick is exhausted gets no ID');
-	like($error, qr/ERROR:  58000: the clock is 60 min behind the last uuidv7 ID/, '... and an error that says by how much the clock is behind');
+	like($error, qr/ERROR:  58000: the clock is 60 min behind the last uuidv7 ID/, 'the error says by how much the clock is behind the last uuidv7');
 }
 my $late = session($node);
-is((take($late, 1))[0], 0, '... nor does a new session, as all lanes have IDs of that tick');
+is((take($late, 1))[0], 0, 'a new session gets no ID either, as all lanes have IDs of that tick');
 $late->quit;
 
 # One lane has an ID of later, all others are free before it.
@@ -89,7 +89,7 @@ for my $i (0 .. $#sessions)
 my ($count) = take($sessions[5], 1000);
 cmp_ok($count, '<', 256, 'the session of that lane has the rest of its last tick');
 $clock->stand_still($moment + 101);
-is((take($sessions[5], 10))[0], 10, '... and more when the clock has come there');
+is((take($sessions[5], 10))[0], 10, 'the session of that lane gets more IDs when the clock has come there');
 
 # a crowd that clocks move ----------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ for my $ids (values %given)
 	$falls += grep { $ids->[$_] le $ids->[ $_ - 1 ] } 1 .. $#$ids;
 }
 is($falls, 0, 'when the clock steps forth and back, the IDs of each session rise');
-is((grep { $_ > 1 } values %times), 0, '... and no two have the same time, fraction, lane and sequence: ' . keys(%times) . ' IDs');
+is((grep { $_ > 1 } values %times), 0, 'no two IDs have the same time, fraction, lane and sequence: ' . keys(%times) . ' IDs');
 
 # the number of IDs ------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,6 @@ SET max_parallel_workers_per_gather = 2;
 SELECT (uuidv7_decode(uuidv7_at('2026-01-01', nr))).random FROM source;
 SQL
 is(scalar(@workers), 20000, 'parallel workers make IDs of a given time');
-is((grep { $seen{$_}++ } @workers), 0, '... and each has a stream of its own');
+is((grep { $seen{$_}++ } @workers), 0, 'each parallel worker has a stream of its own');
 $node->stop;
 done_testing();

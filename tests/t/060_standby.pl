@@ -53,7 +53,7 @@ is(
 	$session->query_safe('SELECT count(*), bool_and(decoded.created_at = uuidv7_timestamp(id)),'
 		  . " bool_and(uuidv7_after(id, now() - interval '1 hour') AND NOT uuidv7_after(id, now()))"
 		  . " FROM uuidv7s, uuidv7_decode(id) AS decoded WHERE uuidv7_within(id, tstzrange(now() - interval '1 hour', now()))"),
-	'10000|t|t', '... and uuidv7s');
+	'10000|t|t', 'a standby reads uuidv7s');
 for my $id_type (grep { !/^(?:flake|sno|uuidv7)$/ } map { $_->{name} } @ID_TYPES)
 {
 	is(

@@ -231,7 +231,7 @@ is("$value->{pg_up} $value->{pg_exporter_last_scrape_error}", '1 0', '... and no
 is($value->{flakeid_setting_horizon_lead_seconds}, 600, '... the settings are there');
 is("$value->{flakeid_horizon_writes_total} $value->{flakeid_horizon_writes_failed_total}", '0 0', '... and writes of the horizon are counted');
 is("$value->{flakeid_watermark_lag_seconds} $value->{flakeid_watermark_holders}", '0 0', '... and nobody holds the watermark back');
-is(ready($value), '1: flake flake128 guid sno uniqueid uuidv7', '... and the server can generate IDs of all types');
+is(ready($value), '1: flake flake128 guid sno uniqueid uuidv7', 'the exporter says that the server can generate IDs of all types');
 
 $node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)") for @ID_TYPES;
 # More than a tick has, while the clock stands still.
@@ -244,7 +244,7 @@ $node->poll_query_until('postgres', "SELECT bool_and(ids = CASE id_type WHEN 'fl
 $value = note_seen(scrape($watcher));
 is(own($value), $counted, 'when IDs were made every metric is there but those of a lease');
 is(identity($value), sprintf(identity_of($node), 'no 3'), '... and what the server owns');
-is(ready($value), '1: flake* flake128* guid* sno* uniqueid* uuidv7*', '... and that it has generated all types');
+is(ready($value), '1: flake* flake128* guid* sno* uniqueid* uuidv7*', 'the exporter says that the server has generated all types');
 for my $id_type (map { $_->{name} } @ID_TYPES)
 {
 	my @columns = ('ids', 'ticks_exhausted', 'spills', 'waits', 'clock_steps_back', 'tick_tocks');
@@ -305,7 +305,7 @@ $node->safe_psql('postgres', 'SELECT sno_next()');
 $value = note_seen(scrape($watcher));
 my $lead = $value->{'flakeid_gate_lead_seconds{id_type="flake"}'};
 cmp_ok($lead, '>', 6600, '... the gate is far ahead');
-is(ready($value), '0: flake*; 1: flake128* guid* sno* uniqueid* uuidv7*', '... and the server cannot generate flakes');
+is(ready($value), '0: flake*; 1: flake128* guid* sno* uniqueid* uuidv7*', 'the exporter says that the server cannot generate flakes');
 cmp_ok(
 	$lead, '>', $value->{flakeid_setting_horizon_lead_seconds} + $value->{flakeid_setting_max_clock_wait_seconds} + 2 * $value->{flakeid_horizon_write_seconds},
 	'... further than it ever is otherwise');
@@ -378,7 +378,7 @@ like(error_of($node, 'SELECT flake_next()'), qr/58000/, 'a server that is starte
 ($value) = scrape($watcher);
 cmp_ok($value->{'flakeid_gate_lead_seconds{id_type="flake"}'}, '>', 6600, '... and the gate is far ahead');
 is($value->{flakeid_horizon_write_seconds}, 0, '... though there was no write yet');
-is(ready($value), '0: flake* flake128* guid* uniqueid* uuidv7*; 1: sno*', '... and the server can generate snos alone');
+is(ready($value), '0: flake* flake128* guid* uniqueid* uuidv7*; 1: sno*', 'the exporter says that the server can generate snos alone');
 $node->stop;
 
 # a lease, and a standby -----------------------------------------------------------------------------------------

@@ -286,7 +286,7 @@ for my $error (error_of($other, 'SELECT flake_next()'), map { error_in($session,
 	like($error, $waits, '... and an error');
 	like($error, qr/HINT:  .*"flakeid\.etcd_pool"/, '... with what to do');
 }
-is(error_in($session, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is(error_in($session, "SELECT $_->{next}"), '', "there is $_->{name} while the lease is over") for grep { $_->{cells} } @ID_TYPES;
 %last = give($node);
 $node->stop;
 wait_for_lease($other, 8);

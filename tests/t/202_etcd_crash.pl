@@ -81,7 +81,7 @@ for my $id_type (@LEASED)
 		$error, qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last $id_type->{name} ID/,
 		"... and as its clock is behind it makes no $id_type->{name} IDs");
 }
-is(error_of($behind, "SELECT $_->{next}"), '', "... but $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is(error_of($behind, "SELECT $_->{next}"), '', "there is $_->{name} without a lease") for grep { $_->{cells} } @ID_TYPES;
 $clock->step(0);
 wait_for_flow($behind);
 for my $id_type (@LEASED)

@@ -115,7 +115,7 @@ for my $id_type (@LEASED)
 	is($beyond, 0, "... and of those they made ($all) none has a time above the high-water mark: $id_type->{name}");
 }
 like(error_in($stays, "SELECT $_->{next}"), qr/ERROR:  55000: /, "... a session that stays is refused, too: $_->{name}") for @LEASED;
-is(error_in($stays, "SELECT $_->{next}"), '', "... but not $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is(error_in($stays, "SELECT $_->{next}"), '', "$_->{name} does not end with the lease") for grep { $_->{cells} } @ID_TYPES;
 $one->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 0-1/, $end_of_log);
 pass('... and the log has that the lease was lost');
 lease_becomes($one, 'losses = 1 AND lost_at IS NOT NULL') or die 'the loss is not told';
@@ -201,7 +201,7 @@ for my $id_type (@LEASED)
 }
 like(error_in($stays, "SELECT $_->{next}"), qr/ERROR:  55000: .* was lost/, "... a session that stays is refused, too: $_->{name}") for @LEASED;
 is(lease_of($one)->{state}, 'lost', '... and the view says so');
-is(error_in($stays, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is(error_in($stays, "SELECT $_->{next}"), '', "there is $_->{name} while no generator ID is leased") for grep { $_->{cells} } @ID_TYPES;
 go_on();
 wait_for_flow($stays);
 pass('when the worker goes on there are IDs again, in the session that stays');

@@ -189,7 +189,7 @@ for my $wrong (
 	pass('... and so has the log');
 	lease_becomes($node, "state = 'starting'") or die 'the worker does not begin';
 like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
-	is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+	is(error_of($node, "SELECT $_->{next}"), '', "there is $_->{name} without etcd") for grep { $_->{cells} } @ID_TYPES;
 	unseen('... and no secret is told');
 	note("$what: $error");
 
@@ -219,7 +219,7 @@ $node->start;
 is($node->safe_psql('postgres', 'SELECT 1'), '1', 'where none answers the server starts and serves');
 lease_becomes($node, "state = 'starting'") or die 'the worker does not begin';
 like(error_of($node, 'SELECT flake_next()'), qr/ERROR:  55000: no generator IDs are leased from etcd yet/, '... and a session that asks for an ID gets the error that there are no generator IDs');
-is(error_of($node, "SELECT $_->{next}"), '', "... while there is $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is(error_of($node, "SELECT $_->{next}"), '', "there is $_->{name} without etcd") for grep { $_->{cells} } @ID_TYPES;
 $node->stop('fast');
 pass('... and it stops when it is told to');
 set($node, etcd_endpoints => "$hole->{endpoint}, " . $open->endpoints =~ s{http://}{}r);

@@ -96,7 +96,7 @@ for my $id_type (@LEASED)
 		$error{ $id_type->{name} }, qr/ERROR:  58000: the clock is [\d.]+ m?s behind the last $id_type->{name} ID/,
 		"... and $id_type->{name} has to wait for the clock");
 }
-is($error{ $_->{name} }, '', "... but not $_->{name}") for grep { $_->{cells} } @ID_TYPES;
+is($error{ $_->{name} }, '', "$_->{name} needs nothing of etcd") for grep { $_->{cells} } @ID_TYPES;
 wait_for_flow($other);
 for my $id_type (@LEASED)
 {

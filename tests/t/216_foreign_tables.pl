@@ -142,7 +142,7 @@ SQL
 			  . " SELECT count(DISTINCT new.id), (SELECT count(*) FROM changed) FROM new"), '2|1', '... RETURNING brings them');
 	is(
 		here("PREPARE gone_$name ($id_type) AS DELETE FROM ${name}s WHERE id = \$1 RETURNING line;"
-			  . " SELECT format('EXECUTE gone_$name (%L)', id) FROM ${name}s WHERE line = 'x' ORDER BY id DESC LIMIT 1 \\gexec"), 'x', '... and an ID finds its row');
+			  . " SELECT format('EXECUTE gone_$name (%L)', id) FROM ${name}s WHERE line = 'x' ORDER BY id DESC LIMIT 1 \\gexec"), 'x', "$name: an ID finds its row there");
 }
 
 # which conditions go there ----------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ sql("CREATE TABLE alls (nr integer, $columns)");
 my $distinct = 'SELECT ' . join(' + ', map { "count(DISTINCT $_->{name})" } @types) . ', count(*) FROM';
 is(records('postgres', 'alls', "COPY alls $load"), 'many at once', 'a table with all of them');
 is(records('postgres', 'alls', "COPY alls (nr) FROM '$dir/numbers.binary' (FORMAT binary)"), 'many at once', '... in binary');
-is(sql("$distinct alls"), '70000|10000', '... IDs for each row');
+is(sql("$distinct alls"), '70000|10000', 'each row that COPY inserts has IDs of its own');
 
 # defaults of other forms ----------------------------------------------------------------------------------------------
 
@@ -386,7 +386,7 @@ $node->wait_for_subscription_sync($node, 'copied', 'copied');
 is(records_since($begin, 'copied', 'published'), 'many at once', 'the initial copy of logical replication');
 sql('INSERT INTO published SELECT generate_series(5001, 5100)');
 $node->wait_for_catchup('copied');
-is($node->safe_psql('copied', "$distinct published"), '35700|5100', '... and the rows that follow: an ID for each');
+is($node->safe_psql('copied', "$distinct published"), '35700|5100', 'each row that follows the initial copy has an ID of its own');
 $node->safe_psql('copied', 'DROP SUBSCRIPTION copied');
 
 $node->stop;

@@ -42,7 +42,7 @@ is(
 	join("\n", map { "$_|t|0" } qw(at batch bound encode end next)), 'PostgreSQL reads version 7 of each ID');
 is(
 	sql("SELECT count(*) FILTER (WHERE uuidv7_valid(id) IS DISTINCT FROM coalesce(uuid_extract_version(id) = 7, false)), count(*) FILTER (WHERE uuidv7_valid(id)) FROM others"),
-	'0|4', '... and of other UUIDs what uuidv7_valid says');
+	'0|4', 'uuidv7_valid agrees with PostgreSQL about all versions and variants');
 if ($version >= 18)
 {
 	is(
@@ -51,7 +51,7 @@ if ($version >= 18)
 		'0|0', 'PostgreSQL reads the same time of each ID');
 	is(
 		sql('SELECT count(*) FILTER (WHERE uuid_extract_timestamp(id) IS DISTINCT FROM uuidv7_timestamp(id)) FROM others WHERE uuid_extract_version(id) IS DISTINCT FROM 1'),
-		'0', '... and of no other UUID but those of version 1');
+		'0', 'PostgreSQL knows a time of no other UUIDs but those of version 1');
 }
 
 if ($version < 18)
@@ -68,7 +68,7 @@ is(
 	'0|t', "the time of an ID of PostgreSQL's uuidv7() is read the same");
 is(
 	sql("SELECT count(*) FILTER (WHERE fraction <> (uuidv7_decode(core)).fraction) FROM (SELECT uuidv7(interval '1 hour') AS core FROM generate_series(1, 1000)) AS made, LATERAL (SELECT ('x' || substr(core::text, 16, 3))::bit(12)::integer AS fraction) AS text"),
-	'0', '... and so is its fraction of a millisecond');
+	'0', 'the fraction of PostgreSQL is that of the clock, too');
 
 # In one session both in turn, each between two readings of the clock. By time and fraction an ID is in the microseconds of
 # its readings, but for PostgreSQL's 244 ns by which one is after its own last one. So neighbors are in the order of the
@@ -104,7 +104,7 @@ is(
 	'0', 'in one column no ID of one generator is below one of the other that was made before it, by more than the unit of the fraction');
 is(
 	sql('SELECT ours, count(*) FILTER (WHERE id <= before_it) FROM (SELECT ours, id, lag(id) OVER (PARTITION BY ours ORDER BY nr) AS before_it FROM mixed) AS steps GROUP BY 1 ORDER BY 1'),
-	"f|0\nt|0", '... and those of each generator rise');
+	"f|0\nt|0", 'the IDs of each generator rise');
 note 'out of the order of their making: ' . sql('SELECT count(*) FILTER (WHERE id <= before_it) FROM (SELECT id, lag(id) OVER (ORDER BY nr) AS before_it FROM mixed) AS steps');
 
 # A column that has both is asked by time as one that has one of them.
@@ -122,6 +122,6 @@ my @runs = map { IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d
 is((grep { !$_->finish } @runs), 0, 'four sessions make both kinds at once');
 is(
 	sql("SELECT count(DISTINCT id), count(*) FILTER (WHERE made_at < not_before - $unit OR made_at > not_after + $unit) FROM (SELECT id, extract(epoch FROM created_at) * 1000000 + fraction * 1000 / 4096.0 AS made_at, extract(epoch FROM before) * 1000000 AS not_before, extract(epoch FROM after) * 1000000 + 1 AS not_after FROM crowd, uuidv7_decode(id)) AS placed"),
-	'80000|0', '... each ID is from its time, and none repeats');
+	'80000|0', 'each ID of the four sessions is from its time, and none repeats');
 $node->stop;
 done_testing();
