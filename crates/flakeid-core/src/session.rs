@@ -237,7 +237,7 @@ impl Session {
         want: u32,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
-        if self.prefetched.count == 0 && self.owned.count == 0 {
+        if self.prefetched.count == 0 && (S::FRACTION_BITS == 0 || self.owned.count == 0) {
             return None;
         }
         let (stamp, mut reading) = (self.prefetched.stamp, clock()?);
