@@ -60,6 +60,16 @@ pub fn constant_of(type_oid: Oid, length: usize, by_value: bool, value: Datum) -
     }
 }
 
+/// Gives an expression another type whose values have the same bits.
+///
+/// # Safety
+/// `node` is an expression, whose type is binary-coercible to the other one.
+pub unsafe fn relabeled(node: *mut Node, type_oid: Oid) -> *mut Node {
+    let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+    // SAFETY: without permission to overwrite, `applyRelabelType` changes no node that it gets.
+    unsafe { pg_sys::applyRelabelType(node, type_oid, -1, NO_COLLATION, form, -1, false) }
+}
+
 /// Makes the comparison of two expressions by an operator.
 ///
 /// # Safety

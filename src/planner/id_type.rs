@@ -25,6 +25,30 @@ pub enum Guid {
     Local,
 }
 
+/// Returns the address of the code of a type's input function.
+fn input_code(type_oid: Oid) -> Option<usize> {
+    let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
+    let mut function = pg_sys::FmgrInfo::default();
+    // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
+    unsafe {
+        pg_sys::getTypeInputInfo(type_oid, &mut input, &mut parameter);
+        pg_sys::fmgr_info(input, &mut function);
+    }
+    function.fn_addr.map(|code| code as usize)
+}
+
+/// Returns whether a type is bigint, the type flake, or a domain over flake.
+pub fn has_flakes(type_oid: Oid) -> bool {
+    // SAFETY: `getBaseType` reads the catalog.
+    let base = unsafe { pg_sys::getBaseType(type_oid) };
+    let is_input = |code| {
+        SQL_ID_TYPES.iter().any(|entry| {
+            matches!(entry.value, ValueType::Bigint { input } if input as usize == code)
+        })
+    };
+    type_oid == pg_sys::INT8OID || input_code(base).is_some_and(is_input)
+}
+
 /// One of our ID types, as a type in this database.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlIdType {
@@ -56,16 +80,12 @@ impl SqlIdType {
                 ValueType::Own { input, bytes: size, by_value: is_value } => {
                     (size == bytes && is_value == by_value).then_some((input, entry.name))
                 }
-                ValueType::BuiltIn => None,
+                ValueType::Bigint { .. } | ValueType::Uuid => None,
             });
             // Most other types end here, before their input function's library would be loaded.
             own.clone().next()?;
-            let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
-            pg_sys::getTypeInputInfo(oid, &mut input, &mut parameter);
-            let mut function = pg_sys::FmgrInfo::default();
-            pg_sys::fmgr_info(input, &mut function);
-            let address = function.fn_addr? as usize;
-            own.clone().find(|&(input, _)| input as usize == address).and_then(|(_, name)| of(name))
+            let code = input_code(oid)?;
+            own.clone().find(|&(input, _)| input as usize == code).and_then(|(_, name)| of(name))
         }
     }
 

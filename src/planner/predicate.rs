@@ -18,7 +18,7 @@
 //! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
 //!
 //! - *uniqueid*: the ID is time_sequential.
-//! - *flake_before*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
+//! - *flake, in `id < time`, `id <= time` and `flake_before`*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
 //!   all others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both bounds for
 //!   a range of unknown length, and expect 0.5 % of the rows instead of a third.
 //! - *uuidv7*: the uuid is one of version 7. Others can be anywhere in the index.
@@ -67,9 +67,9 @@
 //! not wherever the condition stands.
 
 use super::expression::{
-    all, any, btree_operator, call, compared, constant_of, copy, or_if_null, or_unknown,
+    all, any, btree_operator, call, compared, constant_of, copy, or_if_null, or_unknown, relabeled,
 };
-use super::id_type::SqlIdType;
+use super::id_type::{SqlIdType, has_flakes};
 use super::repeatable::is_repeatable;
 use super::{is, nodes};
 use crate::types::{RawDatum, interval_of_seconds, may_execute};
@@ -140,8 +140,11 @@ unsafe fn replacement(
             [id, times @ ..] => (*id, times.to_vec()),
             [] => return None,
         };
-        let call = Call { root, schema: pg_sys::get_func_namespace(function), id, times };
+        let mut call = Call { root, schema: pg_sys::get_func_namespace(function), id, times };
         let id_type = call.id_type()?;
+        if let IdType::Flake = id_type {
+            call.id = relabeled(id, pg_sys::INT8OID);
+        }
         if call.repeats(&id_type, relation) && !arguments.iter().all(|&node| is_repeatable(node)) {
             return None;
         }
@@ -160,6 +163,7 @@ unsafe fn replacement(
 
 /// An ID type, by the conditions that compare it with a time.
 enum IdType {
+    /// A flake as a bigint, or as a value of the type flake, which PostgreSQL takes for a bigint.
     Flake,
     /// IDs sort by their time, or those that do not are recognized.
     Ordered(SqlIdType),
@@ -183,11 +187,11 @@ impl Call {
     fn id_type(&self) -> Option<IdType> {
         // SAFETY: the ID is an expression.
         let type_oid = unsafe { pg_sys::exprType(self.id) };
-        if type_oid == pg_sys::INT8OID {
-            return Some(IdType::Flake);
-        }
         if type_oid == pg_sys::UUIDOID {
             return Some(IdType::Uuid);
+        }
+        if has_flakes(type_oid) {
+            return Some(IdType::Flake);
         }
         let id_type = SqlIdType::of(type_oid).filter(|id_type| id_type.oid() == type_oid)?;
         match id_type.guid() {
@@ -203,7 +207,7 @@ impl Call {
             Relation::Before | Relation::Until | Relation::Since | Relation::After
         );
         let has_recheck = match id_type {
-            IdType::Flake => relation == Relation::Before,
+            IdType::Flake => matches!(relation, Relation::Before | Relation::Until),
             IdType::Ordered(id_type) => id_type.can_be_spread(),
             IdType::Uuid | IdType::Drifting(_) => true,
         };
@@ -274,7 +278,7 @@ impl Call {
     fn flake(&self, relation: Relation) -> Option<*mut Node> {
         let operator = |strategy| Some(btree_operator(pg_sys::INT8OID, strategy));
         let range = self.range("flake", relation, operator)?;
-        if relation != Relation::Before {
+        if !matches!(relation, Relation::Before | Relation::Until) {
             return Some(range);
         }
         let zero = constant_of(pg_sys::INT8OID, size_of::<i64>(), true, Datum::from(0i64));

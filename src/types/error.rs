@@ -28,6 +28,8 @@ pub enum ValueError {
     Base { base: i32 },
     /// A number that is no flake128.
     NotFlake128 { number: String },
+    /// A uuid that no flake becomes.
+    NotOfFlake { uuid: String },
     /// An epoch outside the range from which flake can count.
     Epoch { time: UnixMicros, last: UnixMicros },
     /// A negative number: a number of IDs, or the number of an ID within its tick.
@@ -93,6 +95,11 @@ impl From<ValueError> for Report {
                 format!("number out of range for flake128: {number}"),
             )
             .detail("A flake128 is a whole number of 128 bits, without a sign."),
+            ValueError::NotOfFlake { uuid } => Self::new(
+                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("uuid is not the uuidv7 of a flake: {uuid}"),
+            )
+            .detail("A flake has no room for the random bits of a uuidv7."),
             ValueError::Epoch { time, last } => Self::new(
                 Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
                 format!("epoch out of range: {}", moment(time)),

@@ -49,12 +49,12 @@ fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
 /// Returns the epoch of the server, for a caller that names no epoch. Whether it is an error depends on the server
 /// alone, so that a function which calls this can be LEAKPROOF.
 #[inline]
-fn server_epoch() -> Epoch {
+pub(super) fn server_epoch() -> Epoch {
     horizon::server_epoch().or_raise()
 }
 
 #[inline]
-fn server_origin() -> Origin {
+pub(super) fn server_origin() -> Origin {
     server_epoch().origin()
 }
 

@@ -21,7 +21,7 @@ use pgrx::prelude::*;
 /// A value of type flake128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct Flake128(Id);
+pub struct Flake128(pub(super) Id);
 
 skeleton::by_reference!(Flake128, Id, "flake128");
 

@@ -76,7 +76,7 @@ pub(super) fn read_as<T>(
 macro_rules! functions {
     (
         $Type:ident, $Id:ident:
-        $next:ident $next_for_copy:ident $next_batch:ident $timestamp:ident
+        $next:ident $next_for_copy:ident $next_batch:ident $timestamp:ident $to_timestamptz:ident
         $min:ident $max:ident $range_min:ident $range_max:ident $code_min:ident $code_max:ident $within:ident
         $to_text:ident $from_text:ident $diff:ident
     ) => {
@@ -120,6 +120,11 @@ macro_rules! functions {
             #[pg_extern(sql = false)]
             fn $timestamp(value: $Type, inverse: bool) -> Time {
                 Time(value.0.time(clock(inverse)))
+            }
+
+            #[pg_extern(sql = false)]
+            fn $to_timestamptz(value: $Type) -> Time {
+                $timestamp(value, false)
             }
 
             #[pg_extern(sql = false)]

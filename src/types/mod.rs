@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod flake;
 mod flake128;
+mod flake_type;
 mod guid;
 mod guid_local;
 mod guid_types;

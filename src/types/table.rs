@@ -30,8 +30,10 @@ pub struct SqlIdTypeEntry {
 /// The type of an ID in SQL.
 #[derive(Clone, Copy)]
 pub enum ValueType {
-    /// A type of PostgreSQL.
-    BuiltIn,
+    /// bigint, and the type flake, which PostgreSQL takes for a bigint. This is the code of its input function.
+    Bigint { input: Code },
+    /// PostgreSQL's uuid.
+    Uuid,
     /// A type of this extension: the code of its input function, its size, and whether its datum is the value.
     Own { input: Code, bytes: usize, by_value: bool },
 }
@@ -45,6 +47,7 @@ pub struct NextFns {
 }
 
 unsafe extern "C-unwind" {
+    fn flake_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
     fn flake_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
     fn flake_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
     fn sno_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
@@ -70,7 +73,7 @@ unsafe extern "C-unwind" {
 pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     SqlIdTypeEntry {
         name: flake::NAME,
-        value: ValueType::BuiltIn,
+        value: ValueType::Bigint { input: flake_in_wrapper },
         scale: || Ok(horizon::server_epoch()?.signed_scale()),
         readiness: Some(readiness::<flake::Flake>),
         next: NextFns {
@@ -144,7 +147,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: uuidv7::NAME,
-        value: ValueType::BuiltIn,
+        value: ValueType::Uuid,
         scale: || Ok(uuidv7::SCALE),
         readiness: Some(readiness::<uuidv7::Uuidv7>),
         next: NextFns {

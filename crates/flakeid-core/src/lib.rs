@@ -28,6 +28,7 @@ pub mod base64;
 pub mod bits;
 pub mod cell;
 pub mod clock;
+pub mod conversion;
 pub mod counts;
 pub mod error;
 pub mod flake;
