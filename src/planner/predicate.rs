@@ -18,7 +18,7 @@
 //! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
 //!
 //! - *uniqueid*: the ID is time_sequential.
-//! - *flake, in `id < time`, `id <= time` and `flake_before`*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
+//! - *flake, in `id < time`, `id <= time`, `id <> time` and `flake_before`*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
 //!   all others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both bounds for
 //!   a range of unknown length, and expect 0.5 % of the rows instead of a third.
 //! - *uuidv7*: the uuid is one of version 7. Others can be anywhere in the index.
@@ -91,6 +91,13 @@ enum Relation {
     NotAt,
     Within,
     Between,
+}
+
+impl Relation {
+    /// Returns whether the IDs below a bound are among those of the relation.
+    fn includes_low_ids(self) -> bool {
+        matches!(self, Self::Before | Self::Until | Self::NotAt)
+    }
 }
 
 /// Strategy numbers of btree, which all ID types and timestamptz have.
@@ -207,7 +214,7 @@ impl Call {
             Relation::Before | Relation::Until | Relation::Since | Relation::After
         );
         let has_recheck = match id_type {
-            IdType::Flake => matches!(relation, Relation::Before | Relation::Until),
+            IdType::Flake => relation.includes_low_ids(),
             IdType::Ordered(id_type) => id_type.can_be_spread(),
             IdType::Uuid | IdType::Drifting(_) => true,
         };
@@ -278,7 +285,7 @@ impl Call {
     fn flake(&self, relation: Relation) -> Option<*mut Node> {
         let operator = |strategy| Some(btree_operator(pg_sys::INT8OID, strategy));
         let range = self.range("flake", relation, operator)?;
-        if !matches!(relation, Relation::Before | Relation::Until) {
+        if !relation.includes_low_ids() {
             return Some(range);
         }
         let zero = constant_of(pg_sys::INT8OID, size_of::<i64>(), true, Datum::from(0i64));

@@ -10,7 +10,8 @@ SELECT pg_proc.*, pg_proc.oid::regprocedure AS signature
 FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = pg_proc.oid;
 CREATE TEMP VIEW operator AS
 SELECT pg_operator.*, pg_operator.oid::regoperator AS signature
-FROM pg_operator JOIN member ON classid = 'pg_operator'::regclass AND objid = pg_operator.oid;
+FROM pg_operator JOIN member ON classid = 'pg_operator'::regclass AND objid = pg_operator.oid
+WHERE oprcode::regproc::text <> 'flakeid_no_arithmetic';
 
 SELECT classid::regclass::text AS catalog, count(*) FROM member
 WHERE classid <> 'pg_type'::regclass GROUP BY catalog ORDER BY catalog;
@@ -35,7 +36,7 @@ WHERE extname = 'flakeid';
 -- Makers of IDs, and what tells of the session or the server, are volatile; what reads a setting is stable.
 SELECT provolatile, signature::text COLLATE "C" AS function FROM function
 WHERE provolatile <> 'i' ORDER BY provolatile, function;
--- Not strict: those with a SQL body that would not be inlined otherwise, and the aggregates.
+-- Not strict: X_between, which is two comparisons, errors that NULL must not hide, and the aggregates.
 SELECT prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql') AS in_sql, prokind,
        signature::text COLLATE "C" AS function
 FROM function WHERE NOT proisstrict ORDER BY function;
@@ -73,10 +74,14 @@ SELECT oprname, count(*), string_agg(types, ', ' ORDER BY types COLLATE "C")
 FROM operator, format('%s %s', oprleft::regtype, oprright::regtype) AS types
 GROUP BY oprname ORDER BY oprname COLLATE "C";
 -- Every operator has a commutator and estimators, every comparison a negator: but none where a spread uniqueid
--- is neither before a time nor at or after it.
+-- or a negative flake is neither before a time nor at or after it.
 SELECT signature AS incomplete FROM operator
 WHERE oprcom = 0 OR oprrest = 0 OR oprjoin = 0
-   OR (oprnegate = 0) <> (oprname IN ('<@', '@>') OR 'uniqueid'::regtype IN (oprleft, oprright) AND oprleft <> oprright);
+   OR (oprnegate = 0) <> (oprname IN ('<@', '@>') OR 'uniqueid'::regtype IN (oprleft, oprright) AND oprleft <> oprright
+                          OR 'timed_flake'::regtype IN (oprleft, oprright));
+-- Those that raise an error about arithmetic, and their arguments.
+SELECT string_agg(oprname, ' ' ORDER BY oprname COLLATE "C") AS symbols, oprcode::regprocedure::text COLLATE "C" AS function
+FROM pg_operator WHERE oprcode::regproc::text = 'flakeid_no_arithmetic' GROUP BY function ORDER BY function;
 -- No shells are left over.
 SELECT signature AS shell FROM operator WHERE oprcode = 0 OR oprresult = 0;
 -- A commutator takes the arguments the other way round, gives the same, and names this one in turn.
