@@ -17,17 +17,40 @@ use pgrx::datum::Uuid;
 use pgrx::pg_sys::{self, Node, NodeTag};
 use pgrx::prelude::*;
 
+// A flake is written and read as a bigint is. The arguments that PostgreSQL passes on are those of the function of bigint; an
+// input function also passes on the caller that handles soft errors.
+
 guarded_fn!(flake_in_wrapper: |fcinfo| {
     by_text::check(fcinfo);
-    // SAFETY: the arguments are those of an input function, with the caller that handles soft errors.
+    // SAFETY: the argument is a C string.
     unsafe { pg_sys::int8in(fcinfo) }
 });
 
 guarded_fn!(flake_out_wrapper: |fcinfo| {
     by_text::check(fcinfo);
-    // SAFETY: the argument is a flake, which is the bits of a bigint.
+    // SAFETY: the argument is a flake, which has the bits of a bigint.
     unsafe { pg_sys::int8out(fcinfo) }
 });
+
+guarded_fn!(flake_recv_wrapper: |fcinfo| {
+    // SAFETY: the argument is a message to read.
+    unsafe { pg_sys::int8recv(fcinfo) }
+});
+
+guarded_fn!(flake_send_wrapper: |fcinfo| {
+    // SAFETY: the argument is a flake, which has the bits of a bigint.
+    unsafe { pg_sys::int8send(fcinfo) }
+});
+
+#[pg_extern(sql = false)]
+fn flake_from_integer(number: i32) -> i64 {
+    number.into()
+}
+
+#[pg_extern(sql = false)]
+fn flake_from_smallint(number: i16) -> i64 {
+    number.into()
+}
 
 /// A negative flake has no place: it is later than all others, and sorts before them.
 impl Timed for i64 {

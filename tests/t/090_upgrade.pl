@@ -18,8 +18,8 @@ my $objects = <<'SQL';
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid), comments.comment,
 	pg_get_functiondef(f.oid), f.proacl, f.procost, f.prorows, f.prosupport::regproc,
 	pg_get_viewdef(c.oid), c.relacl,
-	to_jsonb(t) - '{oid,typrelid,typarray,typelem,typnamespace,typowner}'::text[],
-	to_jsonb(o) - '{oid,oprnamespace,oprowner,oprleft,oprright,oprcom,oprnegate,oprcode}'::text[],
+	to_jsonb(t) - '{oid,typrelid,typarray,typelem,typbasetype,typnamespace,typowner}'::text[], t.typbasetype::regtype,
+	to_jsonb(o) - '{oid,oprnamespace,oprowner,oprleft,oprright,oprresult,oprcom,oprnegate,oprcode}'::text[], o.oprresult::regtype,
 	o.oprcom::regoperator, o.oprnegate::regoperator, o.oprcode::regprocedure,
 	s.castfunc::regprocedure, s.castcontext, s.castmethod,
 	k.opcdefault, k.opcintype::regtype, k.opckeytype::regtype

@@ -256,7 +256,10 @@ BEGIN
 						WHEN 'boolean'::regtype THEN a
 						WHEN 'bigint'::regtype THEN 'bigint ''7000000000000000000'''
 						WHEN 'uuid'::regtype THEN 'ids.uuidv7_min(timestamptz ''2026-01-02'')'
-						ELSE 'ids.' || typname || '_min(timestamptz ''2026-01-02''' || CASE WHEN typname LIKE 'guid%' THEN ', interval ''1 day'')' ELSE ')' END
+						ELSE 'ids.' || typname || CASE
+							WHEN typname IN ('flake', 'timed_flake') THEN ' ''7000000000000000000'''
+							WHEN typname LIKE 'guid%' THEN '_min(timestamptz ''2026-01-02'', interval ''1 day'')'
+							ELSE '_min(timestamptz ''2026-01-02'')' END
 					END || ')', ', ' ORDER BY ord), '') || ')'
 				FROM (SELECT type, typname, ord, row_number() OVER (PARTITION BY type ORDER BY ord) AS nth
 					FROM unnest(f.types) WITH ORDINALITY AS t (type, ord) JOIN pg_type ON pg_type.oid = type) AS arguments);

@@ -14,11 +14,12 @@ use Test::More;
 my %reasons = (
 	'an argument can be invalid, and the error tells it' => [
 		qw(X_encode X_at X_in X_from_text X_to_text X_from_bytea X_partition_bounds sno_with_meta sno_from_uuid guid_global
-		  flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
+		  flake_from_flake128 flake_from_uuidv7 flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
 	],
+	'it does nothing but raise an error' => [qw(flakeid_no_arithmetic)],
 	'it generates IDs, and no condition has it' => [qw(X_next X_next_batch)],
 	'it has an argument of type internal, and no query can call it' => [
-		qw(X_next_for_copy X_recv X_sortsupport X_skipsupport X_minmax_multi_distance flakeid_next_support flakeid_recheck_support
+		qw(X_next_for_copy X_recv X_sortsupport X_skipsupport X_minmax_multi_distance flakeid_next_support flakeid_recheck_support flakeid_no_arithmetic_support
 		  flakeid_before_support flakeid_until_support flakeid_at_support flakeid_since_support flakeid_after_support flakeid_not_at_support
 		  flakeid_within_support flakeid_between_support
 		  flakeid_ltsel flakeid_lesel flakeid_gesel flakeid_gtsel flakeid_ltjoinsel flakeid_lejoinsel flakeid_gejoinsel flakeid_gtjoinsel)
@@ -56,8 +57,10 @@ my %values = (
 	integer  => q(unnest('{0,1,7,8,-1,2147483647,-2147483648}'::integer[])),
 	bigint   => q(SELECT unnest('{0,1,-1,9223372036854775807,-9223372036854775808}'::bigint[])
 		UNION ALL SELECT hashint8extended(i, 1) FROM generate_series(1, 20) AS i),
+	smallint => q(unnest('{0,1,-1,32767,-32768}'::smallint[])),
 	uniqueid_mode => 'unnest(enum_range(NULL::uniqueid_mode))',
 );
+$values{$_} = "SELECT value::$_ FROM ($values{bigint}) AS bigints (value)" for qw(flake timed_flake);
 # These are NULL for a uuid of another version.
 my %null = map { $_ => 'NOT uuidv7_valid(v0)' } qw(uuidv7_timestamp uuidv7_decode);
 my %bytes = (sno => 10, flake128 => 16, guid => 12, guid_local => 8, uniqueid => 8, uuid => 16);
