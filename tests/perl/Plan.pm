@@ -14,6 +14,8 @@ sub plan_of
 {
 	my ($session, $sql) = @_;
 	my $json = $session->query_safe("EXPLAIN (ANALYZE, TIMING off, FORMAT json) $sql");
+	# A column of type flake is shown with the type that PostgreSQL takes it for.
+	$json =~ s/\((\w+(?:\.\w+)?)\)::bigint\b/$1/g;
 	return JSON::PP->new->decode($json)->[0]{Plan};
 }
 

@@ -76,6 +76,14 @@ sub flake
 my @id_types = (
 	flake('flake', ''),
 	flake('flake_epoch', ", '2010-01-01 00:00+00'"),
+	# The positive half of flake's times begins, as above.
+	typed(
+		'flake_type',
+		type     => 'flake',
+		function => 'flake',
+		at       => 'flake_at(t, nr % 7)',
+		min      => "flake_min(%s, '2010-01-01 00:00+00')",
+		rechecks => qr/^flakeid_recheck\(\(\(\w*\.?id >= '0'::bigint\) OR /),
 	typed('sno', at => 'sno_at(t, nr % 256, nr % 7)'),
 	typed('flake128'),
 	typed('guid', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_within(id, %s)'),
@@ -523,7 +531,7 @@ for my $id_type (@id_types)
 			$id_type, "$words, of partitions: the others are not in the plan",
 			sprintf("SELECT $which FROM $by_day WHERE $kind->{condition}", @literals),
 			$oracle, set => \@set,
-			also => sub { reads(@_, $by_day, $read, $id_type->{name} eq 'flake' ? $others : 0) });
+			also => sub { reads(@_, $by_day, $read, $id_type->{name} =~ /^flake(?:_type)?\z/ ? $others : 0) });
 		$session->query_safe(sprintf 'PREPARE asked (%s) AS SELECT %s FROM %s WHERE %s',
 			join(', ', @types), $which, $by_day, sprintf($kind->{condition}, map { "\$$_" } 1 .. @types));
 		same_by_index(
@@ -533,7 +541,7 @@ for my $id_type (@id_types)
 		$session->query_safe('DEALLOCATE asked');
 
 		# One of two tables of the same partitions has the condition, and of the other none is read in vain.
-		next if $id_type->{name} eq 'flake';
+		next if $id_type->{name} =~ /^flake(?:_type)?\z/;
 		my $condition = sprintf($kind->{condition}, @literals) =~ s/\bid\b/a.id/gr;
 		my $whose = $which =~ s/\bid\b/a.id/gr;
 		my $join = "SELECT $whose FROM $by_day AS a JOIN $beside AS b USING (id) WHERE $condition";

@@ -82,7 +82,9 @@ sub functions
 		[ "${name}_within(id, %s$epoch)",              'times', 'created_at <@ %s' ]);
 }
 
+# The name of a table and its type, its predicates, and the name with which the names of the type's functions begin.
 my @id_types = (
+	[ 'typed',    'flake',  [ operators('typed') ], 'flake' ],
 	[ 'flake',    'bigint', [ functions('flake', ''), functions('flake', ", '2010-01-01 00:00+00'") ] ],
 	[ 'uuidv7',   'uuid',   [ functions('uuidv7', '') ] ],
 	map { [ $_, $_, [ operators($_) ] ] } qw(sno flake128 guid guid_local uniqueid));
@@ -90,13 +92,13 @@ my @id_types = (
 
 for my $id_type (@id_types)
 {
-	my ($name, $type, $predicates) = @$id_type;
-	my $bound = sub { $name eq 'flake' ? "flake_min('$_[0]', '2010-01-01 00:00+00')" : "${name}_min('$_[0]')" };
+	my ($name, $type, $predicates, $function) = (@$id_type, $id_type->[0]);
+	my $bound = sub { $function eq 'flake' ? "flake_min('$_[0]', '2010-01-01 00:00+00')" : "${name}_min('$_[0]')" };
 	my ($first, $second, $third, $fourth, $end) = map { $bound->("2026-$_ 00:00+00") } qw(10-01 10-08 10-15 10-22 12-01);
 	$session->query_safe(<<"SQL");
 CREATE TABLE ${name}_btree (id $type PRIMARY KEY, created_at timestamptz);
-INSERT INTO ${name}_btree SELECT ${name}_at(t), t FROM moments;
-UPDATE ${name}_btree SET created_at = ${name}_timestamp(id);
+INSERT INTO ${name}_btree SELECT ${function}_at(t), t FROM moments;
+UPDATE ${name}_btree SET created_at = ${function}_timestamp(id);
 CREATE TABLE ${name}_brin AS SELECT * FROM ${name}_btree ORDER BY id;
 CREATE INDEX ON ${name}_brin USING brin (id) WITH (pages_per_range = 1);
 CREATE TABLE ${name}_parts (id $type PRIMARY KEY, created_at timestamptz) PARTITION BY RANGE (id);
@@ -144,6 +146,8 @@ sub fault
 	my $set = $access eq 'brin' ? 'SET enable_indexscan = off' : 'RESET enable_indexscan';
 	my $plan   = $session->query_safe("$set; EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) $query");
 	my $got    = $session->query_safe($query);
+	# A column of type flake is shown with the type that PostgreSQL takes it for.
+	$plan =~ s/\((\w+(?:\.\w+)?)\)::bigint\b/$1/g;
 	my $wanted = $session->query_safe(sprintf "SELECT $answer FROM $table WHERE $by_time", $ways{literal}{$kind});
 	$session->query_safe('DEALLOCATE asks; RESET plan_cache_mode') if $prepared;
 

@@ -83,10 +83,12 @@ my @id_types = (
 		id => "guid_local_encode(t, ${\bits(14)}, drift)"
 	},
 	{
-		name => 'flake', type => 'bigint', tick => 1000,
+		name => 'flake', tick => 1000,
 		id    => "flake_encode(t, ${\bits(5)}, ${\bits(5)}, ${\bits(12)})",
 		asked => [
-			[ 100, 'flake_within(id, times)' ],
+			[ 50, 'flake_within(id, times)' ],
+			[ 30, 'id <@ times' ],
+			[ 20, 'id >= l AND u > id', 'created_at >= l AND created_at < u' ],
 			[ 40, "flake_within(id, times, '2010-01-01 00:00+00')" ],
 			[ 20, 'flake_between(id, l, u)',                      'created_at BETWEEN l AND u' ],
 			[ 20, 'flake_after(id, l) AND flake_before(id, u)',   'created_at > l AND created_at < u' ],

@@ -28,12 +28,13 @@ $node->start;
 $node->safe_psql('postgres', <<'END');
 CREATE EXTENSION flakeid;
 CREATE VIEW made AS
-	SELECT nr, t, flake_at(t) AS flake, sno_at(t, nr % 8) AS sno, flake128_at(t) AS flake128, guid_at(t) AS guid,
+	SELECT nr, t, flake_at(t) AS flake, flake_at(t)::flake AS typed, sno_at(t, nr % 8) AS sno, flake128_at(t) AS flake128, guid_at(t) AS guid,
 		guid_local_at(t) AS guid_local, uniqueid_at(t) AS uniqueid, uuidv7_at(t) AS uuidv7
 	FROM (SELECT nr, date_trunc('milliseconds', timestamptz '2026-10-21' + nr * interval '2678.4 ms') AS t
 		FROM generate_series(0, 1005000) AS nr) AS times;
 CREATE TABLE ids AS SELECT * FROM made WHERE nr < 1000000;
 CREATE INDEX ON ids (flake);
+CREATE INDEX ON ids (typed);
 CREATE INDEX ON ids (sno);
 CREATE INDEX ON ids (flake128);
 CREATE INDEX ON ids (guid);
@@ -56,6 +57,7 @@ sub estimated
 # How an ID type is asked: by one range, and by two comparisons where those make one.
 my %asked = (
 	flake      => [ 'flake_within(flake, %1$s)', 'flake_between(flake, %2$s, %3$s)' ],
+	typed      => [ 'typed <@ %1$s', 'typed BETWEEN %2$s AND %3$s', '%2$s <= typed AND typed < %3$s' ],
 	sno        => [ 'sno <@ %1$s', 'sno BETWEEN %2$s AND %3$s', '%2$s <= sno AND sno < %3$s' ],
 	flake128   => [ 'flake128 <@ %1$s', 'flake128 >= %2$s AND flake128 <= %3$s' ],
 	guid       => [ 'guid <@ %1$s', 'guid_within(guid, %1$s)', 'guid BETWEEN %2$s AND %3$s', '%3$s >= guid AND nr >= 0 AND guid >= %2$s' ],
@@ -111,14 +113,14 @@ $session->query_safe('INSERT INTO ids SELECT * FROM made WHERE nr >= 1000000');
 my $last = $session->query_safe('SELECT max(t) FROM ids');
 within_2_times('the last hour, written after ANALYZE',
 	[ split /\|/, $session->query_safe("SELECT timestamptz '$last' - interval '1 h', timestamptz '$last'") ]);
-for (qw(sno flake128 guid uniqueid))
+for (qw(typed sno flake128 guid uniqueid))
 {
 	cmp_ok(estimated("SELECT * FROM ids WHERE $_ > timestamptz '2030-01-01'"), '<=', 1000, "no rows are expected after all IDs: $_");
 }
 $session->query_safe('ANALYZE ids');
 
 # One side.
-for my $id_type (qw(sno flake128 guid guid_local uniqueid))
+for my $id_type (qw(typed sno flake128 guid guid_local uniqueid))
 {
 	for my $where ("$id_type < timestamptz '2026-10-22'", "$id_type >= timestamptz '2026-11-20'",
 		"timestamptz '2026-11-01' > $id_type", "$id_type > timestamptz '2026-10-21'", "$id_type <= timestamptz '2026-11-10'")
