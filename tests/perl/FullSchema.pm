@@ -21,6 +21,11 @@ our @KINDS = (
 		bytes => 'int8send(%s)', text => "flake_to_text(%s, 'base62')", multi => 'int8_minmax_multi_ops',
 		bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
 	},
+	{
+		name => 'typed', type => 'flake', next => 'flake_next()', at => "flake_at(%s, %s, '2010-01-01 00:00+00')::flake",
+		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')", within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
+		bytes => 'flake_send(%s)', multi => 'int8_minmax_multi_ops', bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
+	},
 	{ name => 'sno', next => 'sno_next(7)', at => 'sno_at(%s, 7, %s)' },
 	{ name => 'flake128' },
 	{ name => 'guid' },

@@ -20,6 +20,7 @@ sub sql { return $session->query_safe($_[0]); }
 
 # Texts that several types read, each as another value.
 my %ids = (
+	flake      => [ '10', '20260101', '2345672345672345' ],
 	sno        => [ '2345672345672345', '9q74gok3262so257' ],
 	flake128   => [ '10', '20260101', 't', '7n42DGM5Tflk9n8mt7Fhc7' ],
 	guid       => [ '2345672345672345', '1234567.12345678' ],
@@ -103,13 +104,14 @@ SQL
 my (%sql, %plpgsql);
 for my $id (keys %ids)
 {
-	my @all = (@strings, 'bytea');
+	my @all = (@strings, $id eq 'flake' ? 'bigint' : 'bytea');
 	push @all, 'uuid' if $id =~ /sno|marked|flake128/;
 	push @all, 'numeric' if $id eq 'flake128';
 	push @all, grep { $_ ne $id } 'sno', 'marked' if $id =~ /sno|marked/;
 	$sql{"$id -> $_"} = $plpgsql{"$id -> $_"} = 1 for @all;
 	$plpgsql{"$_ -> $id"} = 1 for @strings;
 }
+$sql{"$_ -> flake"} = $plpgsql{"$_ -> flake"} = 1 for qw(bigint integer smallint);
 $sql{'numeric -> flake128'} = $plpgsql{'numeric -> flake128'} = 1;
 for my $kind (sort grep { $_ ne 'a cast' } keys %kinds)
 {

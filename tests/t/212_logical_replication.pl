@@ -207,7 +207,7 @@ for my $kind (grep { $_->{type} ne 'bigint' } @KINDS)
 	{
 		like(
 			error_of($here, "CREATE PUBLICATION filtered FOR TABLE $kind->{name}_keys WHERE ($where)", 'as_text'),
-			qr/ERROR:  0A000: invalid publication WHERE expression.*\nDETAIL:  User-defined (?:operators|or built-in mutable functions) are not allowed/s,
+			qr/ERROR:  0A000: invalid publication WHERE expression.*\nDETAIL:  User-defined (?:operators|types|or built-in mutable functions) are not allowed/s,
 			"PostgreSQL refuses the row filter $where");
 	}
 }

@@ -20,6 +20,7 @@ my ($version) = $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d
 # In the order of the table's columns; so many bytes has each in binary.
 my @types = (
 	{ name => 'flake',      type => 'bigint',     next => 'flake_next()',      bytes => 8 },
+	{ name => 'typed',      type => 'flake',      next => 'flake_next()',      bytes => 8 },
 	{ name => 'sno',        type => 'sno',        next => 'sno_next(7)',       bytes => 10 },
 	{ name => 'flake128',   type => 'flake128',   next => 'flake128_next()',   bytes => 16 },
 	{ name => 'guid',       type => 'guid',       next => 'guid_next()',       bytes => 12 },
@@ -221,7 +222,7 @@ for my $i (0 .. $#types)
 		$wrong[$i] = "\1" x $length;
 		write_rows("$dir/wrong", (\@good) x 1000, \@wrong);
 		# A bigint and a uuid that are too short are errors of the protocol.
-		my $state = $name =~ /^(?:flake|uuidv7)$/ && $length < $bytes ? '08P01' : '22P03';
+		my $state = $name =~ /^(?:flake|typed|uuidv7)$/ && $length < $bytes ? '08P01' : '22P03';
 		like(
 			error_of($node, "COPY copies ($names) FROM '$dir/wrong' (FORMAT binary)"),
 			qr/ERROR:  $state: .*^CONTEXT:  COPY copies, line 1001, column $name$/ms,
@@ -231,7 +232,7 @@ for my $i (0 .. $#types)
 write_rows("$dir/short", \@good, [ @good[ 1 .. $#good ] ]);
 like(
 	error_of($node, "COPY copies ($names) FROM '$dir/short' (FORMAT binary)"),
-	qr/ERROR:  22P04: row field count is 6, expected 7/, 'so is a row of fewer fields');
+	qr/ERROR:  22P04: row field count is 7, expected 8/, 'so is a row of fewer fields');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM copies'), '0', '... and of all these files nothing came in');
 write_rows("$dir/right", (\@good) x 1000);
 $node->safe_psql('postgres', "COPY copies ($names) FROM '$dir/right' (FORMAT binary)");
@@ -239,7 +240,9 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM copies'), '1000', '... whi
 
 for (grep { $_->{name} ne 'flake' } @types)
 {
-	my ($name, $type) = @{$_}{ 'name', 'type' };
+	my $name = $_->{name};
+	# A flake is read as a bigint is.
+	my $type = $_->{type} eq 'flake' ? 'bigint' : $_->{type};
 	$node->safe_psql('postgres', "TRUNCATE copies; COPY (SELECT CASE nr WHEN 4000 THEN '?' ELSE $name\::text END FROM ids ORDER BY nr) TO '$dir/spoilt'");
 	like(
 		error_of($node, "COPY copies ($name) FROM '$dir/spoilt'"),

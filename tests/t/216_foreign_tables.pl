@@ -193,6 +193,20 @@ for my $type (@types)
 	is(here("SELECT count(*) FROM told_${name}s WHERE line <> 'old' AND $recent"), '5001', '... and finds what is made lately');
 }
 
+# A column of type flake is sent as the bigint for which PostgreSQL takes it.
+there('CREATE TABLE typed (id flake DEFAULT flake_next() PRIMARY KEY, line text); INSERT INTO typed SELECT nr, nr FROM generate_series(1, 1000) AS nr');
+here(q(CREATE FOREIGN TABLE typed (id flake, line text) SERVER told OPTIONS (table_name 'typed')));
+for my $sent (
+	[ q(id = '5'), qr/id = 5::bigint/, 1 ], [ 'id = 5', qr/id = 5/, 1 ], [ q(id IN ('5', '6')), qr/id = ANY \('\{5,6\}'::bigint\[\]\)/, 2 ],
+	[ q(id > '5' AND id < '2000000000000000000'), qr/id > 5::bigint.* AND .*id < 2000000000000000000::bigint/, 995 ],
+	[ "flake_within(id, '[2026-01-01,2026-02-01)', $epoch)", qr/id >= \d+::bigint.* AND .*id <= \d+::bigint/, 0 ])
+{
+	my ($condition, $remote, $count) = @$sent;
+	like(sent("SELECT line FROM typed WHERE $condition"), $remote, "the condition $condition of a column of type flake is sent");
+	is(here("SELECT count(*) FROM typed WHERE $condition"), $count, "the condition $condition finds the rows there");
+}
+is(sent('SELECT line FROM typed WHERE id >= now()'), '', 'a time that is compared with a flake is not sent, since it depends on a setting');
+
 # partitions here and there ------------------------------------------------------------------------------------------------
 
 for my $type (@types)

@@ -23,6 +23,7 @@ my ($version) = $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d
 
 my @types = (
 	{ name => 'flake',      type => 'bigint',     next => 'flake_next()',      function => 'flake_next()' },
+	{ name => 'typed',      type => 'flake',      next => 'flake_next()',      function => 'flake_next()' },
 	{ name => 'sno',        type => 'sno',        next => 'sno_next(7)',       function => 'sno_next(integer)' },
 	{ name => 'flake128',   type => 'flake128',   next => 'flake128_next()',   function => 'flake128_next()' },
 	{ name => 'guid',       type => 'guid',       next => 'guid_next()',       function => 'guid_next(interval, boolean)' },
@@ -93,7 +94,7 @@ sql("CREATE TABLE alls (nr integer, $columns)");
 my $distinct = 'SELECT ' . join(' + ', map { "count(DISTINCT $_->{name})" } @types) . ', count(*) FROM';
 is(records('postgres', 'alls', "COPY alls $load"), 'many at once', 'a table with all of them');
 is(records('postgres', 'alls', "COPY alls (nr) FROM '$dir/numbers.binary' (FORMAT binary)"), 'many at once', '... in binary');
-is(sql("$distinct alls"), '70000|10000', 'each row that COPY inserts has IDs of its own');
+is(sql("$distinct alls"), '80000|10000', 'each row that COPY inserts has IDs of its own');
 
 # defaults of other forms ----------------------------------------------------------------------------------------------
 
@@ -386,7 +387,7 @@ $node->wait_for_subscription_sync($node, 'copied', 'copied');
 is(records_since($begin, 'copied', 'published'), 'many at once', 'the initial copy of logical replication');
 sql('INSERT INTO published SELECT generate_series(5001, 5100)');
 $node->wait_for_catchup('copied');
-is($node->safe_psql('copied', "$distinct published"), '35700|5100', 'each row that follows the initial copy has an ID of its own');
+is($node->safe_psql('copied', "$distinct published"), '40800|5100', 'each row that follows the initial copy has an ID of its own');
 $node->safe_psql('copied', 'DROP SUBSCRIPTION copied');
 
 $node->stop;
