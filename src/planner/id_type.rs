@@ -42,9 +42,9 @@ pub fn has_flakes(type_oid: Oid) -> bool {
     // SAFETY: `getBaseType` reads the catalog.
     let base = unsafe { pg_sys::getBaseType(type_oid) };
     let is_input = |code| {
-        SQL_ID_TYPES.iter().any(|entry| {
-            matches!(entry.value, ValueType::Bigint { input } if input as usize == code)
-        })
+        SQL_ID_TYPES.iter().any(
+            |entry| matches!(entry.value, ValueType::Bigint { input } if input as usize == code),
+        )
     };
     type_oid == pg_sys::INT8OID || input_code(base).is_some_and(is_input)
 }

@@ -66,10 +66,7 @@ pub const fn flake_to_uuidv7(id: flake::Id, epoch: Epoch) -> uuidv7::Id {
 ///
 /// # Errors
 /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`.
-pub const fn flake_from_uuidv7(
-    id: uuidv7::Id,
-    epoch: Epoch,
-) -> Option<Result<flake::Id, Error>> {
+pub const fn flake_from_uuidv7(id: uuidv7::Id, epoch: Epoch) -> Option<Result<flake::Id, Error>> {
     let (Some(parts), Some(time)) = (id.parts(), id.time()) else { return None };
     let (generator, counter) = (parts.random >> COUNTER.width(), parts.random & COUNTER.max());
     match (parts.fraction, parts.lane, parts.sequence) {

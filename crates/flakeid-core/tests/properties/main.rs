@@ -1,6 +1,7 @@
 #![cfg(not(loom))]
 //! Properties of every ID, time and text, against oracles that read bits as strings of digits.
 
+mod conversion;
 mod flake;
 mod flake128;
 mod guid;
