@@ -43,12 +43,12 @@ CREATE INDEX multi_minmax ON multi USING brin (id int8_minmax_multi_ops) WITH (p
 CREATE TABLE notes (thing bigint REFERENCES things, nr integer);
 INSERT INTO notes SELECT id, nr FROM things WHERE nr % 3 = 0;
 CREATE INDEX notes_thing ON notes (thing);
-CREATE TABLE marks (thing TYPE, nr integer);
-INSERT INTO marks SELECT id, nr FROM things WHERE nr % 5 = 0;
-CREATE INDEX marks_thing ON marks (thing);
+CREATE TABLE labels (thing TYPE, nr integer);
+INSERT INTO labels SELECT id, nr FROM things WHERE nr % 5 = 0;
+CREATE INDEX labels_thing ON labels (thing);
 CREATE TABLE numbers (id bigint PRIMARY KEY);
 INSERT INTO numbers SELECT id FROM things;
-ALTER TABLE marks ADD FOREIGN KEY (thing) REFERENCES numbers, ADD FOREIGN KEY (thing) REFERENCES things;
+ALTER TABLE labels ADD FOREIGN KEY (thing) REFERENCES numbers, ADD FOREIGN KEY (thing) REFERENCES things;
 CREATE TABLE ranges (id TYPE PRIMARY KEY, nr integer) PARTITION BY RANGE (id);
 CREATE TABLE ranges_1 PARTITION OF ranges FOR VALUES FROM (MINVALUE) TO (0);
 CREATE TABLE ranges_2 PARTITION OF ranges FOR VALUES FROM ('0') TO (2000000000000000000);
@@ -95,7 +95,7 @@ sub outcome
 # Checks that statements give the same in both schemas, by the same plans.
 sub is_alike { return are_alike(1, @_); }
 
-# Checks that statements give the same in both schemas, by whatever plans.
+# Checks that statements give the same in both schemas, by any plans.
 sub gives_alike { return are_alike(0, @_); }
 
 sub are_alike
@@ -150,7 +150,7 @@ for my $table (@tables)
 		map { "SELECT $answer FROM $table WHERE id $_" }
 		  q(IN ('5', '6')), 'IN (2000000000000000000, 5)', 'IN (2000000000000000000, 2001000000000000000)', 'NOT IN (5, 2000000000000000000)', q(= ANY ('{5,2000000000000000000}')), q(= ANY ('{5,2000000000000000000}'::bigint[])), q(= ANY ('{5,6}'::integer[])),
 		q(= ANY ('{5,6}'::TYPE[])), q(= ANY (ARRAY[5, 2000000000000000000])), 'IN (SELECT thing FROM notes WHERE nr < 50)',
-		'IN (SELECT thing FROM marks WHERE nr < 50)', q(<> ALL ('{5,6}'::bigint[])), q(< ANY ('{5,2000000000000000000}'::bigint[])),
+		'IN (SELECT thing FROM labels WHERE nr < 50)', q(<> ALL ('{5,6}'::bigint[])), q(< ANY ('{5,2000000000000000000}'::bigint[])),
 		q(BETWEEN '5' AND '2000000000000000000'), 'BETWEEN 5 AND 2000000000000000000', q(BETWEEN SYMMETRIC 2000000000000000000 AND '5'),
 		'IS NULL', 'IS NOT NULL', 'IS DISTINCT FROM 5', q(IS NOT DISTINCT FROM '5'), q(> '1000000000000000000' AND id < 2000000000000000000));
 	is_alike("$table: a list in a parameter finds flakes as it finds bigints",
@@ -166,17 +166,17 @@ gives_alike(
 	'rows are compared, sorted, grouped and joined by flakes as by bigints',
 	q(SELECT id, nr FROM things WHERE (part, id) > (3, '2003000000000000000') ORDER BY part, id LIMIT 5),
 	q(SELECT id, nr FROM things WHERE (id, nr) > ('2003000000000000000', 3) ORDER BY id, nr LIMIT 5),
-	'SELECT id, nr FROM things ORDER BY id DESC LIMIT 5', 'SELECT nr FROM hashed ORDER BY id, nr', 'SELECT id, count(*) FROM marks JOIN things ON id = thing GROUP BY id ORDER BY id',
+	'SELECT id, nr FROM things ORDER BY id DESC LIMIT 5', 'SELECT nr FROM hashed ORDER BY id, nr', 'SELECT id, count(*) FROM labels JOIN things ON id = thing GROUP BY id ORDER BY id',
 	'SELECT DISTINCT id FROM log WHERE nr < 9 ORDER BY id', 'SELECT min(id), max(id) FROM things', 'SELECT min(id), max(id) FROM ranges',
 	'SELECT part, min(id), max(id) FROM things GROUP BY part ORDER BY part', 'SELECT count(DISTINCT id) FROM things',
 	'SELECT row_number() OVER (ORDER BY id), lag(id) OVER (ORDER BY id) FROM things WHERE nr < 9 ORDER BY 1',
 	'SELECT DISTINCT ON (part) part, id FROM things ORDER BY part, id DESC',
-	"SELECT $answer FROM things JOIN (SELECT thing FROM notes) AS notes ON id = thing", "SELECT $answer FROM things JOIN (SELECT thing FROM marks) AS marks ON id = thing",
-	'SELECT count(*) FROM notes JOIN marks USING (thing)', 'SELECT count(*) FROM notes JOIN marks USING (thing) JOIN things ON id = thing WHERE things.nr < 100',
+	"SELECT $answer FROM things JOIN (SELECT thing FROM notes) AS notes ON id = thing", "SELECT $answer FROM things JOIN (SELECT thing FROM labels) AS labels ON id = thing",
+	'SELECT count(*) FROM notes JOIN labels USING (thing)', 'SELECT count(*) FROM notes JOIN labels USING (thing) JOIN things ON id = thing WHERE things.nr < 100',
 	'SELECT count(*) FROM things JOIN notes ON id = thing WHERE notes.nr = 6', 'SELECT count(*) FROM notes LEFT JOIN things ON thing = id WHERE notes.nr < 20',
 	'SELECT count(*) FROM things JOIN numbers USING (id)', 'SELECT count(*) FROM things JOIN shards USING (id)', 'SELECT count(*) FROM things WHERE EXISTS (SELECT FROM notes WHERE thing = id)',
-	'SELECT count(*) FROM things WHERE NOT EXISTS (SELECT FROM marks WHERE thing = id)', 'SELECT id FROM things INTERSECT SELECT id FROM numbers ORDER BY 1 LIMIT 3',
-	'SELECT id FROM things UNION SELECT 5::bigint ORDER BY 1 LIMIT 3', 'SELECT id FROM things EXCEPT SELECT thing FROM marks ORDER BY 1 LIMIT 3',
+	'SELECT count(*) FROM things WHERE NOT EXISTS (SELECT FROM labels WHERE thing = id)', 'SELECT id FROM things INTERSECT SELECT id FROM numbers ORDER BY 1 LIMIT 3',
+	'SELECT id FROM things UNION SELECT 5::bigint ORDER BY 1 LIMIT 3', 'SELECT id FROM things EXCEPT SELECT thing FROM labels ORDER BY 1 LIMIT 3',
 	'SELECT coalesce(id, 5::bigint), greatest(id, 2000000000000000000), nullif(id, 5), CASE WHEN nr > 5 THEN id ELSE 3000000000000000000 END FROM things WHERE nr BETWEEN 3 AND 8 ORDER BY id',
 	q(SELECT nr FROM things WHERE id > '2000000000000000000' ORDER BY part, id LIMIT 3), 'SELECT id::text, to_hex(id), abs(id), id::bigint + 1 FROM things WHERE nr BETWEEN 1 AND 7 ORDER BY things.id',
 	'SELECT array_agg(id ORDER BY id), string_agg(id::text, $$ $$ ORDER BY id) FROM things WHERE nr < 5', 'SELECT width_bucket(5::bigint, array_agg(id::bigint ORDER BY id)) FROM things');
@@ -186,7 +186,7 @@ for my $join (qw(hashjoin mergejoin nestloop))
 	$session->query_safe(join '; ', map { "SET $_ = off" } @off);
 	is_alike(
 		"a $join meets the same rows by flakes as by bigints",
-		map { "SELECT count(*), sum(things.nr) FROM things JOIN $_" } 'notes ON id = thing', 'marks ON id = thing', 'numbers USING (id)', 'shards USING (id)', 'ranges USING (id)', 'hashed USING (id)');
+		map { "SELECT count(*), sum(things.nr) FROM things JOIN $_" } 'notes ON id = thing', 'labels ON id = thing', 'numbers USING (id)', 'shards USING (id)', 'ranges USING (id)', 'hashed USING (id)');
 	$session->query_safe(join '; ', map { "RESET $_" } @off);
 }
 
@@ -198,7 +198,7 @@ gives_alike(
 	q(INSERT INTO things VALUES (8000000000000000000, 7) ON CONFLICT (id) DO UPDATE SET nr = excluded.nr RETURNING id, nr),
 	'INSERT INTO things VALUES (8000000000000000000, 7)', q(UPDATE things SET id = 103 WHERE id = 102 RETURNING id), q(UPDATE things SET id = '104' WHERE id = '103' RETURNING id),
 	'INSERT INTO things SELECT nr + 8100000000000000000, nr FROM generate_series(1, 3) AS nr RETURNING id', 'DELETE FROM things WHERE id > 8000000000000000000 RETURNING id',
-	'INSERT INTO notes VALUES (8000000000000000009)', 'DELETE FROM things WHERE id = 3000000000000000000', 'UPDATE things SET id = 1 WHERE id = 100', 'INSERT INTO marks VALUES (100), (8000000000000000009)',
+	'INSERT INTO notes VALUES (8000000000000000009)', 'DELETE FROM things WHERE id = 3000000000000000000', 'UPDATE things SET id = 1 WHERE id = 100', 'INSERT INTO labels VALUES (100), (8000000000000000009)',
 	q(MERGE INTO things USING (VALUES (100::bigint, 9), (8200000000000000000, 8)) AS new (id, nr) ON things.id = new.id WHEN MATCHED THEN UPDATE SET nr = new.nr WHEN NOT MATCHED THEN INSERT VALUES (new.id, new.nr)),
 	'SELECT count(*), sum(nr), max(id) FROM things', q(INSERT INTO things VALUES ('abc')), q(INSERT INTO things VALUES ('9223372036854775808')));
 is($session->query_safe(<<'SQL'), 't', 'each row is in the shard in which its bigint is');
@@ -262,7 +262,7 @@ SQL
 >>|'1', NULL, bigint, flake, integer, smallint, timed_flake
 ||'1', NULL, bigint, flake, integer, smallint, timed_flake
 ROWS
-is($session->query_safe(<<'SQL'), "date|ok\ntimestamp|ok\ntimestamptz|ok", 'a literal beside a flake is read as an ID, whatever types are about');
+is($session->query_safe(<<'SQL'), "date|ok\ntimestamp|ok\ntimestamptz|ok", 'a literal beside a flake is read as an ID, and one of a typed time as that time');
 SELECT kind, outcome(format('(SELECT flake ''5'' >= ''3'' AND ''3'' < flake ''5'' AND flake ''5'' BETWEEN ''3'' AND ''6'' AND %s ''2026-01-01'' IS NOT NULL)', kind))
 FROM unnest('{date,timestamp,timestamptz}'::text[]) AS kind ORDER BY 1
 SQL
@@ -289,7 +289,7 @@ for my $to (qw(flake bigint flake))
 	$session->query(<<"SQL");
 SET client_min_messages = debug1;
 ALTER TABLE notes ALTER thing TYPE $to;
-ALTER TABLE marks ALTER thing TYPE $to;
+ALTER TABLE labels ALTER thing TYPE $to;
 ALTER TABLE things ALTER id TYPE $to;
 ALTER TABLE hashed ALTER id TYPE $to;
 ALTER TABLE log ALTER id TYPE $to;

@@ -62,7 +62,7 @@ pub const fn flake_to_uuidv7(id: flake::Id, epoch: Epoch) -> uuidv7::Id {
     uuidv7::Id::pack(time, 0, 0, 0, generator << COUNTER.width() | counter)
 }
 
-/// Returns the flake, counted from `epoch`, that becomes this UUID; `None` if no flake does, whatever its time.
+/// Returns the flake, counted from `epoch`, that becomes this UUID; `None` if no flake does.
 ///
 /// # Errors
 /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`.
