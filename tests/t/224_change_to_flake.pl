@@ -83,6 +83,7 @@ is(files_of('^sales(|_pkey|_shop_id)$'), $kept, 'indexes of columns alone stay')
 unlike(files_of('^sales_(partial|time)$'), qr/^\Q$_\E$/m, 'an index with an expression or a condition is rebuilt') for split /\n/, $rebuilt;
 is(sql("SELECT count(*) FROM pg_stats WHERE tablename = 'sales' AND attname = 'shop_id'"), '0', 'the statistics of the column are discarded');
 is(sql("SELECT count(*) FROM pg_stats_ext WHERE statistics_name = 'sales_statistics' AND n_distinct IS NOT NULL"), '0', 'extended statistics are empty');
+# Valid although a row breaks it, so that a check of the rows is seen.
 sql('ALTER TABLE sales ADD CHECK (shop_id > 1) NOT VALID');
 sql("UPDATE pg_constraint SET convalidated = true WHERE conname = 'sales_shop_id_check'");
 like(error_of($node, 'ALTER TABLE sales ALTER COLUMN shop_id TYPE bigint'), qr/23514/, 'a CHECK is checked again');
