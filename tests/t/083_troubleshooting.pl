@@ -337,6 +337,7 @@ for my $sql (
 	"SELECT flake_from_text('x', 'base64')", "SELECT flake_from_text('1ffffffffffffffff', 'hex')", "SELECT flake128_from_text('g', 16)",
 	"SELECT flake_to_text(1, 'HEX')", "SELECT guid_to_text(guid_next(), 'hex')", "SELECT flake128_to_text('1', 63)",
 	'SELECT 1.5::flake128', 'SELECT 10::flake128', 'DO $$DECLARE g guid; BEGIN g := event FROM ids; g := sno_next(); END$$',
+	"SELECT flake '5' + 1", "SELECT -flake '5'", 'SELECT gen_random_uuid()::flake', 'SELECT flake128_next()::flake', "SELECT (flake '-1')::flake128::flake",
 	# fields, times, bounds, partitions
 	'SELECT flake_encode(now(), 0, 0, 4096)', 'SELECT flake_encode(now(), 0, 32, 0)', 'SELECT flake_encode(now(), 32, 0, 0)',
 	'SELECT sno_encode(now(), 0, 0, 0, -1)', "SELECT uniqueid_encode(now(), 0, 2048, 0, 'spread')",
@@ -363,6 +364,14 @@ for my $sql (
 	'SELECT flake_next(1)', 'CREATE INDEX ON ids (flake_timestamp(id))',
 	'CREATE TABLE made (id bigint, made timestamptz GENERATED ALWAYS AS (flake_timestamp(id)) STORED)',
 	'CREATE TABLE made (id bigint) PARTITION BY RANGE (flake_timestamp(id))',
+	"SELECT 'x'::flake", "SELECT flake '5' >= '2026-11-01'", "SELECT '99999999999999999999'::flake", "SELECT flake '5' = 1.5",
+	"SELECT flake '5' = 'x'::text", 'CREATE TEMP TABLE numbered (id flake); INSERT INTO numbered VALUES (1.5)', "SELECT '{5}'::flake[] @> ARRAY[5::bigint]", "SELECT coalesce(flake '5', 0)",
+	"SELECT greatest(flake '5', 0)", "SELECT CASE WHEN true THEN flake '5' ELSE 0 END", "SELECT flake '5' UNION SELECT 5",
+	"SELECT flake '5'::numeric", "SELECT flake '5'::sno", 'SELECT 5::bigint::timestamptz',
+	'CREATE TABLE made (id flake, made timestamptz GENERATED ALWAYS AS (id::timestamptz) STORED)',
+	'CREATE FUNCTION wrong() RETURNS SETOF bigint LANGUAGE plpgsql AS $$BEGIN RETURN QUERY SELECT flake_next()::flake; END$$; SELECT wrong()',
+	'CREATE TABLE key (id bigint) PARTITION BY RANGE (id); ALTER TABLE key ALTER id TYPE flake',
+	'CREATE VIEW seen AS SELECT id FROM ids; ALTER TABLE ids ALTER id TYPE flake',
 	'SELECT * FROM ids WHERE id >= now()', "SELECT * FROM ids WHERE event = 'x'::text", 'SELECT id::sno FROM ids',
 	"CREATE TABLE p PARTITION OF parts FOR VALUES FROM (timestamptz '2026-11-01') TO (timestamptz '2026-12-01')",
 	'INSERT INTO parts VALUES (sno_next())', "SELECT uniqueid_next('sequential')",
@@ -384,6 +393,8 @@ for my $sql ('SELECT flake_next()', "SELECT 'x'::sno", "CREATE EXTENSION flakeid
 {
 	is_on_the_page(error_of($node, $sql, 'empty'), "$sql in a database without the extension");
 }
+is_on_the_page(error_of($node, 'CREATE TABLE flake (); CREATE EXTENSION flakeid', 'empty'), 'CREATE EXTENSION beside a table named flake');
+is(error_of($node, 'ALTER TABLE flake RENAME TO flakes; CREATE EXTENSION flakeid', 'empty'), '', 'under another name it is not in the way');
 
 # Of the entries of fields each has been met, as it is not in these sources what fields there are.
 is(join(', ', grep { / out of range: …\z/ && !$met{$_} } @own), '', 'the page names only fields that exist');

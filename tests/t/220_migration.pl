@@ -1,7 +1,7 @@
 # docs/migrating.md as it stands: a table with bigserial and created_at, and one that refers to it, get keys
 # with their time in them while writers go on, with an interruption in the middle; once with flakes, once
-# with snos. A third time it goes back, before the switch and after it, and each step is interrupted and repeated.
-# 223_migration_of_uuids.pl has the sections on UUIDs.
+# with snos. A third time, with columns of the type flake, it goes back, before the switch and after it, and each step is interrupted and repeated.
+# 223_migration_of_uuids.pl has the sections on UUIDs, 224_change_to_flake.pl those on the type flake.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $page = slurp_file('docs/migrating.md') =~ s/^## Migrate from random UUIDs\n.*//msr;
+my $page = slurp_file('docs/migrating.md') =~ s/^## Change bigint flakes to the type flake\n.*//msr;
 my @page = $page =~ /^```sql\n(.*?)^```$/msg;
 is(scalar @page, 17, 'the page has its blocks');
 
@@ -249,6 +249,7 @@ SQL
 
 my ($tables, $columns, $trigger, $default, $procedure, $call, undef, $indexes, $sweep, $constraints, $switch, undef, $clean,
 	$back_before, $back_after, $validate, $drop_flakes) = @page;
+is($columns =~ s/\b(new_id|new_order_id) bigint\b/$1 flake/g, 2, 'the two new columns can have the type flake');
 $node->safe_psql('postgres', 'CREATE DATABASE back');
 my $ask = sub { return $node->safe_psql('back', $_[0]) };
 run_block('back', $tables, 'the tables');
