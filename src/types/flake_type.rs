@@ -52,6 +52,11 @@ fn flake_from_smallint(number: i16) -> i64 {
     number.into()
 }
 
+guarded_fn!(flake_from_numeric_wrapper: |fcinfo| {
+    // SAFETY: the argument is a numeric.
+    unsafe { pg_sys::numeric_int8(fcinfo) }
+});
+
 /// A negative flake has no place: it is later than all others, and sorts before them.
 impl Timed for i64 {
     fn place(self, time: UnixMicros) -> Place {

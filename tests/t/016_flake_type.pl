@@ -200,7 +200,8 @@ gives_alike(
 	'INSERT INTO things SELECT nr + 8100000000000000000, nr FROM generate_series(1, 3) AS nr RETURNING id', 'DELETE FROM things WHERE id > 8000000000000000000 RETURNING id',
 	'INSERT INTO notes VALUES (8000000000000000009)', 'DELETE FROM things WHERE id = 3000000000000000000', 'UPDATE things SET id = 1 WHERE id = 100', 'INSERT INTO labels VALUES (100), (8000000000000000009)',
 	q(MERGE INTO things USING (VALUES (100::bigint, 9), (8200000000000000000, 8)) AS new (id, nr) ON things.id = new.id WHEN MATCHED THEN UPDATE SET nr = new.nr WHEN NOT MATCHED THEN INSERT VALUES (new.id, new.nr)),
-	'SELECT count(*), sum(nr), max(id) FROM things', q(INSERT INTO things VALUES ('abc')), q(INSERT INTO things VALUES ('9223372036854775808')));
+	'SELECT count(*), sum(nr), max(id) FROM things', q(INSERT INTO things VALUES ('abc')), q(INSERT INTO things VALUES ('9223372036854775808')),
+	'INSERT INTO things VALUES (9223372036854775808)', 'INSERT INTO things VALUES (105.0), (106.5) RETURNING id');
 is($session->query_safe(<<'SQL'), 't', 'each row is in the shard in which its bigint is');
 SELECT count(*) > 0 AND bool_and(shard_of_f.relname = shard_of_b.relname)
 FROM of_flake.shards AS f JOIN of_bigint.shards AS b ON f.id = b.id

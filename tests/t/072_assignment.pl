@@ -111,7 +111,7 @@ for my $id (keys %ids)
 	$sql{"$id -> $_"} = $plpgsql{"$id -> $_"} = 1 for @all;
 	$plpgsql{"$_ -> $id"} = 1 for @strings;
 }
-$sql{"$_ -> flake"} = $plpgsql{"$_ -> flake"} = 1 for qw(bigint integer smallint);
+$sql{"$_ -> flake"} = $plpgsql{"$_ -> flake"} = 1 for qw(bigint integer smallint numeric);
 $sql{'numeric -> flake128'} = $plpgsql{'numeric -> flake128'} = 1;
 for my $kind (sort grep { $_ ne 'a cast' } keys %kinds)
 {

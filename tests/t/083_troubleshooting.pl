@@ -365,7 +365,7 @@ for my $sql (
 	'CREATE TABLE made (id bigint, made timestamptz GENERATED ALWAYS AS (flake_timestamp(id)) STORED)',
 	'CREATE TABLE made (id bigint) PARTITION BY RANGE (flake_timestamp(id))',
 	"SELECT 'x'::flake", "SELECT flake '5' >= '2026-11-01'", "SELECT '99999999999999999999'::flake", "SELECT flake '5' = 1.5",
-	"SELECT flake '5' = 'x'::text", 'CREATE TEMP TABLE numbered (id flake); INSERT INTO numbered VALUES (1.5)', "SELECT '{5}'::flake[] @> ARRAY[5::bigint]", "SELECT coalesce(flake '5', 0)",
+	"SELECT flake '5' = 'x'::text", 'CREATE TEMP TABLE numbered (id flake); INSERT INTO numbered VALUES (1.5::double precision)', "SELECT '{5}'::flake[] @> ARRAY[5::bigint]", "SELECT coalesce(flake '5', 0)",
 	"SELECT greatest(flake '5', 0)", "SELECT CASE WHEN true THEN flake '5' ELSE 0 END", "SELECT flake '5' UNION SELECT 5",
 	"SELECT flake '5'::numeric", "SELECT flake '5'::sno", 'SELECT 5::bigint::timestamptz',
 	'CREATE TABLE made (id flake, made timestamptz GENERATED ALWAYS AS (id::timestamptz) STORED)',

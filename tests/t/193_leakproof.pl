@@ -14,7 +14,7 @@ use Test::More;
 my %reasons = (
 	'an argument can be invalid, and the error tells it' => [
 		qw(X_encode X_at X_in X_from_text X_to_text X_from_bytea X_partition_bounds sno_with_meta sno_from_uuid guid_global
-		  flake_from_flake128 flake_from_uuidv7 flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
+		  flake_from_flake128 flake_from_uuidv7 flake_from_numeric flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
 	],
 	'it does nothing but raise an error' => [qw(flakeid_no_arithmetic)],
 	'it generates IDs, and no condition has it' => [qw(X_next X_next_batch)],
