@@ -31,6 +31,7 @@ pub mod clock;
 pub mod conversion;
 pub mod counts;
 pub mod error;
+pub mod ff1;
 pub mod flake;
 pub mod flake128;
 pub mod gate;
