@@ -15,7 +15,7 @@
 //! | 4 | the horizon: no ID repeats when memory is lost | [`horizon`] |
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
-//! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`] |
+//! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log, its keys | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`], [`public_keys`] |
 //! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`random`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
@@ -45,6 +45,7 @@ mod library;
 mod lock;
 mod planner;
 mod process;
+mod public_keys;
 mod random;
 mod regular_file;
 mod server_log;

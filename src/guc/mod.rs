@@ -22,12 +22,14 @@ pub use process::{Objection, Refusal};
 
 use crate::error::{self, Code, Report};
 use crate::identity::{self, guid_node, mac_address};
+use crate::public_keys;
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::{sno, uniqueid};
 use hooks::{define_number, define_text};
 use pgrx::prelude::*;
 use pgrx::{GucFlags, GucSetting, pg_sys};
 use process::{NumberSetting, PROCESS, TextSetting, numbers, text, unknown};
+use server_wide::is_taking_over;
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -39,6 +41,8 @@ static SNO_SEQUENCE: GucSetting<Option<CString>> =
 static GUID_NODE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static INTERFACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 static MOVED_STATE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"log"));
+static PUBLIC_KEYS_FILE: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c""));
 static CLUSTER_ID: GucSetting<i32> = GucSetting::<i32>::new(0);
 static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
@@ -228,6 +232,23 @@ impl TextSetting for MovedStateSetting {
     }
 }
 
+struct PublicKeysFileSetting;
+impl TextSetting for PublicKeysFileSetting {
+    const NAME: &'static CStr = c"flakeid.public_keys_file";
+    const HIDDEN: bool = true;
+    type Value = String;
+    fn read(value: &str) -> Result<String, String> {
+        Ok(value.into())
+    }
+    fn store(value: String) {
+        // A parallel worker has the keys of the postmaster. PostgreSQL would take them away with the built-in default, before
+        // it sets the leader's value.
+        if !(is_taking_over() && PROCESS.0.preloaded.get()) {
+            public_keys::set_file(&value);
+        }
+    }
+}
+
 struct ClusterIdSetting;
 impl NumberSetting for ClusterIdSetting {
     const NAME: &'static CStr = c"flakeid.cluster_id";
@@ -300,6 +321,11 @@ pub fn define() {
         c"What happens if another host or data directory wrote the state last.",
         c"log writes a line to the server's log. With error the server generates no IDs until the setting is log.",
         &MOVED_STATE,
+    );
+    define_text::<PublicKeysFileSetting>(
+        c"File with the keys for the public form of IDs.",
+        c"A version and 64 hexadecimal digits on each line. The first key encrypts, all of them decrypt. Only the server's user may be able to read the file.",
+        &PUBLIC_KEYS_FILE,
     );
     #[cfg(feature = "etcd")]
     etcd::define();

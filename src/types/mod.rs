@@ -16,6 +16,7 @@ mod guid;
 mod guid_local;
 mod guid_types;
 mod partition;
+mod public_form;
 mod skeleton;
 mod sno;
 mod sort;

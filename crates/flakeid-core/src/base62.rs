@@ -56,6 +56,16 @@ pub fn encode(mut number: u128, base: u32) -> Text {
     }
 }
 
+/// Writes `number` in base 62 with `digits` digits, zeros before it, and `first` before those. The number must fit.
+pub fn encode_with(first: u8, number: u128, digits: usize) -> Text {
+    let mut text = encode(number, 62);
+    debug_assert!(text.start + digits >= MAX_LEN && digits < MAX_LEN);
+    // The bytes before the number are zeros already.
+    text.start = MAX_LEN - digits - 1;
+    text.bytes[text.start] = first;
+    text
+}
+
 /// Reads the number of at most `bits` bits (1 to 128) that `text` has in `base`, which is from 2 to 62.
 ///
 /// # Errors

@@ -43,6 +43,7 @@ pub mod horizon_message;
 pub mod in_turn;
 pub mod lease;
 pub mod prepared;
+pub mod public_form;
 pub mod session;
 pub mod sno;
 pub mod sort_key;

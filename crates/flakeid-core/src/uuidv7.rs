@@ -58,7 +58,7 @@ pub const TIME: Field = Field::above("time", VERSION, 48);
 pub const LEN: usize = (TIME.end() / 8) as usize;
 
 /// The bits that all IDs have in common.
-const COMMON: u128 = VERSION.put(7) | VARIANT.put(0b10);
+pub const COMMON: u128 = VERSION.put(7) | VARIANT.put(0b10);
 
 /// Nanoseconds in a millisecond.
 pub const UNIT: u64 = 1_000_000;

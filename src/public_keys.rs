@@ -1,0 +1,191 @@
+//! The keys of the public form, in this process.
+//!
+//! `flakeid.public_keys_file` names a file with a key on each line: the character of its version, and 64 hexadecimal digits.
+//! The first key encrypts, and all of them decrypt. Empty lines and lines that begin with `#` do not count.
+//!
+//! # When the file is read
+//! Each process reads it when it gets the setting: the postmaster at the start, and then all processes at each reload, since
+//! PostgreSQL assigns every setting of the configuration then, also one with the same value. A new process begins with the keys
+//! of the postmaster. If the library is not preloaded, a session reads the file when it loads the library.
+//!
+//! A file that is not valid as a whole is refused, and the process keeps the keys that it has. The postmaster logs the reason. A
+//! file that is cut off at the end of a line cannot be recognized, so documentation says to replace the file by a rename.
+//!
+//! # What can outlive a key
+//! - *A process that has not reloaded yet.* It continues with the former keys until its next command. So a new key is added
+//!   at the end of the file first, and encrypts only after all processes of all servers know it.
+//! - *A statement.* A session reloads between commands, so that one statement has the same keys throughout. A parallel worker
+//!   has those of the postmaster, which may have reloaded already. It ignores the setting that the leader passes on.
+//! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. The file is read into memory that is
+//!   overwritten, too. A core dump of a process contains its keys.
+//!
+//! A key is nowhere else: not in the setting, an error, a line of the log, a view, shared memory or the WAL.
+
+use crate::error::{self, Report};
+use crate::regular_file::{self, Links};
+use aes::Aes256Enc;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use flakeid_core::ff1::BlockCipher;
+use flakeid_core::public_form::Version;
+use pgrx::pg_sys;
+use std::cell::RefCell;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// The largest size of the file, in bytes.
+const FILE_LIMIT: usize = 32_768;
+
+/// The bytes of a key.
+const KEY_LEN: usize = 32;
+
+/// A key, as the round keys of AES. They are overwritten when it is dropped.
+pub struct Key {
+    pub version: Version,
+    cipher: Aes256Enc,
+}
+
+impl BlockCipher for Key {
+    #[inline]
+    fn encrypt(&self, block: &mut [u8; 16]) {
+        self.cipher.encrypt_block(block.into());
+    }
+}
+
+/// The keys of a process.
+struct Keys {
+    /// The keys, in the order of the file.
+    keys: Vec<Key>,
+    /// The reason why the file was refused when it was read last.
+    refusal: Option<String>,
+}
+
+struct OfProcess(RefCell<Keys>);
+
+// SAFETY: a process of the server runs this library's code on its main thread alone.
+unsafe impl Sync for OfProcess {}
+
+static OF_PROCESS: OfProcess = OfProcess(RefCell::new(Keys { keys: Vec::new(), refusal: None }));
+
+/// Reads the keys of a file, or forgets all keys if the path is empty. A relative path counts from the data directory, the
+/// working directory of every process of the server.
+pub fn set_file(path: &str) {
+    let mut own = OF_PROCESS.0.borrow_mut();
+    if path.is_empty() {
+        *own = Keys { keys: Vec::new(), refusal: None };
+        return;
+    }
+    match read(Path::new(path)) {
+        Ok(keys) => *own = Keys { keys, refusal: None },
+        Err(reason) => {
+            // SAFETY: reads a plain variable of PostgreSQL's.
+            if !unsafe { pg_sys::IsUnderPostmaster } {
+                let kept = match own.keys.is_empty() {
+                    true => "There are no keys for the public form of IDs.",
+                    false => "The former keys stay.",
+                };
+                error::log(format!("refused \"flakeid.public_keys_file\": {reason}"), kept.into());
+            }
+            own.refusal = Some(reason);
+        }
+    }
+}
+
+/// Calls a function with all keys, in the order of the file: the first one encrypts.
+///
+/// # Errors
+/// There are no keys.
+pub fn with_keys<T>(function: impl FnOnce(&[Key]) -> T) -> Result<T, Report> {
+    let own = OF_PROCESS.0.borrow();
+    match own.keys.as_slice() {
+        [] => Err(no_keys(own.refusal.as_deref())),
+        keys => Ok(function(keys)),
+    }
+}
+
+/// Returns the versions of all keys, in the order of the file.
+pub fn versions() -> Vec<Version> {
+    OF_PROCESS.0.borrow().keys.iter().map(|key| key.version).collect()
+}
+
+fn no_keys(refusal: Option<&str>) -> Report {
+    let detail = match refusal {
+        Some(reason) => format!("The file was refused: {reason}."),
+        None => "\"flakeid.public_keys_file\" is empty.".into(),
+    };
+    Report::wrong_state("there is no key for the public form of IDs").confidential(detail).hint(
+        "Write the line that SELECT flakeid_new_public_key() gives into a file of mode 0600. Then run ALTER \
+         SYSTEM SET flakeid.public_keys_file = '/path/of/the/file', and SELECT pg_reload_conf().",
+    )
+}
+
+/// Reads a file of keys. An error is a reason without anything of the file's content.
+fn read(path: &Path) -> Result<Vec<Key>, String> {
+    let (content, metadata) =
+        regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(|error| {
+            let reason = error.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            format!("could not read \"{}\": {reason}", path.display())
+        })?;
+    let content = Zeroizing::new(content);
+    // SAFETY: the call has no arguments and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let mode = metadata.mode() & 0o7777;
+    match () {
+        () if metadata.uid() != user => {
+            Err(format!("\"{}\" does not belong to the server's user", path.display()))
+        }
+        () if mode & 0o077 != 0 => Err(format!(
+            "\"{}\" has mode {mode:04o}, so that others than the server's user can read it; its mode must be 0600",
+            path.display()
+        )),
+        () => parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display())),
+    }
+}
+
+/// Parses the lines of a file. An error is the rest of a sentence about the file.
+fn parse(content: &[u8]) -> Result<Vec<Key>, String> {
+    let mut found: Vec<(usize, Version, Zeroizing<[u8; KEY_LEN]>)> = Vec::new();
+    for (number, line) in (1..).zip(content.split(|&byte| byte == b'\n')) {
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let Some((version, key)) = parse_line(line) else {
+            return Err(format!(
+                "has a line, number {number}, that is not a version, a space and 64 hexadecimal digits"
+            ));
+        };
+        for (other, its_version, its_key) in &found {
+            if *its_version == version {
+                return Err(format!("has the version of line {other} again in line {number}"));
+            }
+            if **its_key == *key {
+                return Err(format!("has the key of line {other} again in line {number}"));
+            }
+        }
+        found.push((number, version, key));
+    }
+    if found.is_empty() {
+        return Err("has no key".into());
+    }
+    let key_of = |(_, version, key): (usize, Version, Zeroizing<[u8; KEY_LEN]>)| Key {
+        version,
+        cipher: Aes256Enc::new((&*key).into()),
+    };
+    Ok(found.into_iter().map(key_of).collect())
+}
+
+fn parse_line(line: &[u8]) -> Option<(Version, Zeroizing<[u8; KEY_LEN]>)> {
+    let [version, b' ' | b'\t', digits @ ..] = line else { return None };
+    let (version, digits) = (Version::of_character(*version)?, digits.trim_ascii_start());
+    if digits.len() != 2 * KEY_LEN {
+        return None;
+    }
+    let mut key = Zeroizing::new([0; KEY_LEN]);
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some((version, key))
+}
