@@ -38,7 +38,7 @@ class FlakeField(models.BigAutoField):
 
     def to_python(self, value):
         value = super().to_python(value)
-        return None if value is None else str(value)
+        return str(value) if value is not None else None
 
     def get_prep_value(self, value):
         return value if isinstance(value, datetime) else super().get_prep_value(value)

@@ -24,7 +24,7 @@ class Flake(UserDefinedType):
         return type_coerce(bindvalue, BigInteger)
 
     def result_processor(self, dialect, coltype):
-        return lambda value: None if value is None else int(value)
+        return lambda value: int(value) if value is not None else None
 
     def coerce_compared_value(self, op, value):
         return DateTime(timezone=True) if isinstance(value, datetime) else self

@@ -68,7 +68,7 @@ class WithBatch(Base):
 @event.listens_for(Session, "before_flush")
 def fetch_ids(session, context, instances):
     for model, next_batch in {WithBatch: func.flake_next_batch, WithSno: func.sno_next_batch}.items():
-        new = [one for one in session.new if type(one) is model and one.id is None]
+        new = [one for one in session.new if type(one) is model and not one.id]
         if new:
             for one, id in zip(new, session.scalars(select(next_batch(len(new))))):
                 one.id = id
