@@ -3,6 +3,7 @@
 # to the server is answered from an index.
 use strict;
 use warnings;
+use lib 'tests/perl';
 use Clients;
 use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;

@@ -3,6 +3,7 @@
 # here and in 230_clients.pl.
 use strict;
 use warnings;
+use lib 'tests/perl';
 use Clients;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
