@@ -197,12 +197,14 @@ is($with_copy, 2, 'two programs copy');
 
 my $database = 'parameters';
 $node->safe_psql('postgres', "CREATE DATABASE $database");
-$node->safe_psql($database, 'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint, event sno)');
+$node->safe_psql($database, 'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint, event sno, key flake)');
 for (
 	[ 'event >= $1',              'sno',                        'beside a sno a parameter without a type is a sno' ],
 	[ 'event >= $1::timestamptz', '"timestamp with time zone"', '... and with a cast a time' ],
 	[ 'event >= sno_min($1)',     '"timestamp with time zone"', 'that of sno_min is a time' ],
-	[ 'id >= flake_min($1)',      '"timestamp with time zone"', '... and that of flake_min' ])
+	[ 'id >= flake_min($1)',      '"timestamp with time zone"', 'that of flake_min is a time' ],
+	[ 'key >= $1',                'bigint',                     'beside a flake a parameter without a type is a bigint' ],
+	[ 'key >= $1::timestamptz',   '"timestamp with time zone"', 'beside a flake a parameter with a cast is a time' ])
 {
 	my ($condition, $type, $claim) = @$_;
 	is($node->safe_psql($database, <<"SQL"), "{$type}", $claim);
