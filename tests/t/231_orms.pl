@@ -106,6 +106,8 @@ lines_of($shop, %django, name => 'makemigrations, which finds nothing to change,
 claims(
 	lines_of($shop, %django, name => 'Django', command => [ $python, 'tests/clients/shop/claims.py' ]),
 	[ 'Order',      '1 INSERT, keys right',        'bulk_create inserts 1,000 objects with a FlakeField by one INSERT, and they have their keys' ],
+	[ 'Number',     '1 INSERT, keys right',        'bulk_create does so with a BigFlakeField' ],
+	[ 'Cart',       '1 INSERT, keys right',        'bulk_create does so with UUIDs that were fetched before' ],
 	[ 'Default',    '1 INSERT, keys placeholders', 'bulk_create of Django 5.2 leaves placeholders as the keys of a db_default' ],
 	[ 'json',       'True',                        "Django's serializer writes a flake as a string" ],
 	[ 'found',      '1 1 True True',               'Django finds a flake by string and number, as a foreign key, and in bulk' ],

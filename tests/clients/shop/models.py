@@ -1,6 +1,6 @@
 from django.db import models
 
-from .fields import FlakeField
+from .fields import BigFlakeField, FlakeField
 
 
 class Order(models.Model):
@@ -11,6 +11,16 @@ class Order(models.Model):
 class Line(models.Model):
     id = FlakeField(primary_key=True)
     order = models.ForeignKey(Order, models.CASCADE)
+
+
+class Number(models.Model):
+    id = BigFlakeField(primary_key=True)
+    item = models.TextField()
+
+
+class Cart(models.Model):
+    id = models.UUIDField(primary_key=True, db_default=models.Func(function="uuidv7_next", output_field=models.UUIDField()))
+    item = models.TextField()
 
 
 class Default(models.Model):
