@@ -32,7 +32,7 @@ class FlakeField(models.BigAutoField):
     def rel_db_type(self, connection):
         return "flake"
 
-    # What is a db_default elsewhere. Before Django 6, bulk_create returns the keys of a BigAutoField only.
+    # What is a db_default elsewhere: the bulk_create of Django 5.2 returns no other keys than those of a BigAutoField.
     def db_type_suffix(self, connection):
         return "DEFAULT flake_next()"
 
