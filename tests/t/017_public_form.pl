@@ -46,7 +46,8 @@ sub reload
 	my $offset = -s $node->logfile;
 	sql('SELECT pg_reload_conf()');
 	$node->wait_for_log(qr/received SIGHUP, reloading configuration files/, $offset);
-	# The postmaster forks the next session after it has handled the reload.
+	# The postmaster forks this session after it has handled the reload.
+	sql('SELECT');
 	return substr slurp_file($node->logfile), $offset;
 }
 
@@ -114,12 +115,9 @@ SELECT bool_and(${name}_from_public_uuid(bare) = id AND ${name}_from_public_uuid
 FROM (SELECT id, ${name}_to_public_uuid(id) AS bare, ${name}_to_public_uuid(id, 'ord') AS ord FROM ${name}s) AS forms
 SQL
 	}
-	is(sql(<<"SQL"), "Index Only Scan using ${name}s_pkey on ${name}s|1", "$name: a lookup is one probe of the index");
-SET enable_seqscan = off; SET enable_bitmapscan = off;
-CREATE FUNCTION pg_temp.plan(query text) RETURNS text LANGUAGE plpgsql AS 'DECLARE line text; BEGIN EXECUTE ''EXPLAIN (COSTS OFF) '' || query INTO line; RETURN line; END';
-SELECT pg_temp.plan(query), (xpath('/row/count/text()', query_to_xml('SELECT count(*) FROM (' || query || ') AS found', false, true, '')))[1]
-FROM (SELECT format('SELECT FROM ${name}s WHERE id = ${name}_from_public(%L, ''ord'')', ${name}_to_public(id, 'ord')) AS query FROM ${name}s LIMIT 1) AS one
-SQL
+	my $lookup = sql("SELECT format('SELECT count(*) FROM ${name}s WHERE id = ${name}_from_public(%L, ''ord'')', ${name}_to_public(id, 'ord')) FROM ${name}s LIMIT 1");
+	like(sql("SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $lookup"), qr/Index Only Scan using ${name}s_pkey.*rows=1\b.*loops=1/, "$name: a lookup is one probe of the index");
+	is(sql($lookup), '1', "$name: a lookup finds the row");
 	like(error_of($node, "CREATE INDEX ON ${name}s (${name}_to_public(id))"), qr/functions in index expression must be marked IMMUTABLE/, "$name: an index of public forms is refused");
 }
 is(sql("CREATE TABLE typed (id flake); INSERT INTO typed VALUES (flake_next()); SELECT count(*) FROM typed WHERE id = flake_from_public(flake_to_public(id, 'ord'), 'ord')"), '1', 'a column of type flake has the public form of a flake');
@@ -127,7 +125,7 @@ is(sql("CREATE TABLE typed (id flake); INSERT INTO typed VALUES (flake_next()); 
 # what is refused ------------------------------------------------------------------------------------------------
 
 like(error_of($node, "SELECT flake_to_public(1, '$_->[0]')"), qr/ERROR:  22023: invalid prefix of a public form: "\Q$_->[1]\E"\nDETAIL:  A prefix has at most 63/, "'$_->[0]' is no prefix")
-  for [ 'a b', 'a b' ], [ 'a.b', 'a.b' ], [ "\x{c3}\x{a4}", "\x{c3}\x{a4}" ], [ 'a' x 64, 'a' x 64 ], [ 'a/', 'a/' ];
+  for [ 'a b', 'a b' ], [ 'a.b', 'a.b' ], [ "\x{c3}\x{a4}", '\xc3\xa4' ], [ 'a' x 64, 'a' x 64 ], [ 'a/', 'a/' ];
 is(sql("SELECT length(flake_to_public(1, repeat('a', 63)))"), 63 + 1 + 12, 'a prefix can have 63 characters');
 for my $case (
 	[ -1, 'a negative flake' ], [ q(flake_max(now() + interval '25 h')), 'a flake of the day after tomorrow' ])
@@ -217,7 +215,6 @@ is(versions(), 'Z! 1', 'the first key of the file encrypts');
 is(sql("SELECT left(flake_to_public(1), 1)"), 'Z', 'new texts have the version of the first key');
 is($session->query_safe("SELECT left(flake_to_public(1), 1)"), 'Z', 'a session that was there has the new keys in its next command');
 old_are_read('the texts of the former key are read');
-isnt(sql("SELECT right(flake_to_public(1), 11)"), sql("SELECT '" . sql('SELECT right(flake_to_public(2), 11)') . "'"), 'two IDs have two texts');
 write_keys("Z $OTHER\n");
 reload();
 for my $name (sort keys %types)
@@ -313,6 +310,7 @@ my @found = grep { $contents =~ /$_/i } map { substr $_, 0, 20 } $NIST, $OTHER, 
 is("@found", '', 'no view shows a key');
 my @patterns = map { (quotemeta(pack 'H*', $_), lc substr($_, 0, 20), uc substr($_, 0, 20)) } $NIST, $OTHER, $THIRD;
 my $pattern = do { my $all = join '|', map { /^[0-9A-Fa-f]+\z/ ? $_ : "(?-i:$_)" } @patterns; qr/$all/ };
+like(slurp_file($file), $pattern, 'the search finds the keys in their file');
 @found = ();
 require File::Find;
 File::Find::find(
