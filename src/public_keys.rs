@@ -108,14 +108,19 @@ pub fn versions() -> Vec<Version> {
     OF_PROCESS.0.borrow().keys.iter().map(|key| key.version).collect()
 }
 
+/// Returns the reason why the file was refused when this process read it last.
+pub fn refusal() -> Option<String> {
+    OF_PROCESS.0.borrow().refusal.clone()
+}
+
 fn no_keys(refusal: Option<&str>) -> Report {
     let detail = match refusal {
         Some(reason) => format!("The file was refused: {reason}."),
         None => "\"flakeid.public_keys_file\" is empty.".into(),
     };
     Report::wrong_state("there is no key for the public form of IDs").confidential(detail).hint(
-        "Write the line that SELECT flakeid_new_public_key() gives into a file of mode 0600. Then run ALTER \
-         SYSTEM SET flakeid.public_keys_file = '/path/of/the/file', and SELECT pg_reload_conf().",
+        "Write the line that SELECT flakeid_new_public_key() gives into a file of mode 0600. Then run \
+         ALTER SYSTEM SET flakeid.public_keys_file = '/path/of/the/file', and SELECT pg_reload_conf().",
     )
 }
 

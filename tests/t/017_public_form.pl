@@ -256,6 +256,7 @@ for my $case (
 	my $log = reload();
 	like($log, qr/LOG:  refused "flakeid\.public_keys_file": .*$reason.*\n.*DETAIL:  The former keys stay\./, "a file is refused: $reason");
 	is(versions(), 'Z! 1', 'the former keys stay');
+	like(sql('SELECT name, setting, error FROM flakeid_settings_errors'), qr/^flakeid\.public_keys_file\|\Q$file\E\|.*$reason.*\.$/, 'the view of errors in settings has the reason');
 }
 unlink $file;
 like(reload(), qr/refused "flakeid\.public_keys_file": could not read ".*": No such file or directory/, 'a file that is gone is refused');
@@ -278,6 +279,7 @@ like(error_of($node, 'SET ROLE guest; SELECT flake_to_public(1)'), qr/ERROR:  55
 write_keys("Z $OTHER\n1 $NIST\n");
 reload();
 is(versions(), 'Z! 1', 'a reload reads the file that is valid now');
+is(sql('SELECT count(*) FROM flakeid_settings_errors'), '0', 'the view of errors in settings has no reason left');
 $node->restart;
 is(versions(), 'Z! 1', 'a restart reads the file');
 old_are_read('the texts are read after a restart');
