@@ -75,7 +75,7 @@ sub is_as_it_was
 sub is_taught
 {
 	my ($node, $database, $test) = @_;
-	my @types = grep { !/^(?:bigint|uuid)$/ } do { my %seen; grep { !$seen{$_}++ } map { $_->{type} } @KINDS };
+	my @types = grep { !/^(?:bigint|flake|uuid)$/ } do { my %seen; grep { !$seen{$_}++ } map { $_->{type} } @KINDS };
 	my $types = join ', ', map { "'$_'::regtype" } @types;
 	is($node->safe_psql($database, "SELECT count(*) FROM pg_amproc WHERE amproclefttype IN ($types) AND amproc::text ~ '_skipsupport'"),
 		'0', "$test: no type of it skips");
