@@ -3,33 +3,15 @@
 # to the server is answered from an index.
 use strict;
 use warnings;
-use Digest::SHA qw(sha256_hex);
+use lib 'tests/perl';
+
+use Clients;
 use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
-my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
-  '/var/cache/flakeid';
-
-# What tests/clients/fetch made from these files, or nothing.
-sub fetched
-{
-	my ($what, $path, @files) = @_;
-	my $sum = substr(sha256_hex(map { slurp_file($_) } @files), 0, 12);
-	my ($found) = grep { -e } map { "$_/clients-$what-$sum/$path" } @caches;
-	return $found;
-}
-
-sub in_path
-{
-	my ($name) = @_;
-	my ($found) = grep { -x } map { "$_/$name" } split /:/, $ENV{PATH};
-	return $found;
-}
-
-my $python  = fetched('python', 'bin/python', 'tests/clients/requirements.txt');
+my $python  = python();
 my $modules = fetched('node', 'node_modules', 'tests/clients/package-lock.json');
 my $crate   = 'examples/tokio-postgres';
 my $rust = fetched('rust', 'flakeid-tokio-postgres', "$crate/Cargo.toml", "$crate/Cargo.lock", "$crate/src/main.rs");
@@ -48,8 +30,8 @@ my %clients = (
 	'tokio-postgres'    => [$rust]);
 is_deeply(
 	[ sort keys %clients ],
-	[ grep { $_ ne 'README.md' } map { s{.*/}{}r } sort glob 'examples/*' ],
-	'every example is tried');
+	[ grep { !/\A(?:README\.md|public.form\.(?:py|js))\z/ } map { s{.*/}{}r } sort glob 'examples/*' ],
+	'every example is tried here or in 231_public_form_clients.pl');
 
 my $node = PostgreSQL::Test::Cluster->new('clients');
 # Without an encoding text is bytes to Python.
