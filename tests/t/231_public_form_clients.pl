@@ -91,6 +91,7 @@ END
 $$;
 
 CREATE TABLE calls (nr integer GENERATED ALWAYS AS IDENTITY, method text, id_type text, prefix text, value text, result text);
+CREATE TABLE written (method text, id_type text, prefix text, value text, result text);
 SQL
 
 # What the clients return for calls, each a line.
@@ -116,7 +117,7 @@ sub compare
 		my @own    = split /\n/, results_of($name, "$columns[0]\n");
 		my @differ = grep { ($own[$_] // 'nothing') ne $results[$_] } 0 .. $#results;
 		is(scalar(@differ), 0, "$name $claim, in " . scalar(@results) . ' calls')
-		  or diag("$calls[$differ[0]]: $own[$differ[0]], and the server $results[$differ[0]]");
+		  or diag("$calls[$differ[0]]: " . ($own[ $differ[0] ] // 'nothing') . ", and the server $results[$differ[0]]");
 	}
 	return;
 }
@@ -124,7 +125,7 @@ sub compare
 # the worked examples ---------------------------------------------------------------------------------------------------
 
 my $page = slurp_file('docs/public-form-algorithm.md');
-my @rows = $page =~ /^\| (\w+) \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \| (`[0-9a-f-]{36}`|none) \|$/mg;
+my @rows = $page =~ /^\| (\w+) \| `(\w+)` \| `([^`]+)` \| `(\w+_\w+)` \| (`[0-9a-f-]{36}`|none) \|$/mg;
 is(@rows, 7 * 5, 'the page has an example of each ID type');
 while (my ($id_type, $prefix, $id, $text, $uuid) = splice @rows, 0, 5)
 {
@@ -153,14 +154,11 @@ for my $versions ([ '1', 'b' ], [ 'b', 'Z', '1' ])
 	$node->poll_query_until('postgres', 'SELECT string_agg(version, NULL) FROM flakeid_public_key_versions()', join '', @$versions)
 	  or die 'the server does not have these keys';
 
-	# Each is read in the next turn of this loop, too, in which its key is not the first one.
 	$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE IF NOT EXISTS earlier AS SELECT * FROM calls WHERE false;
-INSERT INTO earlier SELECT * FROM calls WHERE method LIKE 'to_%' AND result <> 'refused';
 TRUNCATE calls;
 INSERT INTO calls (method, id_type, prefix, value)
 	SELECT method, id_type, left(translate(encode(sha256(nr::text::bytea), 'base64'), '+/=', '-_0'), nr % 45),
-		random_id(id_type, '2010-01-01 00:00+00' + random() * (now() - '2010-01-01 00:00+00'))
+		random_id(id_type, timestamptz '2010-01-01 00:00+00' + random() * (now() - timestamptz '2010-01-01 00:00+00'))
 	FROM types, generate_series(1, 1000) AS nr, unnest('{to_public,to_public_uuid}'::text[]) AS method
 	WHERE (id_type, method) <> ('flake128', 'to_public_uuid');
 UPDATE calls SET result = try(method, id_type, prefix, value);
@@ -169,19 +167,19 @@ SQL
 		'13000|0', "the server has a public form of each ID, with the keys @$versions");
 	compare("writes the public forms that the server writes, with the keys @$versions");
 
+	# In the second turn those of the first one are read, too. Their key is not the first one any more.
 	$node->safe_psql('postgres', <<'SQL');
-INSERT INTO earlier SELECT * FROM calls;
-CREATE TABLE read AS SELECT * FROM calls;
+INSERT INTO written SELECT method, id_type, prefix, value, result FROM calls;
 TRUNCATE calls;
-INSERT INTO calls (method, id_type, prefix, value)
-	SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM earlier;
+INSERT INTO calls (method, id_type, prefix, value) SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM written;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
-	is($node->safe_psql('postgres', <<'SQL'), 'f', "the server reads what it wrote, with the keys @$versions");
-SELECT DISTINCT calls.result <> read.value FROM read JOIN calls ON calls.value = read.result AND calls.prefix = read.prefix
+	is($node->safe_psql('postgres', <<'SQL'), 't', "the server reads what it wrote, with the keys @$versions");
+SELECT bool_and(calls.result = written.value)
+FROM written JOIN calls ON calls.value = written.result AND calls.prefix = written.prefix
+WHERE calls.id_type <> 'uuidv7' OR calls.method = 'from_public'
 SQL
 	compare("reads the public forms that the server reads, with the keys @$versions");
-	$node->safe_psql('postgres', 'TRUNCATE earlier; INSERT INTO earlier SELECT * FROM read; DROP TABLE read');
 }
 
 # Changed texts, random texts, and UUIDs of all kinds. A part of them is read, as another ID.
@@ -199,13 +197,13 @@ INSERT INTO calls (method, id_type, prefix, value)
 		WHEN 4 THEN substr(result, 2)
 		WHEN 5 THEN left(result, length(prefix) + (prefix <> '')::integer) || repeat('z', length(result))
 		ELSE left(result, length(prefix) + (prefix <> '')::integer + 1) || random_digits(length(result) - length(prefix) - (prefix <> '')::integer - 1)
-	END FROM earlier WHERE method = 'to_public';
+	END FROM written WHERE method = 'to_public';
 INSERT INTO calls (method, id_type, prefix, value)
 	SELECT 'from_public_uuid', id_type, prefix, CASE number_to(2)
 		WHEN 0 THEN gen_random_uuid()::text
 		WHEN 1 THEN overlay(gen_random_uuid()::text PLACING '8' FROM 15)
 		ELSE overlay(result PLACING to_hex(number_to(15)) FROM 1 + number_to(35) FOR 1)
-	END FROM earlier WHERE method = 'to_public_uuid' AND result <> 'refused';
+	END FROM written WHERE method = 'to_public_uuid';
 DELETE FROM calls WHERE method = 'from_public_uuid' AND value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
 -- IDs that have no public form: of a time after the clock, a negative flake, a uuid of another version.
 INSERT INTO calls (method, id_type, prefix, value)
@@ -214,8 +212,7 @@ INSERT INTO calls (method, id_type, prefix, value)
 	WHERE (id_type, method) <> ('flake128', 'to_public_uuid')
 	UNION ALL SELECT 'to_public', 'flake', '', '-1'
 	UNION ALL SELECT 'to_public', 'uuidv7', '', gen_random_uuid()::text
-	UNION ALL SELECT 'to_public', 'flake', prefix, '1' FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix
-	UNION ALL SELECT 'from_public', 'flake', 'a b', 'a b_1JyyD7Nv71jG';
+	UNION ALL SELECT 'to_public', 'flake', prefix, '1' FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
 is($node->safe_psql('postgres', "SELECT bool_and(result = 'refused') FROM calls WHERE method LIKE 'to_%'"), 't', 'the server refuses IDs without a public form');
