@@ -25,7 +25,7 @@ class Jdbc {
             try (var create = connection.createStatement()) {
                 create.execute("""
                     CREATE TABLE IF NOT EXISTS orders (
-                        id    bigint PRIMARY KEY DEFAULT flake_next(),
+                        id    flake PRIMARY KEY DEFAULT flake_next(),
                         event sno NOT NULL UNIQUE DEFAULT sno_next(7),
                         item  text NOT NULL)""");
             }
@@ -43,10 +43,10 @@ class Jdbc {
             }
 
             // JDBC sends an OffsetDateTime as timestamptz. It sends a java.sql.Timestamp without a type, which PostgreSQL
-            // would read as a sno here.
+            // would read as an ID here.
             var since = OffsetDateTime.now().minusMinutes(5);
             try (var byId = connection.prepareStatement(
-                    "SELECT id FROM orders WHERE id >= flake_min(?) ORDER BY id")) {
+                    "SELECT id FROM orders WHERE id >= ? ORDER BY id")) {
                 byId.setObject(1, since);
                 System.out.println("recent by id: " + String.join(" ", column(byId)));
             }

@@ -13,31 +13,33 @@ async function main() {
   try {
     await client.query(`
       CREATE TABLE IF NOT EXISTS orders (
-        id    bigint PRIMARY KEY DEFAULT flake_next(),
+        id    flake PRIMARY KEY DEFAULT flake_next(),
         event sno NOT NULL UNIQUE DEFAULT sno_next(7),
         item  text NOT NULL)`);
 
     for (const item of ['tea', 'milk', 'bread', 'salt', 'rice']) {
       const { rows: [made] } = await client.query(
         'INSERT INTO orders (item) VALUES ($1) RETURNING id, event', [item]);
-      // Both are strings. A flake is beyond 2^53, where numbers are rounded: Number(id) would be another ID, and so would
-      // JSON.parse of an ID without quotes. Keep it as a string; use BigInt for arithmetic.
+      // Both are strings, without a conversion. A flake is beyond 2^53, where numbers are rounded: Number(id) would be
+      // another ID.
       console.log('made', made.id, made.event, item);
     }
 
-    // node-postgres sends a Date as text without a type. Beside a sno PostgreSQL would read it as a sno, so the statement
-    // names the type. The argument of flake_min has a type already.
+    // node-postgres sends a Date as text without a type. Beside an ID PostgreSQL would read it as an ID, so the statement
+    // names the type.
     const since = new Date(Date.now() - 5 * 60 * 1000);
-    const byId = await client.query('SELECT id FROM orders WHERE id >= flake_min($1) ORDER BY id', [since]);
-    const ids = byId.rows.map((row) => BigInt(row.id));
+    const byId = await client.query('SELECT id FROM orders WHERE id >= $1::timestamptz ORDER BY id', [since]);
+    const ids = byId.rows.map((row) => row.id);
     console.log('recent by id:', ids.join(' '));
     const byEvent = await client.query(
       'SELECT event FROM orders WHERE event >= $1::timestamptz ORDER BY event', [since]);
     console.log('recent by event:', byEvent.rows.map((row) => row.event).join(' '));
 
-    // A BigInt as parameter: the newest order by its ID.
-    const newest = await client.query('SELECT item FROM orders WHERE id = $1', [ids.at(-1)]);
+    // The newest order by its ID. In JSON, too, the ID is a string: JSON.parse would round a bigint.
+    const newest = await client.query(
+      'SELECT item, row_to_json(orders) AS json FROM orders WHERE id = $1', [ids.at(-1)]);
     console.log('newest:', newest.rows[0].item);
+    console.log('newest in json:', newest.rows[0].json.id);
 
     let last = 'x'.repeat(16); // the greatest sno
     for (let page = 1; ; page++) {

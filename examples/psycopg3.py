@@ -11,6 +11,17 @@ import psycopg
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types import TypeInfo
+from psycopg.types.numeric import Int8BinaryLoader, IntLoader
+
+# Without these classes a flake is a str in text results and bytes in binary results. As a parameter it is an int or a
+# str.
+
+
+def register_flake(conn):
+    TypeInfo.fetch(conn, "flake").register(conn)
+    conn.adapters.register_loader("flake", IntLoader)
+    conn.adapters.register_loader("flake", Int8BinaryLoader)
+
 
 # Without these classes a sno is a str in text results, bytes in binary results, and a str as a parameter.
 BASE32 = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"23456789abcdefghijklmnopqrstuvwx")
@@ -46,10 +57,11 @@ def register_sno(conn):
 
 
 with psycopg.connect(autocommit=True) as conn:
+    register_flake(conn)
     register_sno(conn)
     conn.execute("""
         CREATE TABLE IF NOT EXISTS orders (
-            id    bigint PRIMARY KEY DEFAULT flake_next(),
+            id    flake PRIMARY KEY DEFAULT flake_next(),
             event sno NOT NULL UNIQUE DEFAULT sno_next(7),
             item  text NOT NULL)""")
 
@@ -57,9 +69,9 @@ with psycopg.connect(autocommit=True) as conn:
         made = conn.execute("INSERT INTO orders (item) VALUES (%s) RETURNING id, event", [item]).fetchone()
         print("made", *made, item)
 
-    # psycopg sends a datetime with a time zone as timestamptz, so PostgreSQL uses the operator of a sno and a time.
+    # psycopg sends a datetime with a time zone as timestamptz, so PostgreSQL uses the operator of an ID and a time.
     since = datetime.now(timezone.utc) - timedelta(minutes=5)
-    rows = conn.execute("SELECT id FROM orders WHERE id >= flake_min(%s) ORDER BY id", [since])
+    rows = conn.execute("SELECT id FROM orders WHERE id >= %s ORDER BY id", [since])
     print("recent by id:", *(flake for flake, in rows))
     rows = conn.execute("SELECT event FROM orders WHERE event >= %s ORDER BY event", [since])
     print("recent by event:", *(event for event, in rows))
@@ -71,6 +83,14 @@ with psycopg.connect(autocommit=True) as conn:
             [last, since], binary=True).fetchall():
         print(f"page {page}:", *(event for event, in rows))
         page, last = page + 1, rows[-1][0]
+
+    # A binary COPY has to name the types. That of a flake is int8, which has its bytes.
+    conn.execute("CREATE TABLE IF NOT EXISTS copied_orders (id flake, event sno, item text)")
+    orders = conn.execute("SELECT id, event, item FROM orders WHERE id >= %b", [since], binary=True).fetchall()
+    with conn.cursor().copy("COPY copied_orders (id, event, item) FROM STDIN (FORMAT binary)") as copy:
+        copy.set_types(["int8", "sno", "text"])
+        for order in orders:
+            copy.write_row(order)
 
     # A uuidv7 arrives as Python's own UUID. Its first 48 bits are the milliseconds since 1970.
     conn.execute("""

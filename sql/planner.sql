@@ -105,3 +105,9 @@ CREATE FUNCTION flakeid_between_support(internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'flakeid_between_support_wrapper'
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION flakeid_between_support(internal) IS 'planner support for X_between';
+
+-- The range in `id <@ times`. With a tstzrange there `times @> '...'` would be ambiguous in a database with several ID types:
+-- PostgreSQL prefers operators that have the exact type of the other argument.
+
+CREATE DOMAIN flakeid_times AS tstzrange;
+COMMENT ON DOMAIN flakeid_times IS 'a range of times in a comparison with an ID; not for columns';

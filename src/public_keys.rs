@@ -16,8 +16,8 @@
 //!   at the end of the file first, and encrypts only after all processes of all servers know it.
 //! - *A statement.* A session reloads between commands, so that one statement has the same keys throughout. A parallel worker
 //!   has those of the postmaster, which may have reloaded already. It ignores the setting that the leader passes on.
-//! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. The file is read into memory that is
-//!   overwritten, too. A core dump of a process contains its keys.
+//! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. So are the memory into which the file was
+//!   read, and the stack on which keys were made. A core dump of a process contains its present keys.
 //!
 //! A key is nowhere else: not in the setting, an error, a line of the log, a view, shared memory or the WAL.
 
@@ -31,7 +31,7 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The largest size of the file, in bytes.
 const FILE_LIMIT: usize = 32_768;
@@ -75,7 +75,9 @@ pub fn set_file(path: &str) {
         *own = Keys { keys: Vec::new(), refusal: None };
         return;
     }
-    match read(Path::new(path)) {
+    let read = read(Path::new(path));
+    overwrite_stack();
+    match read {
         Ok(keys) => *own = Keys { keys, refusal: None },
         Err(reason) => {
             // SAFETY: reads a plain variable of PostgreSQL's.
@@ -108,6 +110,11 @@ pub fn versions() -> Vec<Version> {
     OF_PROCESS.0.borrow().keys.iter().map(|key| key.version).collect()
 }
 
+/// Returns the reason why the file was refused when this process read it last.
+pub fn refusal() -> Option<String> {
+    OF_PROCESS.0.borrow().refusal.clone()
+}
+
 fn no_keys(refusal: Option<&str>) -> Report {
     let report = Report::wrong_state("there is no key for the public form of IDs");
     match refusal {
@@ -122,7 +129,15 @@ fn no_keys(refusal: Option<&str>) -> Report {
     }
 }
 
+/// Overwrites the part of the stack in which functions that have returned had keys: the round keys are made there, and moved.
+#[inline(never)]
+fn overwrite_stack() {
+    let mut former = [0u8; 16_384];
+    former.zeroize();
+}
+
 /// Reads a file of keys. An error is a reason without anything of the file's content.
+#[inline(never)]
 fn read(path: &Path) -> Result<Vec<Key>, String> {
     let (content, metadata) =
         regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(|error| {

@@ -99,6 +99,11 @@ pub fn mac_address() -> Option<u64> {
     PROCESS.0.mac_address.get()
 }
 
+/// Returns the path of the file of keys for the public form of IDs.
+pub fn public_keys_file() -> String {
+    text(PUBLIC_KEYS_FILE.get())
+}
+
 /// Returns the cluster ID of uniqueids in the settings.
 pub fn cluster_id() -> u64 {
     PROCESS.0.cluster_id.get()

@@ -29,19 +29,33 @@ use std::ffi::CStr;
 /// Raises an error if this call of an input or output function converts between two types that have no such cast.
 #[inline]
 pub fn check(fcinfo: FunctionCallInfo) {
+    check_with(fcinfo, cannot_cast);
+}
+
+/// Does the same for the type flake, whose text is that of a bigint.
+pub fn check_flake(fcinfo: FunctionCallInfo) {
+    check_with(fcinfo, |from, to| {
+        Report::new(Code::ERRCODE_CANNOT_COERCE, no_cast(from, to))
+            .detail("There is no assignment cast.")
+            .hint("Cast to bigint first, or to text.")
+    });
+}
+
+#[inline]
+fn check_with(fcinfo: FunctionCallInfo, error: fn(Oid, Oid) -> Report) {
     // SAFETY: `fcinfo` belongs to this call. If it has a FmgrInfo, that lasts as long as the expression.
     let Some(call) = (unsafe { (*fcinfo).flinfo.as_mut() }) else { return };
     if call.fn_expr.is_null() || !call.fn_extra.is_null() {
         return;
     }
-    check_expression(call.fn_expr);
+    check_expression(call.fn_expr, error);
     // `fn_extra` belongs to the function that is called. It says that the expression is checked; nothing reads what it
     // points to.
     call.fn_extra = (&raw mut *call).cast();
 }
 
 #[cold]
-fn check_expression(expression: *mut pg_sys::Node) {
+fn check_expression(expression: *mut pg_sys::Node, error: fn(Oid, Oid) -> Report) {
     // SAFETY: `fn_expr` is a node, whose first field is its tag; a node of this tag is a CoerceViaIO.
     let (from, to) = unsafe {
         if (*expression).type_ != NodeTag::T_CoerceViaIO {
@@ -51,18 +65,22 @@ fn check_expression(expression: *mut pg_sys::Node) {
         (pg_sys::exprType((*conversion).arg.cast()), (*conversion).resulttype)
     };
     if !is_string(from) && !is_string(to) && !has_declared_cast(from, to) {
-        cannot_cast(from, to).raise();
+        error(from, to).raise();
     }
 }
 
 /// Constructs PostgreSQL's error for two types without a cast.
 pub fn cannot_cast(from: Oid, to: Oid) -> Report {
-    // SAFETY: format_type_be returns a C string, also if there is no such type.
-    let name = |oid| unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) }.to_string_lossy();
-    let message = format!("cannot cast type {} to {}", name(from), name(to));
-    Report::new(Code::ERRCODE_CANNOT_COERCE, message)
+    Report::new(Code::ERRCODE_CANNOT_COERCE, no_cast(from, to))
         .detail("There is no assignment cast, and the text of one type means something else to the other type.")
         .hint("Write an explicit cast. To convert the text, cast to text first.")
+}
+
+/// Returns PostgreSQL's message for two types without a cast.
+fn no_cast(from: Oid, to: Oid) -> String {
+    // SAFETY: format_type_be returns a C string, also if there is no such type.
+    let name = |oid| unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) }.to_string_lossy();
+    format!("cannot cast type {} to {}", name(from), name(to))
 }
 
 /// Returns whether values of a type are texts: text and its relatives, a domain over one of them, a literal without a

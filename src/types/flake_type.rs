@@ -21,13 +21,13 @@ use pgrx::prelude::*;
 // input function also passes on the caller that handles soft errors.
 
 guarded_fn!(flake_in_wrapper: |fcinfo| {
-    by_text::check(fcinfo);
+    by_text::check_flake(fcinfo);
     // SAFETY: the argument is a C string.
     unsafe { pg_sys::int8in(fcinfo) }
 });
 
 guarded_fn!(flake_out_wrapper: |fcinfo| {
-    by_text::check(fcinfo);
+    by_text::check_flake(fcinfo);
     // SAFETY: the argument is a flake, which has the bits of a bigint.
     unsafe { pg_sys::int8out(fcinfo) }
 });
@@ -115,13 +115,18 @@ fn no_arithmetic() -> ! {
 
 guarded_fn!(flakeid_no_arithmetic_wrapper: |_fcinfo| no_arithmetic());
 
-/// Raises the error when a query is planned, so that it is there without rows, too.
+/// Raises the error when a query is planned, so that it is there without rows, too. Without a query there is no planner state:
+/// an expression of extended statistics must not keep the queries of its table from being planned.
 #[pg_extern(sql = false)]
 fn flakeid_no_arithmetic_support(fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
-    // SAFETY: the argument of a support function is a node, which begins with its tag.
-    let tag = unsafe { (*(*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>()).type_ };
-    match tag {
-        NodeTag::T_SupportRequestSimplify => no_arithmetic(),
-        _ => RawDatum::pointer(std::ptr::null_mut()),
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    let is_of_query = unsafe {
+        let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
+        (*node).type_ == NodeTag::T_SupportRequestSimplify
+            && !(*node.cast::<pg_sys::SupportRequestSimplify>()).root.is_null()
+    };
+    match is_of_query {
+        true => no_arithmetic(),
+        false => RawDatum::pointer(std::ptr::null_mut()),
     }
 }

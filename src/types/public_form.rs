@@ -69,7 +69,7 @@ macro_rules! public {
 
 public!(Sno 80, |id, latest| sno::Id(id).time() <= latest);
 public!(Flake128 128, |id, latest| flake128::Id(id).time() <= latest);
-// An inverse guid is none by what it looks like, so that either clock counts.
+// A guid does not show whether it is inverse, so that either clock counts.
 public!(Guid 96, |id, latest| {
     [Clock::Unix, Clock::Inverse].iter().any(|&clock| guid::Id(id).time(clock) <= latest)
 });
@@ -122,7 +122,7 @@ enum Unreadable {
     /// A UUID that is no public form.
     Uuid,
     Version(Version),
-    /// What is decrypted is no ID.
+    /// The decrypted number is no ID.
     NotAnId,
 }
 

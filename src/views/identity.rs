@@ -1,7 +1,7 @@
 //! The function `flakeid_identity()`: all that tells this server's IDs from those of others. And the settings that are
 //! not in effect: with an invalid one the server generates no IDs, so the value that it would have is not its own.
 
-use crate::{error, generator, guc, horizon, library, shmem};
+use crate::{error, generator, guc, horizon, library, public_keys, shmem};
 use flakeid_core::flake;
 use flakeid_core::generator_ids::Owned;
 use pgrx::prelude::*;
@@ -117,8 +117,8 @@ fn flakeid_identity() -> pgrx::JsonB {
     }
 }
 
-/// Returns the settings whose value is invalid in this process, and an epoch that is missing or not yet final. PostgreSQL's
-/// own list of errors does not have them.
+/// Returns the settings whose value is invalid in this process, an epoch that is missing or not yet final, and a file of keys
+/// that was refused. PostgreSQL's own list of errors does not have them.
 #[pg_extern(sql = false)]
 fn flakeid_get_refused_settings() -> TableIterator<
     'static,
@@ -134,5 +134,8 @@ fn flakeid_get_refused_settings() -> TableIterator<
             error,
         )
     });
-    TableIterator::new(refused.chain(epoch).collect::<Vec<_>>())
+    let public_keys = public_keys::refusal().map(|error| {
+        ("flakeid.public_keys_file".into(), Some(guc::public_keys_file()), format!("{error}."))
+    });
+    TableIterator::new(refused.chain(epoch).chain(public_keys).collect::<Vec<_>>())
 }

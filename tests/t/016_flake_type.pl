@@ -242,11 +242,11 @@ SQL
 <|date, timestamp with time zone, timestamp without time zone
 <=|date, timestamp with time zone, timestamp without time zone
 <>|date, timestamp with time zone, timestamp without time zone
-<@|NULL, tstzrange
+<@|NULL, flakeid_times, tstzrange
 =|date, timestamp with time zone, timestamp without time zone
 >|date, timestamp with time zone, timestamp without time zone
 >=|date, timestamp with time zone, timestamp without time zone
-@>|NULL, tstzrange
+@>|NULL, flakeid_times, tstzrange
 ROWS
 is($session->query_safe(<<'SQL'), <<'ROWS' =~ s/\n\z//r, 'arithmetic with a flake is an error for every integer and every literal');
 SELECT op, string_agg(DISTINCT replace(operand, 'NULL::', ''), ', ' ORDER BY replace(operand, 'NULL::', ''))
@@ -259,8 +259,8 @@ SQL
 +|'1', NULL, bigint, flake, integer, smallint, timed_flake
 -|'1', NULL, bigint, flake, integer, smallint, timed_flake
 /|'1', NULL, bigint, flake, integer, smallint, timed_flake
-<<|'1', NULL, bigint, flake, integer, smallint, timed_flake
->>|'1', NULL, bigint, flake, integer, smallint, timed_flake
+<<|'1', NULL, flake, integer, smallint, timed_flake
+>>|'1', NULL, flake, integer, smallint, timed_flake
 ||'1', NULL, bigint, flake, integer, smallint, timed_flake
 ROWS
 is($session->query_safe(<<'SQL'), "date|ok\ntimestamp|ok\ntimestamptz|ok", 'a literal beside a flake is read as an ID, and one of a typed time as that time');
@@ -272,6 +272,61 @@ like(error_in($session, 'SELECT id + 1 FROM of_flake.things WHERE false'), qr/ER
 	'arithmetic is an error without rows, too, with a hint');
 is($session->query_safe(q(SELECT string_agg(op || ' ' || outcome(op || ' NULL::flake'), ', ' ORDER BY op COLLATE "C") FROM unnest('{+,-,~,@}'::text[]) AS op)),
 	'+ 42883 arithmetic, - 42883 arithmetic, @ 42883 arithmetic, ~ 42883 arithmetic', 'an operator with a flake alone is an error');
+
+# An operator of other types means what it means without the extension: each that the extension has, with typed and untyped
+# operands and parameters.
+my $plain = <<'SQL';
+CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	found text;
+BEGIN
+	EXECUTE format('SELECT pg_typeof(%s)', expression) INTO found;
+	RETURN found;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$;
+CREATE FUNCTION prepared(expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	types text;
+BEGIN
+	EXECUTE format('PREPARE one AS SELECT %s', expression);
+	SELECT parameter_types::text INTO types FROM pg_prepared_statements WHERE name = 'one';
+	DEALLOCATE one;
+	RETURN types;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$;
+CREATE DOMAIN big AS bigint;
+CREATE TABLE operands AS SELECT * FROM unnest(ARRAY['5::smallint', '5::integer', '5::bigint', '5::big', '5::numeric', '5::real', '5::double precision', '''5''::text',
+	'''5''::varchar', 'now()', 'localtimestamp', 'current_date', 'interval ''5 s''', 'tstzrange(now(), NULL)', '''empty''::daterange', 'int8range(1, 5)',
+	'gen_random_uuid()', '''\x05''::bytea', '''{5}''::bigint[]', '''[5]''::jsonb', '5::money', '5::oid', '''f''::boolean', '''5''', '''2026-01-01''', '''[2026-01-01,)''', 'NULL']) AS operand;
+SQL
+my $ask = <<'SQL';
+SELECT op, l.operand, r.operand, outcome(format('%s %s %s', l.operand, op, r.operand)),
+	CASE WHEN r.operand = 'NULL' THEN prepared(format('%s %s $1', l.operand, op)) WHEN l.operand = 'NULL' THEN prepared(format('$1 %s %s', op, r.operand)) END
+FROM unnest('{<,<=,=,>=,>,<>,<@,@>,+,-,*,/,%,&,|,#,<<,>>}'::text[]) AS op, operands AS l, operands AS r ORDER BY 1, 2, 3
+SQL
+$node->safe_psql('postgres', 'CREATE DATABASE without; CREATE DATABASE with_extension');
+$node->safe_psql('with_extension', 'CREATE EXTENSION flakeid');
+my ($without, $with) = map { $node->safe_psql($_, $plain); [ split /\n/, $node->safe_psql($_, $ask) ] } 'without', 'with_extension';
+cmp_ok(scalar @$without, '>', 10_000, 'expressions without a flake: ' . @$without);
+is_deeply([ grep { $without->[$_] ne ($with->[$_] // '') } 0 .. $#$without ], [], 'an expression without a flake means what it means without the extension')
+  or diag(join "\n", (map { "$without->[$_] with the extension: $with->[$_]" } grep { $without->[$_] ne $with->[$_] } 0 .. $#$without)[ 0 .. 20 ]);
+
+# Extended statistics compute with an ID. The column still becomes a flake, and queries are planned.
+$session->query_safe(<<'SQL');
+SET search_path = public;
+CREATE TABLE computed (id bigint, nr integer);
+INSERT INTO computed SELECT nr, nr % 7 FROM generate_series(1, 1000) AS nr;
+CREATE STATISTICS of_computed ON (id % 7), nr FROM computed;
+ANALYZE computed;
+ALTER TABLE computed ALTER id TYPE flake;
+SQL
+is($session->query_safe('SELECT count(*) FROM computed WHERE nr = 3'), '143', 'a table with statistics that compute with a flake is read');
+like(error_in($session, $_), qr/ERROR:  42883: cannot compute with a flake/, "$_ has the hint")
+  for 'SELECT to_timestamp(((id >> 22) + 1288834974657) / 1000.0) FROM computed', 'SELECT (id % 16)::integer FROM computed', 'SELECT coalesce(id % 4, 0) FROM computed',
+  q(SELECT (ARRAY['a', 'b'])[id % 2] FROM computed);
+like(error_in($session, 'DO $$DECLARE f flake := 5; n numeric; BEGIN n := f; END$$'), qr/ERROR:  42846: cannot cast type flake to numeric\nDETAIL:  There is no assignment cast\.\nHINT:  Cast to bigint first/, 'PL/pgSQL says how to assign a flake to a number');
 
 # ALTER TABLE ----------------------------------------------------------------------------------------
 

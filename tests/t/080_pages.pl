@@ -75,7 +75,8 @@ for my $page (grep { !$elsewhere{$_} } @pages)
 	{
 		push @blocks, { kind => $1, text => $2, plan => $3 };
 	}
-	my %known = map { $_ => 1 } 'sql', 'sh', 'ini', 'yaml', 'dockerfile';
+	# 231_orms.pl compares code in other languages with what it runs.
+	my %known = map { $_ => 1 } 'sql', 'sh', 'ini', 'yaml', 'dockerfile', 'python', 'javascript', 'java', 'ruby';
 	is(join(' ', grep { !$known{$_} } map { $_->{kind} } @blocks), '', "$page has blocks of known kinds");
 	next unless @blocks;
 

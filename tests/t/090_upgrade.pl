@@ -178,5 +178,33 @@ SQL
 		'... and each can be dumped and restored');
 }
 
+# An object of a user depends on an operator that the update replaces: the operator stays, until the user replaces it as
+# docs/troubleshooting.md says.
+$node->safe_psql('postgres', 'CREATE DATABASE depending');
+$node->safe_psql('depending', <<'SQL');
+CREATE EXTENSION flakeid VERSION '0.7.0';
+CREATE TABLE events (id sno PRIMARY KEY DEFAULT sno_next(), during tstzrange);
+INSERT INTO events SELECT sno_at('2026-01-05 12:00+00'), '[2026-01-01 00:00+00,2026-02-01 00:00+00)';
+CREATE VIEW of_january AS SELECT * FROM events WHERE id <@ tstzrange '[2026-01-01 00:00+00,2026-02-01 00:00+00)';
+CREATE VIEW during_it AS SELECT * FROM events WHERE during @> id;
+SQL
+my ($code, $out, $warnings) = $node->psql('depending', 'ALTER EXTENSION flakeid UPDATE');
+is($code, 0, 'a database with views on the former operators is updated');
+like($warnings, qr/WARNING:  the operators of sno and tstzrange stay, since an object depends on one\n/, 'the update warns of the operators that stay');
+is(() = $warnings =~ /WARNING/g, 1, 'the update drops the operators of the other ID types');
+my $rows = 'SELECT count(*) FROM of_january; SELECT count(*) FROM during_it';
+is($node->safe_psql('depending', $rows), "1\n1", 'the views have their rows');
+my $ambiguous = q(SELECT count(*) FROM events WHERE during @> '[2026-01-05 00:00+00,2026-01-06 00:00+00)');
+like(($node->psql('depending', $ambiguous))[2], qr/operator is not unique: tstzrange @> unknown/, 'a literal beside a range is ambiguous up to then');
+$node->safe_psql('depending', <<'SQL');
+CREATE TEMP TABLE texts AS SELECT relname, pg_get_viewdef(oid) AS definition FROM pg_class WHERE relname IN ('of_january', 'during_it');
+DROP VIEW of_january, during_it;
+ALTER EXTENSION flakeid DROP OPERATOR <@ (sno, tstzrange);
+ALTER EXTENSION flakeid DROP OPERATOR @> (tstzrange, sno);
+DROP OPERATOR <@ (sno, tstzrange), @> (tstzrange, sno);
+SELECT format('CREATE VIEW %I AS %s', relname, definition) FROM texts \gexec
+SQL
+is($node->safe_psql('depending', "$rows; $ambiguous"), "1\n1\n1", 'with the new operators the views have their rows, and the literal is a range');
+
 $node->stop;
 done_testing();

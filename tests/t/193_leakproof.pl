@@ -13,7 +13,7 @@ use Test::More;
 # Functions by name, where X is each ID type: the reason why they are not LEAKPROOF.
 my %reasons = (
 	'an argument can be invalid, and the error tells it' => [
-		qw(X_encode X_at X_in X_from_text X_to_text X_from_bytea X_partition_bounds sno_with_meta sno_from_uuid guid_global
+		qw(X_to_public X_from_public X_to_public_uuid X_from_public_uuid X_encode X_at X_in X_from_text X_to_text X_from_bytea X_partition_bounds sno_with_meta sno_from_uuid guid_global
 		  flake_from_flake128 flake_from_uuidv7 flake_from_numeric flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
 	],
 	'it does nothing but raise an error' => [qw(flakeid_no_arithmetic)],
@@ -25,7 +25,7 @@ my %reasons = (
 		  flakeid_ltsel flakeid_lesel flakeid_gesel flakeid_gtsel flakeid_ltjoinsel flakeid_lejoinsel flakeid_gejoinsel flakeid_gtjoinsel)
 	],
 	'it has no argument that it could tell' => [
-		qw(pg_stat_get_flakeid pg_stat_get_flakeid_horizon pg_stat_get_flakeid_lease pg_stat_get_flakeid_watermark pg_stat_reset_flakeid
+		qw(flakeid_public_key_versions flakeid_new_public_key pg_stat_get_flakeid pg_stat_get_flakeid_horizon pg_stat_get_flakeid_lease pg_stat_get_flakeid_watermark pg_stat_reset_flakeid
 		  flakeid_snapshot flakeid_accept_clock flakeid_identity flakeid_get_refused_settings flakeid_get_settings_errors
 		  flakeid_get_readiness flakeid_watermark)
 	],

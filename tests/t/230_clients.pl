@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 use lib 'tests/perl';
-
 use Clients;
 use List::Util qw(max min);
 use PostgreSQL::Test::Cluster;
@@ -12,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $python  = python();
-my $modules = fetched('node', 'node_modules', 'tests/clients/package-lock.json');
+my $modules = node_modules();
 my $crate   = 'examples/tokio-postgres';
 my $rust = fetched('rust', 'flakeid-tokio-postgres', "$crate/Cargo.toml", "$crate/Cargo.lock", "$crate/src/main.rs");
 my $driver = '/usr/share/java/postgresql.jar';
@@ -22,6 +21,7 @@ my @brief = ('-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC');
 
 # How each of them is run, with an undefined word where something is missing.
 my %clients = (
+	'asyncpg_app.py'    => [ $python, 'examples/asyncpg_app.py' ],
 	'psycopg3.py'       => [ $python, 'examples/psycopg3.py' ],
 	'sqlalchemy_orm.py' => [ $python, 'examples/sqlalchemy_orm.py' ],
 	'django_app.py'     => [ $python, 'examples/django_app.py' ],
@@ -31,7 +31,7 @@ my %clients = (
 is_deeply(
 	[ sort keys %clients ],
 	[ grep { !/\A(?:README\.md|public.form\.(?:py|js))\z/ } map { s{.*/}{}r } sort glob 'examples/*' ],
-	'every example is tried here or in 231_public_form_clients.pl');
+	'every example is tried here or in 232_public_form_clients.pl');
 
 my $node = PostgreSQL::Test::Cluster->new('clients');
 # Without an encoding text is bytes to Python.
@@ -76,7 +76,7 @@ sub queries_in
 	return @queries;
 }
 
-my $with_uuids = 0;
+my ($with_uuids, $with_lines, $with_copy) = (0, 0, 0);
 for my $name (sort keys %clients)
 {
 	my $command = $clients{$name};
@@ -149,6 +149,27 @@ SQL
 	like("@queries", qr/event >= .*::TIMESTAMP WITH TIME ZONE/, '... tells the server that a time beside a sno is one')
 	  if $name eq 'sqlalchemy_orm.py';
 	is($last->{newest}, 'rice', '... and finds an order by its flake') if $name eq 'node-postgres.js';
+	my $newest_id = $orders[-1][0];
+	is($last->{'newest in json'}, $newest_id, "$name has the flake as a string in JSON, which JSON.parse does not round")
+	  if $name eq 'node-postgres.js';
+	like($last->{'newest in json'}, qr/^\{"id": "$newest_id", "line": "\d+"\}$/, "$name has flakes as strings in JSON")
+	  if $name eq 'django_app.py';
+	if ($sql->("SELECT to_regclass('lines') IS NOT NULL") eq 't')
+	{
+		$with_lines++;
+		is(join(' ', map { $_->{lines} // 'none' } @runs), '1000 1000', "$name has the keys of 1,000 new objects in each run");
+		is($sql->('SELECT count(*), count(DISTINCT orders.id) FROM lines JOIN orders ON orders.id = order_id'), '2000|2',
+			"$name has them all in its table");
+		my @inserts = slurp_file($node->logfile, $offset) =~ /LOG: .*: INSERT INTO "?lines\b/g;
+		is(scalar @inserts, 1, "$name inserts them with one statement");
+	}
+	if ($sql->("SELECT to_regclass('copied_orders') IS NOT NULL") eq 't')
+	{
+		$with_copy++;
+		is($sql->('SELECT count(*) - count(orders) FROM copied_orders LEFT JOIN orders USING (id, event, item)'), '0',
+			"$name copies rows as they are");
+		cmp_ok($sql->('SELECT count(*) FROM copied_orders'), '>=', 10, "$name copies all rows of its run");
+	}
 	if ($sql->("SELECT to_regclass('carts') IS NOT NULL") eq 't')
 	{
 		$with_uuids++;
@@ -169,17 +190,21 @@ SQL
 }
 
 cmp_ok($with_uuids, '>=', 4, 'four programs have uuidv7s');
+is($with_lines, 2, 'two programs insert many objects');
+is($with_copy, 2, 'two programs copy');
 
 # What README.md there says of parameters ------------------------------------------------------------------------
 
 my $database = 'parameters';
 $node->safe_psql('postgres', "CREATE DATABASE $database");
-$node->safe_psql($database, 'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint, event sno)');
+$node->safe_psql($database, 'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint, event sno, key flake)');
 for (
 	[ 'event >= $1',              'sno',                        'beside a sno a parameter without a type is a sno' ],
 	[ 'event >= $1::timestamptz', '"timestamp with time zone"', '... and with a cast a time' ],
 	[ 'event >= sno_min($1)',     '"timestamp with time zone"', 'that of sno_min is a time' ],
-	[ 'id >= flake_min($1)',      '"timestamp with time zone"', '... and that of flake_min' ])
+	[ 'id >= flake_min($1)',      '"timestamp with time zone"', 'that of flake_min is a time' ],
+	[ 'key >= $1',                'bigint',                     'beside a flake a parameter without a type is a bigint' ],
+	[ 'key >= $1::timestamptz',   '"timestamp with time zone"', 'beside a flake a parameter with a cast is a time' ])
 {
 	my ($condition, $type, $claim) = @$_;
 	is($node->safe_psql($database, <<"SQL"), "{$type}", $claim);

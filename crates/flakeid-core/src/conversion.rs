@@ -1,8 +1,8 @@
 //! Converts a flake to an ID of another ID type and back.
 //!
-//! A conversion keeps all that is in the flake: the millisecond, the generator ID and the counter. Flakes with different
-//! generator IDs or counters stay different, and the order of the flakes is that of the converted IDs. The way back refuses
-//! an ID that has more in it than a flake has room for.
+//! A conversion keeps all that is in the flake: the millisecond, the generator ID and the counter. Different flakes stay
+//! different, and the order of the flakes, as numbers without a sign, is that of the converted IDs. The way back refuses an ID
+//! that has more in it than a flake has room for, and one of a time at which flakes are negative in SQL.
 //!
 //! | field of the flake | flake128 | uuidv7 |
 //! |---|---|---|

@@ -116,7 +116,7 @@ impl Domain {
 
     /// Returns the modulus of the half that a round computes.
     const fn modulus(&self, round: u8) -> u128 {
-        if round % 2 == 0 { self.left } else { self.right }
+        if round.is_multiple_of(2) { self.left } else { self.right }
     }
 }
 
@@ -128,7 +128,7 @@ const fn rest(number: u128, modulus: u128) -> u128 {
     }
 }
 
-/// What all rounds of one number have in common.
+/// The parts of the MAC that all rounds of one number have in common.
 struct Mac {
     /// The CBC-MAC of P and of all blocks of Q but the last.
     chained: [u8; BLOCK],

@@ -71,9 +71,9 @@ impl Version {
 pub struct PublicForm {
     bits: u32,
     digits: usize,
-    /// What is encrypted in a text.
+    /// The numbers that are encrypted in a text.
     pub in_text: Domain,
-    /// What is encrypted in a UUID; `None` if the ID is too large for one.
+    /// The numbers that are encrypted in a UUID; `None` if the ID is too large for one.
     pub in_uuid: Option<Domain>,
 }
 
@@ -112,7 +112,7 @@ impl PublicForm {
     /// Reads the last part of a text.
     ///
     /// # Errors
-    /// [`Error::TextLength`]; [`Error::TextCharacter`] for a version or a digit that is none of base 62;
+    /// [`Error::TextLength`]; [`Error::TextCharacter`] for a version or a digit that is not of base 62;
     /// [`Error::TextOverflow`] for a number of too many bits.
     pub fn read_text(&self, text: &[u8]) -> Result<(Version, u128), Error> {
         let expected = 1 + self.digits;
@@ -150,7 +150,7 @@ impl PublicForm {
             return Some((None, number));
         }
         let version = (number >> UUID_NUMBER_BITS) as u8;
-        (version < 62).then(|| (Some(Version(version)), number & (1 << UUID_NUMBER_BITS) - 1))
+        (version < 62).then_some((Some(Version(version)), number & (1 << UUID_NUMBER_BITS) - 1))
     }
 
     /// Returns the ID that a decrypted number is; `None` if a zero is missing.

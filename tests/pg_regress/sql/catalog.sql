@@ -11,7 +11,7 @@ FROM pg_proc JOIN member ON classid = 'pg_proc'::regclass AND objid = pg_proc.oi
 CREATE TEMP VIEW operator AS
 SELECT pg_operator.*, pg_operator.oid::regoperator AS signature
 FROM pg_operator JOIN member ON classid = 'pg_operator'::regclass AND objid = pg_operator.oid
-WHERE oprcode::regproc::text <> 'flakeid_no_arithmetic';
+WHERE oprcode NOT IN (SELECT oid FROM pg_proc WHERE proname = 'flakeid_no_arithmetic');
 
 SELECT classid::regclass::text AS catalog, count(*) FROM member
 WHERE classid <> 'pg_type'::regclass GROUP BY catalog ORDER BY catalog;
@@ -81,7 +81,7 @@ WHERE oprcom = 0 OR oprrest = 0 OR oprjoin = 0
                           OR 'timed_flake'::regtype IN (oprleft, oprright));
 -- Those that raise an error about arithmetic, and their arguments.
 SELECT string_agg(oprname, ' ' ORDER BY oprname COLLATE "C") AS symbols, oprcode::regprocedure::text COLLATE "C" AS function
-FROM pg_operator WHERE oprcode::regproc::text = 'flakeid_no_arithmetic' GROUP BY function ORDER BY function;
+FROM pg_operator WHERE oprcode IN (SELECT oid FROM pg_proc WHERE proname = 'flakeid_no_arithmetic') GROUP BY function ORDER BY function;
 -- No shells are left over.
 SELECT signature AS shell FROM operator WHERE oprcode = 0 OR oprresult = 0;
 -- A commutator takes the arguments the other way round, gives the same, and names this one in turn.

@@ -1,0 +1,6 @@
+"""An application of Django for tests/t/231_orms.pl, with the field of examples/django_app.py."""
+import os
+
+DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}}
+INSTALLED_APPS = ["shop"]
+USE_TZ = True
