@@ -116,14 +116,17 @@ pub fn refusal() -> Option<String> {
 }
 
 fn no_keys(refusal: Option<&str>) -> Report {
-    let detail = match refusal {
-        Some(reason) => format!("The file was refused: {reason}."),
-        None => "\"flakeid.public_keys_file\" is empty.".into(),
-    };
-    Report::wrong_state("there is no key for the public form of IDs").confidential(detail).hint(
-        "Write the line that SELECT flakeid_new_public_key() gives into a file of mode 0600. Then run \
-         ALTER SYSTEM SET flakeid.public_keys_file = '/path/of/the/file', and SELECT pg_reload_conf().",
-    )
+    let report = Report::wrong_state("there is no key for the public form of IDs");
+    match refusal {
+        Some(reason) => report
+            .confidential(format!("The file was refused: {reason}."))
+            .hint("Correct the file and reload the configuration."),
+        None => report.confidential("\"flakeid.public_keys_file\" is empty.").hint(
+            "As the server's user run (umask 077; psql -XAtc 'SELECT flakeid_new_public_key()' \
+             >/path/of/the/file). Then run ALTER SYSTEM SET flakeid.public_keys_file = \
+             '/path/of/the/file', and SELECT pg_reload_conf().",
+        ),
+    }
 }
 
 /// Overwrites the part of the stack in which functions that have returned had keys: the round keys are made there, and moved.

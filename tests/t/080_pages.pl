@@ -50,6 +50,17 @@ my %names = map { $_ => 1 } slurp_file('ARCHITECTURE.md') =~ /`(?:\w+(?:::|\.))*
 cmp_ok(scalar(keys %names), '>=', 30, 'the page on the architecture has names');
 is(join(' ', grep { $sources !~ /\b\Q$_\E\b/ } sort keys %names), '', '... and all are in the sources');
 
+# Writes the file of keys that docs/public-form-algorithm.md has in its examples.
+sub key_file
+{
+	my ($node) = @_;
+	my ($key) = slurp_file('docs/public-form-algorithm.md') =~ /^    (1 \w{64}\n)/m or die 'the page on the algorithm has no key';
+	my $file = $node->basedir . '/public_keys';
+	append_to_file($file, $key);
+	chmod 0600, $file or die "could not change the mode of $file: $!";
+	return $file;
+}
+
 # blocks -----------------------------------------------------------------------------------------------------
 
 my $number_of = 0;
@@ -72,6 +83,8 @@ for my $page (grep { !$elsewhere{$_} } @pages)
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+	# The page on the public form sets it up itself.
+	$node->append_conf('postgresql.conf', "flakeid.public_keys_file = '" . key_file($node) . "'\n") if $name ne 'public-form';
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid') if $name ne 'README';
 	local %ENV = (
@@ -84,13 +97,16 @@ for my $page (grep { !$elsewhere{$_} } @pages)
 	{
 		my ($kind, $text) = @$block{ 'kind', 'text' };
 		my $claim = "$page: block " . ++$number . " ($kind)";
+		my $loaded = $text =~ /\bpg_reload_conf\b/ ? $node->safe_psql('postgres', 'SELECT pg_conf_load_time()') : undef;
 		if ($kind eq 'sql')
 		{
 			my ($stdout, $stderr) = ('', '');
 			my $code = $node->psql('postgres', $text, stdout => \$stdout, stderr => \$stderr, on_error_stop => 1);
 			is($code, 0, "$claim runs") or diag("$text\n$stderr");
-			next unless defined(my $plan = $block->{plan});
-			like($stdout, qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/, '... and has the plan that is shown');
+			if (defined(my $plan = $block->{plan}))
+			{
+				like($stdout, qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/, '... and has the plan that is shown');
+			}
 		}
 		elsif ($kind eq 'sh')
 		{
@@ -121,6 +137,8 @@ for my $page (grep { !$elsewhere{$_} } @pages)
 			}
 			$other->stop;
 		}
+		# The next block has what this one has reloaded.
+		$node->poll_query_until('postgres', "SELECT pg_conf_load_time() > '$loaded'") || die 'the server does not reload' if defined $loaded;
 	}
 	$node->stop;
 }

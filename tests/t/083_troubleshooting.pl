@@ -229,12 +229,15 @@ for my $action (@actions)
 
 my $node = PostgreSQL::Test::Cluster->new('troubleshooting');
 $node->init;
-$node->append_conf('postgresql.conf', <<'CONF');
+my $key_file = $node->basedir . '/public_keys';
+$node->append_conf('postgresql.conf', <<"CONF");
 shared_preload_libraries = 'flakeid'
 log_error_verbosity = verbose
 flakeid.etcd_endpoints = 'http://127.0.0.1:1'
 flakeid.max_clock_wait = '100ms'
+flakeid.public_keys_file = '$key_file'
 CONF
+write_keys('1');
 $node->start;
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 
@@ -320,6 +323,16 @@ sub is_on_the_page
 	return;
 }
 
+# Writes a file with a key of each version, and another mode if one is named.
+sub write_keys
+{
+	my ($versions, $mode) = @_;
+	unlink $key_file;
+	append_to_file($key_file, join '', map { sprintf "%s %064x\n", $_, ord } split //, $versions);
+	chmod $mode // 0600, $key_file or die "could not change the mode of $key_file: $!";
+	return;
+}
+
 $node->safe_psql('postgres', <<'SQL');
 CREATE ROLE ordinary;
 CREATE TABLE ids (id bigint PRIMARY KEY DEFAULT flake_next(), event sno NOT NULL DEFAULT sno_next());
@@ -348,6 +361,17 @@ for my $sql (
 	"SELECT uniqueid_at('2110-01-01')", "SELECT flake_encode(now(), 0, 0, 0, '1969-12-31')", 'SELECT flake_at(now(), -1)', "SELECT sno_at('294276-12-31')",
 	'SELECT count(*) FROM sno_next_batch(-1)', "SELECT flakeid_partition_times('now', 'infinity', '1 day')",
 	"SELECT sno_partition_bounds('2026-11-01', '2027-11-01', '-1 day')", "SELECT sno_partition_bounds('2150-01-01', '2151-01-01', '1 year')",
+	# the public form
+	"SELECT flake_from_public('user_100000000000', 'order')", "SELECT flake_from_public('order_1', 'order')", "SELECT flake_from_public('order_', 'order')",
+	"SELECT flake_from_public('order_1000000000', 'order')", "SELECT flake_from_public('order_1zzzzzzzzzzz', 'order')",
+	"SELECT flake_from_public('order_10000000-000', 'order')", "SELECT flake_from_public('order_200000000000', 'order')",
+	"SELECT flake128_from_public(flake128_to_public('1', 'a'), 'b')", "SELECT flake128_from_public('10000000000000000000000')",
+	'SELECT flake_from_public_uuid(gen_random_uuid())', "SELECT flake_from_public_uuid('08000000-0000-8000-8000-000000000000')",
+	"SELECT flake_from_public_uuid('04000000-0000-8000-8000-000000000000')",
+	"SELECT flake_to_public(1, 'an order')", 'SELECT flake_to_public(-1)', 'SELECT uuidv7_to_public(gen_random_uuid())',
+	"SELECT sno_to_public(sno_min('infinity'))", "SELECT flake128_to_public_uuid('1')", "SELECT flake128_from_public_uuid(gen_random_uuid())",
+	'CREATE INDEX ON ids (flake_to_public(id))',
+	'CREATE TABLE made (id bigint, public text GENERATED ALWAYS AS (flake_to_public(id)) STORED)', 'SET ROLE ordinary; SELECT flakeid_new_public_key()',
 	# settings
 	"ALTER SYSTEM SET flakeid.generator_ids = '7-3'", "ALTER SYSTEM SET flakeid.generator_ids = 'hostname'",
 	"ALTER SYSTEM SET flakeid.generator_ids = '0-64'", "ALTER SYSTEM SET flakeid.epoch = 'yesterday'",
@@ -414,6 +438,33 @@ for (
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT current_setting('flakeid.$name') <> '$value'") or die "flakeid.$name stays";
 }
+
+# Files of keys: one for each version, ones that are refused while the server runs, and one at the start.
+write_keys(join '', 0 .. 9, 'A' .. 'Z', 'a' .. 'z');
+$node->reload;
+$node->poll_query_until('postgres', 'SELECT count(*) = 62 FROM flakeid_public_key_versions()') or die 'the keys do not come';
+is_on_the_page(error_of($node, 'SELECT flakeid_new_public_key()'), 'a server with a key of each version');
+for (
+	[ sub { write_keys('1', 0640) }, qr/has mode 0640/ ],
+	[ sub { write_keys('11') },      qr/has the version of line 1 again in line 2/ ],
+	[ sub { write_keys('1'); append_to_file($key_file, slurp_file($key_file) =~ s/^1/2/r) }, qr/has the key of line 1 again in line 2/ ],
+	[ sub { write_keys('1-') },         qr/has a line, number 2, that is not a version/ ],
+	[ sub { write_keys('') },           qr/has no key/ ],
+	[ sub { unlink $key_file },         qr/could not read/ ])
+{
+	my ($spoil, $reason) = @$_;
+	my $end_of_log = -s $node->logfile;
+	$spoil->();
+	$node->reload;
+	$node->wait_for_log(qr/refused "flakeid\.public_keys_file": .*$reason/, $end_of_log);
+	is_on_the_page(error_of($node, 'SELECT flakeid_new_public_key()'), "a server that keeps its keys");
+}
+$node->restart;
+is_on_the_page(error_of($node, 'SELECT flake_to_public(1)'), 'a server without its file of keys');
+is_on_the_page(error_of($node, 'SET ROLE ordinary; SELECT flake_to_public(1)'), 'an ordinary user without a file of keys');
+$node->adjust_conf('postgresql.conf', 'flakeid.public_keys_file', "''");
+$node->restart;
+is_on_the_page(error_of($node, 'SELECT flake_to_public(1)'), 'a server without a setting for keys');
 
 # An epoch that the state refuses: at a start, as a reload refuses it.
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2020-01-01'");
