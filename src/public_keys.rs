@@ -1,7 +1,8 @@
 //! The keys of the public form, in this process.
 //!
 //! `flakeid.public_keys_file` names a file with a key on each line: the character of its version, and 64 hexadecimal digits.
-//! The first key encrypts, and all of them decrypt. Empty lines and lines that begin with `#` do not count.
+//! The first key encrypts, and all of them decrypt. A line `1 retired` says that version 1 had a key: no other key may get this
+//! version, with which old texts would be read as other IDs. Empty lines and lines that begin with `#` do not count.
 //!
 //! # When the file is read
 //! Each process reads it when it gets the setting: the postmaster at the start, and then all processes at each reload, since
@@ -56,6 +57,8 @@ impl BlockCipher for Key {
 struct Keys {
     /// The keys, in the order of the file.
     keys: Vec<Key>,
+    /// The versions whose keys are retired.
+    retired: Vec<Version>,
     /// The reason why the file was refused when it was read last.
     refusal: Option<String>,
 }
@@ -65,20 +68,24 @@ struct OfProcess(RefCell<Keys>);
 // SAFETY: a process of the server runs this library's code on its main thread alone.
 unsafe impl Sync for OfProcess {}
 
-static OF_PROCESS: OfProcess = OfProcess(RefCell::new(Keys { keys: Vec::new(), refusal: None }));
+impl Keys {
+    const NONE: Self = Self { keys: Vec::new(), retired: Vec::new(), refusal: None };
+}
+
+static OF_PROCESS: OfProcess = OfProcess(RefCell::new(Keys::NONE));
 
 /// Reads the keys of a file, or forgets all keys if the path is empty. A relative path counts from the data directory, the
 /// working directory of every process of the server.
 pub fn set_file(path: &str) {
     let mut own = OF_PROCESS.0.borrow_mut();
     if path.is_empty() {
-        *own = Keys { keys: Vec::new(), refusal: None };
+        *own = Keys::NONE;
         return;
     }
     let read = read(Path::new(path));
     overwrite_stack();
     match read {
-        Ok(keys) => *own = Keys { keys, refusal: None },
+        Ok(keys) => *own = keys,
         Err(reason) => {
             // SAFETY: reads a plain variable of PostgreSQL's.
             if !unsafe { pg_sys::IsUnderPostmaster } {
@@ -110,6 +117,11 @@ pub fn versions() -> Vec<Version> {
     OF_PROCESS.0.borrow().keys.iter().map(|key| key.version).collect()
 }
 
+/// Returns the versions whose keys are retired.
+pub fn retired() -> Vec<Version> {
+    OF_PROCESS.0.borrow().retired.clone()
+}
+
 /// Returns the reason why the file was refused when this process read it last.
 pub fn refusal() -> Option<String> {
     OF_PROCESS.0.borrow().refusal.clone()
@@ -138,7 +150,7 @@ fn overwrite_stack() {
 
 /// Reads a file of keys. An error is a reason without anything of the file's content.
 #[inline(never)]
-fn read(path: &Path) -> Result<Vec<Key>, String> {
+fn read(path: &Path) -> Result<Keys, String> {
     let (content, metadata) =
         regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(|error| {
             let reason = error.to_string();
@@ -161,9 +173,12 @@ fn read(path: &Path) -> Result<Vec<Key>, String> {
     }
 }
 
+/// A line of the file: the key of a version, or `None` if it is retired.
+type Line = (Version, Option<Zeroizing<[u8; KEY_LEN]>>);
+
 /// Parses the lines of a file. An error is the rest of a sentence about the file.
-fn parse(content: &[u8]) -> Result<Vec<Key>, String> {
-    let mut found: Vec<(usize, Version, Zeroizing<[u8; KEY_LEN]>)> = Vec::new();
+fn parse(content: &[u8]) -> Result<Keys, String> {
+    let mut found: Vec<(usize, Line)> = Vec::new();
     for (number, line) in (1..).zip(content.split(|&byte| byte == b'\n')) {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
@@ -174,29 +189,36 @@ fn parse(content: &[u8]) -> Result<Vec<Key>, String> {
                 "has a line, number {number}, that is not a version, a space and 64 hexadecimal digits"
             ));
         };
-        for (other, its_version, its_key) in &found {
+        for (other, (its_version, its_key)) in &found {
             if *its_version == version {
                 return Err(format!("has the version of line {other} again in line {number}"));
             }
-            if **its_key == *key {
+            if key.is_some() && *its_key == key {
                 return Err(format!("has the key of line {other} again in line {number}"));
             }
         }
-        found.push((number, version, key));
+        found.push((number, (version, key)));
     }
-    if found.is_empty() {
-        return Err("has no key".into());
+    // Without room for all, keys would be moved, and stay where they were.
+    let mut read = Keys { keys: Vec::with_capacity(found.len()), ..Keys::NONE };
+    for (_, (version, key)) in found {
+        match key {
+            Some(key) => read.keys.push(Key { version, cipher: Aes256Enc::new((&*key).into()) }),
+            None => read.retired.push(version),
+        }
     }
-    let key_of = |(_, version, key): (usize, Version, Zeroizing<[u8; KEY_LEN]>)| Key {
-        version,
-        cipher: Aes256Enc::new((&*key).into()),
-    };
-    Ok(found.into_iter().map(key_of).collect())
+    match read.keys.is_empty() {
+        true => Err("has no key".into()),
+        false => Ok(read),
+    }
 }
 
-fn parse_line(line: &[u8]) -> Option<(Version, Zeroizing<[u8; KEY_LEN]>)> {
+fn parse_line(line: &[u8]) -> Option<Line> {
     let [version, b' ' | b'\t', digits @ ..] = line else { return None };
     let (version, digits) = (Version::of_character(*version)?, digits.trim_ascii_start());
+    if digits == b"retired" {
+        return Some((version, None));
+    }
     if digits.len() != 2 * KEY_LEN {
         return None;
     }
@@ -205,5 +227,5 @@ fn parse_line(line: &[u8]) -> Option<(Version, Zeroizing<[u8; KEY_LEN]>)> {
         let digit = |digit: u8| char::from(digit).to_digit(16);
         *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
     }
-    Some((version, key))
+    Some((version, Some(key)))
 }

@@ -140,12 +140,11 @@ unsafe fn replacement(
             return None;
         }
         // A range of times comes as a domain over tstzrange.
-        let without_domain = |argument: *mut Node| {
-            match pg_sys::getBaseType(pg_sys::exprType(argument)) {
+        let without_domain =
+            |argument: *mut Node| match pg_sys::getBaseType(pg_sys::exprType(argument)) {
                 pg_sys::TSTZRANGEOID => relabeled(argument, pg_sys::TSTZRANGEOID),
                 _ => argument,
-            }
-        };
+            };
         let arguments: Vec<_> = arguments.into_iter().map(without_domain).collect();
         let is_time = |&argument: &*mut Node| {
             [pg_sys::TIMESTAMPTZOID, pg_sys::TSTZRANGEOID].contains(&pg_sys::exprType(argument))

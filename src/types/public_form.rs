@@ -18,6 +18,7 @@ use crate::clock::now;
 use crate::error::{Code, OrRaise, Report, quoted, text_detail};
 use crate::public_keys::{self, Key};
 use crate::{guc, random};
+use flakeid_core::Error;
 use flakeid_core::clock::UnixMicros;
 use flakeid_core::guid::Clock;
 use flakeid_core::public_form::{self, MAX_PREFIX_LEN, PublicForm, UUID_BITS, Version};
@@ -118,7 +119,7 @@ impl Public for Uuid {
 /// The reason why a public form is not read.
 enum Unreadable {
     Prefix,
-    Text(flakeid_core::Error),
+    Text(Error),
     /// A UUID that is no public form.
     Uuid,
     Version(Version),
@@ -130,12 +131,20 @@ impl Unreadable {
     fn report(self, id_type: &str, prefix: &[u8], form: &[u8]) -> Report {
         let detail = match self {
             Self::Prefix => format!("It does not begin with \"{}_\".", quoted(prefix)),
+            Self::Text(Error::TextEmpty) => "There is nothing after the prefix.".into(),
+            Self::Text(Error::TextCharacter { position }) => {
+                format!("Character {} after the prefix is not a digit of base 62.", position + 1)
+            }
             Self::Text(error) => text_detail("The part after the prefix", error),
             Self::Uuid => "It is not a uuid of version 8 that holds the version of a key.".into(),
             Self::Version(version) => {
-                format!("This server has no key of version \"{}\".", version.character())
+                let (version, retired) = (version.character(), public_keys::retired());
+                match retired.iter().any(|retired| retired.character() == version) {
+                    true => format!("The key of version \"{version}\" is retired."),
+                    false => format!("This server has no key of version \"{version}\"."),
+                }
             }
-            Self::NotAnId => format!("What it decrypts to is not a {id_type} of a time until now."),
+            Self::NotAnId => format!("It does not decrypt to a {id_type} of a time until now."),
         };
         Report::new(
             Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
@@ -300,15 +309,15 @@ fn flakeid_public_key_versions()
     TableIterator::new(versions.map(|(index, version)| (version.character().into(), index == 0)))
 }
 
-/// Returns a line for the file of keys: a version that no key of this process has, and a new key.
+/// Returns a line for the file of keys: a version that the file does not have, and a new key.
 #[pg_extern(sql = false)]
 fn flakeid_new_public_key() -> String {
-    let used = public_keys::versions();
+    let used = [public_keys::versions(), public_keys::retired()].concat();
     // The first key of a file gets the version 1.
     let versions = Version::all().skip(1).chain(Version::all().take(1));
     let Some(version) = versions.into_iter().find(|version| !used.contains(version)) else {
         Report::wrong_state("each version has a key already")
-            .hint("Remove keys from the file whose public forms are no longer in use.")
+            .hint("Remove lines of retired keys whose public forms are no longer in use.")
             .raise()
     };
     let mut key = Zeroizing::new([0; 32]);

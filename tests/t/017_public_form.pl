@@ -142,12 +142,12 @@ for my $case (
 	[ "'$text', 'user'",        'It does not begin with "user_"' ],
 	[ "'$text', 'or'",          'It does not begin with "or_"' ],
 	[ "'$text'",                'has 12 characters, this text has 16 bytes' ],
-	[ "'', ''",                 'The text is empty' ],
-	[ "'ord_', 'ord'",          'The text is empty' ],
+	[ "'', ''",                 'There is nothing after the prefix' ],
+	[ "'ord_', 'ord'",          'There is nothing after the prefix' ],
 	[ "'${text}0', 'ord'",      'has 12 characters, this text has 13 bytes' ],
 	[ "left('$text', -1), 'ord'", 'has 12 characters, this text has 11 bytes' ],
-	[ "overlay('$text' placing '-' from 9), 'ord'", 'position 5 is not a digit' ],
-	[ "overlay('$text' placing '*' from 5), 'ord'", 'position 1 is not a digit' ],
+	[ "overlay('$text' placing '-' from 9), 'ord'", 'Character 5 after the prefix is not a digit of base 62' ],
+	[ "overlay('$text' placing '*' from 5), 'ord'", 'Character 1 after the prefix is not a digit of base 62' ],
 	[ "overlay('$text' placing '7' from 5), 'ord'", 'This server has no key of version "7"' ],
 	[ "'ord_1zzzzzzzzzzz', 'ord'", 'does not fit 64 bits' ])
 {
@@ -157,7 +157,7 @@ for my $case (
 like(error_of($node, "SELECT flake_from_public_uuid('$_->[0]')"), qr/ERROR:  22P02: invalid public form of a flake: "$_->[0]"\nDETAIL:  .*$_->[1]/, "the uuid $_->[0] is refused: $_->[1]")
   for [ '01a19467-e800-7001-8000-000000000007', 'not a uuid of version 8' ], [ '00000000-0000-8000-0000-000000000000', 'not a uuid of version 8' ],
 	[ 'fc000000-0000-8000-8000-000000000000', 'not a uuid of version 8 that holds' ], [ '08000000-0000-8000-8000-000000000000', 'no key of version "2"' ],
-	[ '04000000-0000-8000-8000-000000000000', 'not a flake of a time until now' ];
+	[ '04000000-0000-8000-8000-000000000000', 'does not decrypt to a flake of a time until now' ];
 
 # A text of another type or prefix, or one with a character changed, gives an error or another ID, and no ID that exists.
 $node->safe_psql('postgres', <<'SQL');
@@ -223,6 +223,13 @@ for my $name (sort keys %types)
 	like(error_of($node, "SELECT ${name}_from_public('$public', 'ord')"), qr/ERROR:  22P02: .*\nDETAIL:  This server has no key of version "1"\./, "$name: a text of a retired key is refused, with its version");
 }
 
+# The version of a retired key is not given again.
+write_keys("1 retired\nZ $OTHER\n0\tretired\n");
+reload();
+is(versions(), 'Z!', 'retired keys are no keys');
+is(sql('SELECT left(flakeid_new_public_key(), 2)'), '2 ', 'a new key does not get the version of a retired one');
+like(error_of($node, "SELECT flake_from_public('@{[ (split / /, $old{flake})[0] ]}', 'ord')"), qr/ERROR:  22P02: .*\nDETAIL:  The key of version "1" is retired\./, 'the error says that the key is retired');
+
 # A uuidv7 in a uuid has no version: the time decides.
 write_keys("1 $NIST\n");
 reload();
@@ -249,6 +256,8 @@ for my $case (
 	[ "Z $OTHER\n2 " . uc($OTHER) . "\n", 0600, qr/has the key of line 1 again in line 2/ ],
 	[ '', 0600, qr/has no key/ ],
 	[ "# none\n", 0600, qr/has no key/ ],
+	[ "1 retired\n", 0600, qr/has no key/ ],
+	[ "Z $OTHER\n1 retired\n1 $NIST\n", 0600, qr/has the version of line 2 again in line 3/ ],
 	[ "2 $THIRD\n" . ('#' x 40000), 0600, qr/it is larger than 32768 bytes/ ])
 {
 	my ($content, $mode, $reason) = @$case;
