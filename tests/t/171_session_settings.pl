@@ -24,6 +24,7 @@ my %server = (
 	horizon_lead       => '3s',
 	allowable_downtime => '1d',
 	moved_state        => 'error',
+	public_keys_file   => 'public_keys',
 );
 my %etcd = (
 	etcd_endpoints     => 'http://127.0.0.1:1',

@@ -257,6 +257,7 @@ BEGIN
 						WHEN 'bigint'::regtype THEN 'bigint ''7000000000000000000'''
 						WHEN 'uuid'::regtype THEN 'ids.uuidv7_min(timestamptz ''2026-01-02'')'
 						ELSE 'ids.' || typname || CASE
+							WHEN typname = 'flakeid_times' THEN ' ''[2026-01-01,2026-02-01)'''
 							WHEN typname IN ('flake', 'timed_flake') THEN ' ''7000000000000000000'''
 							WHEN typname LIKE 'guid%' THEN '_min(timestamptz ''2026-01-02'', interval ''1 day'')'
 							ELSE '_min(timestamptz ''2026-01-02'')' END

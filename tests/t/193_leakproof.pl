@@ -61,6 +61,7 @@ my %values = (
 	uniqueid_mode => 'unnest(enum_range(NULL::uniqueid_mode))',
 );
 $values{$_} = "SELECT value::$_ FROM ($values{bigint}) AS bigints (value)" for qw(flake timed_flake);
+$values{flakeid_times} = "SELECT value::flakeid_times FROM ($values{tstzrange}) AS ranges (value)";
 # These are NULL for a uuid of another version.
 my %null = map { $_ => 'NOT uuidv7_valid(v0)' } qw(uuidv7_timestamp uuidv7_decode);
 my %bytes = (sno => 10, flake128 => 16, guid => 12, guid_local => 8, uniqueid => 8, uuid => 16);
