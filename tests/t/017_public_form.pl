@@ -179,10 +179,11 @@ SELECT count(*) > 10000, count(*) FILTER (WHERE EXISTS (SELECT FROM flakes WHERE
 FROM (SELECT flake_to_public(id, 'ord') AS text FROM flakes LIMIT 100) AS texts, generate_series(6, 16) AS place, unnest('{0,1,5,9,A,K,a,k,z,Z}'::text[]) AS digit
 WHERE substr(text, place, 1) <> digit
 SQL
-is(sql(<<'SQL'), '0|0', 'a text with another prefix put before it, or of another type of 64 bits, gives no ID that exists');
-SELECT count(*) FILTER (WHERE EXISTS (SELECT FROM flakes AS found WHERE found.id = read_flake(replace(flake_to_public(flakes.id, 'ord'), 'ord', 'user'), 'user'))),
-	count(*) FILTER (WHERE EXISTS (SELECT FROM flakes AS found WHERE found.id = read_flake(uniqueid_to_public(flake_send(flakes.id::flake)::uniqueid), '')))
-FROM flakes WHERE id BETWEEN flake_min('2026-01-01 00:00+00') AND flake_max(now())
+is(sql(<<'SQL'), '0', 'a text with another prefix put before it gives no ID that exists');
+SELECT count(*) FROM flakes WHERE EXISTS (SELECT FROM flakes AS found WHERE found.id = read_flake(replace(flake_to_public(flakes.id, 'ord'), 'ord', 'user'), 'user'))
+SQL
+is(sql(<<'SQL'), '0', 'a text of another ID type of 64 bits gives no ID that exists');
+SELECT count(*) FROM uniqueids WHERE EXISTS (SELECT FROM flakes AS found WHERE found.id = read_flake(uniqueid_to_public(uniqueids.id), ''))
 SQL
 is(sql(<<'SQL'), 't|0', 'a uuid with a bit changed is refused');
 SELECT count(*) > 1000, count(read_flake_uuid(encode(set_bit(uuid_send(public), bit, 1 - get_bit(uuid_send(public), bit)), 'hex')::uuid, 'ord'))
