@@ -51,9 +51,29 @@ pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(time.0).unwrap_or(jiff::Timestamp::MAX)
 }
 
+/// The number of bytes from which on an error quotes only the beginning of a text.
+const QUOTED_LIMIT: usize = 1_000;
+
 /// Returns a text from outside in the form in which an error may quote it: unchanged if every client can read it. A
 /// message would end at a NUL, which the bytes of a sno can contain.
+///
+/// Of a long text it returns the beginning. For a message there may be no memory if it is as long as a text can be, and then
+/// the process would abort.
 pub fn quoted(text: &[u8]) -> String {
+    match text.split_at_checked(QUOTED_LIMIT) {
+        Some((beginning, [_, ..])) => {
+            // The last character may be cut.
+            let whole = match std::str::from_utf8(beginning) {
+                Err(error) if error.error_len().is_none() => &beginning[..error.valid_up_to()],
+                _ => beginning,
+            };
+            quoted_whole(whole) + "..."
+        }
+        _ => quoted_whole(text),
+    }
+}
+
+fn quoted_whole(text: &[u8]) -> String {
     // SAFETY: reads a variable that is set when the session begins.
     let utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
     match std::str::from_utf8(text) {

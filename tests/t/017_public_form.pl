@@ -159,6 +159,14 @@ like(error_of($node, "SELECT flake_from_public_uuid('$_->[0]')"), qr/ERROR:  22P
 	[ 'fc000000-0000-8000-8000-000000000000', 'not a uuid of version 8 that holds' ], [ '08000000-0000-8000-8000-000000000000', 'no key of version "2"' ],
 	[ '04000000-0000-8000-8000-000000000000', 'does not decrypt to a flake of a time until now' ];
 
+# An error quotes the beginning of a long text alone. There may be no memory for all of it.
+for my $call ("flake_from_public(repeat('x', 5000000))", "flake_to_public(1, repeat('x', 5000000))", "repeat('x', 5000000)::sno", "repeat(E'\\303\\244', 5000000)::flake128")
+{
+	my $said = error_of($node, "SELECT $call");
+	like($said, qr/ERROR:  \w+: invalid .*\.\.\."$/m, "$call is an error that quotes the beginning");
+	cmp_ok(length $said, '<', 10_000, "the error of $call is not as long as the text");
+}
+
 # A text of another type or prefix, or one with a character changed, gives an error or another ID, and no ID that exists.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION read_flake(public text, prefix text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
