@@ -6,17 +6,19 @@
 //!
 //! # When the file is read
 //! Each process reads it when it gets the setting: the postmaster at the start, and then all processes at each reload, since
-//! PostgreSQL assigns every setting of the configuration then, also one with the same value. A new process begins with the keys
-//! of the postmaster. If the library is not preloaded, a session reads the file when it loads the library.
+//! PostgreSQL assigns every setting of the configuration files then, also one with the same value. It does not assign one of the
+//! command line again, so that such a file is read at the start alone. A new process begins with the keys of the postmaster. If
+//! the library is not preloaded, a session reads the file when it loads the library.
 //!
 //! A file that is not valid as a whole is refused, and the process keeps the keys that it has. The postmaster logs the reason. A
 //! file that is cut off at the end of a line cannot be recognized, so documentation says to replace the file by a rename.
 //!
 //! # What can outlive a key
-//! - *A process that has not reloaded yet.* It continues with the former keys until its next command. So a new key is added
-//!   at the end of the file first, and encrypts only after all processes of all servers know it.
-//! - *A statement.* A session reloads between commands, so that one statement has the same keys throughout. A parallel worker
-//!   has those of the postmaster, which may have reloaded already. It ignores the setting that the leader passes on.
+//! - *A process that has not reloaded yet.* It continues with the former keys until its next command, and reads the file as it
+//!   is then. So a new key is added at the end of the file first, and encrypts only after all processes of all servers know it.
+//! - *A statement.* A session reloads between commands. A parallel worker has the keys of the postmaster, which may have
+//!   reloaded already; it ignores the setting that the leader passes on. A cursor has those of each FETCH. So a statement can
+//!   return texts of two keys, all of which can be read.
 //! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. So are the memory into which the file was
 //!   read, and the stack on which keys were made. A core dump of a process contains its present keys.
 //!
@@ -30,6 +32,9 @@ use flakeid_core::ff1::BlockCipher;
 use flakeid_core::public_form::Version;
 use pgrx::pg_sys;
 use std::cell::RefCell;
+use std::fs::{self, Metadata};
+use std::hint::black_box;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
@@ -80,10 +85,11 @@ pub fn set_file(path: &str) {
     let mut own = OF_PROCESS.0.borrow_mut();
     if path.is_empty() {
         *own = Keys::NONE;
+        overwrite();
         return;
     }
     let read = read(Path::new(path));
-    overwrite_stack();
+    overwrite();
     match read {
         Ok(keys) => *own = keys,
         Err(reason) => {
@@ -134,16 +140,18 @@ fn no_keys(refusal: Option<&str>) -> Report {
             .confidential(format!("The file was refused: {reason}."))
             .hint("Correct the file and reload the configuration."),
         None => report.confidential("\"flakeid.public_keys_file\" is empty.").hint(
-            "As the server's user run (umask 077; psql -XAtc 'SELECT flakeid_new_public_key()' \
+            "As the server's user run (umask 077; set -C; psql -XAtc 'SELECT flakeid_new_public_key()' \
              >/path/of/the/file). Then run ALTER SYSTEM SET flakeid.public_keys_file = \
              '/path/of/the/file', and SELECT pg_reload_conf().",
         ),
     }
 }
 
-/// Overwrites the part of the stack in which functions that have returned had keys: the round keys are made there, and moved.
+/// Overwrites where functions that have returned had keys. The round keys are made in registers, which are saved to the stack
+/// later, and on the stack, from which they are moved.
 #[inline(never)]
-fn overwrite_stack() {
+fn overwrite() {
+    drop(black_box(Aes256Enc::new(&[0; KEY_LEN].into())));
     let mut former = [0u8; 16_384];
     former.zeroize();
 }
@@ -151,13 +159,25 @@ fn overwrite_stack() {
 /// Reads a file of keys. An error is a reason without anything of the file's content.
 #[inline(never)]
 fn read(path: &Path) -> Result<Keys, String> {
+    let unreadable = |error: io::Error| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        format!("could not read \"{}\": {reason}", path.display())
+    };
+    // The keys of a file that others can read do not come into memory. The file that is read may be another one already.
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_file() {
+        check_owner(path, &metadata)?;
+    }
     let (content, metadata) =
-        regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default();
-            format!("could not read \"{}\": {reason}", path.display())
-        })?;
+        regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(unreadable)?;
     let content = Zeroizing::new(content);
+    check_owner(path, &metadata)?;
+    parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display()))
+}
+
+/// Ensures that only the server's user can read a file.
+fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), String> {
     // SAFETY: the call has no arguments and always succeeds.
     let user = unsafe { libc::geteuid() };
     let mode = metadata.mode() & 0o7777;
@@ -169,7 +189,7 @@ fn read(path: &Path) -> Result<Keys, String> {
             "\"{}\" has mode {mode:04o}, so that others than the server's user can read it; its mode must be 0600",
             path.display()
         )),
-        () => parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display())),
+        () => Ok(()),
     }
 }
 
@@ -178,7 +198,9 @@ type Line = (Version, Option<Zeroizing<[u8; KEY_LEN]>>);
 
 /// Parses the lines of a file. An error is the rest of a sentence about the file.
 fn parse(content: &[u8]) -> Result<Keys, String> {
-    let mut found: Vec<(usize, Line)> = Vec::new();
+    // With room for all, keys are never moved, and no copy of one is left in freed memory.
+    let lines = content.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let mut found: Vec<(usize, Line)> = Vec::with_capacity(lines);
     for (number, line) in (1..).zip(content.split(|&byte| byte == b'\n')) {
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"#") {
@@ -199,11 +221,10 @@ fn parse(content: &[u8]) -> Result<Keys, String> {
         }
         found.push((number, (version, key)));
     }
-    // Without room for all, keys would be moved, and stay where they were.
     let mut read = Keys { keys: Vec::with_capacity(found.len()), ..Keys::NONE };
-    for (_, (version, key)) in found {
+    for &(_, (version, ref key)) in &found {
         match key {
-            Some(key) => read.keys.push(Key { version, cipher: Aes256Enc::new((&*key).into()) }),
+            Some(key) => read.keys.push(Key { version, cipher: Aes256Enc::new((&**key).into()) }),
             None => read.retired.push(version),
         }
     }

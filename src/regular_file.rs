@@ -14,6 +14,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroize;
 
 unsafe extern "C" {
     /// The permissions of directories and files below the data directory, by those of the data directory.
@@ -37,6 +38,9 @@ pub enum Links {
     /// It may not be a link: the file is the server's own.
     Refused,
 }
+
+/// More room than the limit, so that reading to the end never needs more.
+const SPARE: usize = 64;
 
 /// Reads a regular file of at most `limit` bytes. Returns its contents, and the metadata of the file that was read.
 ///
@@ -62,10 +66,14 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut content = Vec::new();
+    // With room for all, a secret is never moved, and no copy of it is left in freed memory.
+    let mut content = Vec::with_capacity(limit + SPARE);
     // One byte more shows that the file is longer, also if it grows now.
-    file.take(limit as u64 + 1).read_to_end(&mut content)?;
-    match content.len() {
+    let read = file.take(limit as u64 + 1).read_to_end(&mut content);
+    if read.is_err() || content.len() > limit {
+        content.zeroize();
+    }
+    match read? {
         length if length > limit => {
             Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {limit} bytes")))
         }
