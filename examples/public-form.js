@@ -131,8 +131,16 @@ class PublicForms {
   #epochMs;
 
   constructor(keyFile, epochMs = MS_OF_2010) {
-    const lines = keyFile.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
-    this.#keys = new Map(lines.map((line) => line.split(/\s+/)).map(([version, key]) => [version, Buffer.from(key, 'hex')]));
+    this.#keys = new Map();
+    const versions = new Set();
+    for (const line of keyFile.split('\n').map((line) => line.trim())) {
+      if (line === '' || line.startsWith('#')) continue;
+      const found = /^([0-9A-Za-z])[ \t]+(?:(retired)|([0-9A-Fa-f]{64}))$/.exec(line);
+      if (!found || versions.has(found[1])) throw new Error('a line of the file is not a version and a key');
+      versions.add(found[1]);
+      if (!found[2]) this.#keys.set(found[1], Buffer.from(found[3], 'hex'));
+    }
+    if (this.#keys.size === 0) throw new Error('the file has no key');
     this.#epochMs = epochMs;
   }
 

@@ -126,8 +126,19 @@ class PublicForms:
     """
 
     def __init__(self, key_file, epoch_ms=MS_OF_2010):
-        lines = (line.split() for line in key_file.splitlines())
-        self.keys = {line[0]: bytes.fromhex(line[1]) for line in lines if line and not line[0].startswith("#")}
+        self.keys = {}
+        versions = set()
+        for line in filter(None, map(str.strip, key_file.splitlines())):
+            if line.startswith("#"):
+                continue
+            found = re.fullmatch(r"([0-9A-Za-z])[ \t]+(?:(retired)|([0-9A-Fa-f]{64}))", line)
+            if not found or found[1] in versions:
+                raise ValueError("a line of the file is not a version and a key")
+            versions.add(found[1])
+            if not found[2]:
+                self.keys[found[1]] = bytes.fromhex(found[3])
+        if not self.keys:
+            raise ValueError("the file has no key")
         self.epoch_ms = epoch_ms
 
     def to_public(self, id_type, value, prefix=""):

@@ -39,7 +39,7 @@ sub write_keys
 {
 	my (@versions) = @_;
 	unlink "$key_file.new";
-	append_to_file("$key_file.new", "# keys of the test\n" . join '', map { "$_ $key{$_}\n" } @versions);
+	append_to_file("$key_file.new", "# keys of the test\nq retired\n" . (join '', map { "$_ $key{$_}\n" } @versions) . "\nr\tretired\n");
 	chmod 0600, "$key_file.new" or die "could not change the mode: $!";
 	rename "$key_file.new", $key_file or die "could not rename: $!";
 	return;
