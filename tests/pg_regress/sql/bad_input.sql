@@ -27,7 +27,7 @@ FROM unnest(ARRAY[
      pg_temp.refused(format('%L::sno', long)) AS refused ORDER BY nr;
 SELECT DISTINCT hint FROM unnest('{"",9Q74GOK3262SO257}'::text[]) AS input,
        pg_temp.refused(format('%L::sno', input));
--- The text is quoted, whole.
+-- The text is quoted: a short one whole, and the first 1,000 bytes of a long one.
 SELECT message FROM pg_temp.refused($$'9Q74GOK3262SO257'::sno$$);
 SELECT length(message) FROM pg_temp.refused($$repeat('2', 10000)::sno$$);
 SELECT uuid, state, message LIKE 'invalid input syntax for type sno: "_%"' AS message_is_whole
