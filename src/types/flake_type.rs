@@ -115,15 +115,18 @@ fn no_arithmetic() -> ! {
 
 guarded_fn!(flakeid_no_arithmetic_wrapper: |_fcinfo| no_arithmetic());
 
-/// Raises the error when a query is planned, so that it is there without rows, too. Without a query there is no planner state:
-/// an expression of extended statistics must not keep the queries of its table from being planned.
+/// Raises the error when a query is planned, so that it is there without rows, too. An expression of extended statistics must not
+/// keep the queries of its table from being planned. PostgreSQL simplifies it without planner state, and from 19 on with that of a
+/// query whose own expressions it has simplified: then the array of relations exists.
 #[pg_extern(sql = false)]
 fn flakeid_no_arithmetic_support(fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
     let is_of_query = unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
-        (*node).type_ == NodeTag::T_SupportRequestSimplify
-            && !(*node.cast::<pg_sys::SupportRequestSimplify>()).root.is_null()
+        (*node).type_ == NodeTag::T_SupportRequestSimplify && {
+            let root = (*node.cast::<pg_sys::SupportRequestSimplify>()).root;
+            !root.is_null() && (*root).simple_rel_array.is_null()
+        }
     };
     match is_of_query {
         true => no_arithmetic(),

@@ -112,13 +112,14 @@ CREATE TABLE frozen (nr integer, $columns);
 COPY frozen FROM '$dir/ids $format' ($format{$format}, $freeze);
 COMMIT;
 SQL
-		is(compared('frozen'), '5001|0|0', "$format with $freeze brings the same rows");
-		# From 19 on a query records pages that it finds to be visible to all, but for the last of them.
-		my @fetches = map { fetches('frozen', $_) } @names;
+		# From 19 on a query records pages that it finds to be visible to all. So only the first index tells.
+		my @fetched = $version >= 19 && $freeze ne 'FREEZE' ? $names[0] : @names;
+		my @fetches = map { fetches('frozen', $_) } @fetched;
 		@fetches = map { $_ > 0 ? 5001 : 0 } @fetches if $version >= 19;
 		is_deeply(
-			\@fetches, [ ($freeze eq 'FREEZE' ? 0 : 5001) x @names ],
-			$freeze eq 'FREEZE' ? '... which are frozen, and each index finds them without the table' : '... which are not');
+			\@fetches, [ ($freeze eq 'FREEZE' ? 0 : 5001) x @fetched ],
+			"$format with $freeze brings rows that are " . ($freeze eq 'FREEZE' ? 'frozen: each index finds them without the table' : 'not frozen'));
+		is(compared('frozen'), '5001|0|0', '... and are the same ones');
 	}
 }
 # Rows that get their IDs from defaults are frozen, too: a transaction that began before sees them.
