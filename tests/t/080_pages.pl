@@ -105,7 +105,7 @@ for my $page (grep { !$elsewhere{$_} } @pages)
 			is($code, 0, "$claim runs") or diag("$text\n$stderr");
 			if (defined(my $plan = $block->{plan}))
 			{
-				like($stdout, qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/, '... and has the plan that is shown');
+				like($stdout, qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/, "$claim has the plan that is shown");
 			}
 		}
 		elsif ($kind eq 'sh')

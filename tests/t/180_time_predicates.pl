@@ -76,7 +76,7 @@ sub flake
 my @id_types = (
 	flake('flake', ''),
 	flake('flake_epoch', ", '2010-01-01 00:00+00'"),
-	# The positive half of flake's times begins, as above.
+	# As for a bigint, the range begins with the first flake, 0.
 	typed(
 		'flake_type',
 		type     => 'flake',

@@ -119,7 +119,7 @@ SQL
 		is_deeply(
 			\@fetches, [ ($freeze eq 'FREEZE' ? 0 : 5001) x @fetched ],
 			"$format with $freeze brings rows that are " . ($freeze eq 'FREEZE' ? 'frozen: each index finds them without the table' : 'not frozen'));
-		is(compared('frozen'), '5001|0|0', '... and are the same ones');
+		is(compared('frozen'), '5001|0|0', "$format with $freeze brings the same rows");
 	}
 }
 # Rows that get their IDs from defaults are frozen, too: a transaction that began before sees them.
