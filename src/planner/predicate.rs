@@ -18,9 +18,10 @@
 //! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
 //!
 //! - *uniqueid*: the ID is time_sequential.
-//! - *flake, in `id < time`, `id <= time`, `id <> time` and `flake_before`*: the ID is not negative. A negative bigint is an ID of the second half of flake's times, and sorts before
-//!   all others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL would take both bounds for
-//!   a range of unknown length, and expect 0.5 % of the rows instead of a third.
+//! - *flake, in `id < time`, `id <= time`, `id <> time` and `flake_before`*: the ID is not negative. A negative bigint is an
+//!   ID of the second half of flake's times, and sorts before all others. If the time is a constant, `id >= 0` is a bound of the
+//!   range. Otherwise PostgreSQL would take both bounds for a range of unknown length, and expect 0.5 % of the rows instead of
+//!   a third.
 //! - *uuidv7*: the uuid is one of version 7. Others can be anywhere in the index.
 //! - *guid and guid_local*: the ID has such a time. See below.
 //!

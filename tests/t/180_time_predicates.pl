@@ -88,7 +88,6 @@ my @id_types = (
 	typed('flake128'),
 	typed('guid', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_within(id, %s)'),
 	typed('guid_local', rechecks => qr/flakeid_recheck/, coarse => 1, one_range => 'guid_local_within(id, %s)'),
-	# Whether an ID is spread has to be asked of each.
 	typed(
 		'uuidv7',
 		type      => 'uuid',
@@ -101,9 +100,10 @@ my @id_types = (
 		# Another UUID is not after a time either.
 		until     => undef,
 		on        => undef,
-		# Whether a uuid is of version 7 has to be asked of each.
+		# Each uuid shows whether it is of version 7.
 		rechecks  => qr/^flakeid_recheck\(\(?uuidv7_valid\((?:\w+\.)?id\)/,
 		turned    => {}),
+	# Each ID shows whether it is spread.
 	typed('uniqueid', rechecks => qr/^flakeid_recheck\(\(?uniqueid_sequential\((?:\w+\.)?id\)/),
 );
 
