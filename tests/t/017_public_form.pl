@@ -15,7 +15,7 @@ my $OTHER = '00112233445566778899aabbccddeeff0123456789abcdef0123456789abcdef';
 my $THIRD = 'f0e1d2c3b4a5968778695a4b3c2d1e0ff0e1d2c3b4a5968778695a4b3c2d1e0f';
 
 my $node = PostgreSQL::Test::Cluster->new('public_form');
-$node->init;
+$node->init(allows_streaming => 1);
 my $file = $node->basedir . '/public_keys';
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'
@@ -320,6 +320,29 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 CREATE TABLE many AS SELECT id, flake_to_public(id) AS public FROM flakes LIMIT 2000;
 SELECT bool_and(flake_from_public(public) = id), count(*) FROM many
 SQL
+
+# a standby ------------------------------------------------------------------------------------------------------
+
+# A standby without the file starts. After it gets a copy, it reads the texts of the primary, and still does when it is promoted.
+my $of_primary = sql("SELECT flake_to_public(flake_min(now()), 'ord')");
+$node->backup('without_keys');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'without_keys', has_streaming => 1);
+my $copy = $standby->basedir . '/public_keys';
+$standby->append_conf('postgresql.auto.conf', "flakeid.public_keys_file = '$copy'");
+$standby->start;
+my $read = "SELECT flake_to_public(flake_from_public('$of_primary', 'ord'), 'ord')";
+like(error_of($standby, $read), qr/ERROR:  55000: there is no key .*\nDETAIL:  The file was refused: could not read "\Q$copy\E": No such file or directory\./, 'a standby without the file has no keys, and says why');
+append_to_file($copy, slurp_file($file));
+chmod 0600, $copy or die "chmod: $!";
+my $before = -s $standby->logfile;
+$standby->safe_psql('postgres', 'SELECT pg_reload_conf()');
+$standby->wait_for_log(qr/received SIGHUP, reloading configuration files/, $before);
+$standby->safe_psql('postgres', 'SELECT');
+is($standby->safe_psql('postgres', $read), $of_primary, 'with a copy of the file it reads the texts of the primary, and makes the same ones');
+$standby->promote;
+is($standby->safe_psql('postgres', $read), $of_primary, 'a promotion changes no key');
+$standby->stop;
 
 # The keys are nowhere but in the file.
 my $contents = $node->safe_psql('postgres', q(SELECT string_agg(s::text, E'\n') FROM pg_settings AS s)) . $node->safe_psql('postgres', q(SELECT string_agg(s::text, E'\n') FROM pg_stat_activity AS s));
