@@ -72,6 +72,7 @@ extern "C-unwind" fn _PG_init() {
         horizon::register();
         lease::register();
         watermark::register_replay();
+        watermark::register_publisher();
         shmem::request(horizon::stop);
     }
 }

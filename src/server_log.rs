@@ -288,6 +288,25 @@ pub fn usage_not_kept(report: Report) {
     );
 }
 
+/// Reports that readers are not told of the watermark, since it cannot be computed or written.
+pub fn not_announced(report: Report) {
+    let (message, detail) = report.line();
+    log(
+        format!("flakeid cannot announce the watermark: {message}"),
+        format!("Readers get no NOTIFY, and standbys no watermark, until that has ended. {detail}")
+            .trim_end()
+            .into(),
+    );
+}
+
+/// Reports that there is no place for a worker that tells readers of the watermark.
+pub fn no_publisher() {
+    log(
+        "flakeid could not start a worker that announces the watermark".into(),
+        "You may need to increase \"max_worker_processes\".".into(),
+    );
+}
+
 /// Reports that there are prepared transactions without a bound lock.
 pub fn unknown_prepared(count: usize) {
     log(

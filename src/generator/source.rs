@@ -73,6 +73,8 @@ impl Source {
             ensure_may_open::<S>(shared)?;
         }
         horizon::open::<S>(shared)?;
+        // A reload may have set what the worker is for, and this session may have the first IDs since then.
+        watermark::ensure_publisher();
         let Cells { slots, cells, generation } = cells::<S>(shared)?;
         let leased = is_leased::<S>();
         let number = process::number();

@@ -12,6 +12,7 @@ mod epoch;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 mod hooks;
+mod names;
 mod process;
 mod server_wide;
 
@@ -43,6 +44,10 @@ static INTERFACE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::n
 static MOVED_STATE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c"log"));
 static PUBLIC_KEYS_FILE: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c""));
+static NOTIFY_DATABASES: GucSetting<Option<CString>> =
+    GucSetting::<Option<CString>>::new(Some(c""));
+static NOTIFY_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(50);
+static STANDBY_WATERMARK_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(0);
 static CLUSTER_ID: GucSetting<i32> = GucSetting::<i32>::new(0);
 static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
@@ -102,6 +107,24 @@ pub fn mac_address() -> Option<u64> {
 /// Returns the path of the file of keys for the public form of IDs.
 pub fn public_keys_file() -> String {
     text(PUBLIC_KEYS_FILE.get())
+}
+
+/// Returns the databases in which the watermark is announced by `NOTIFY`.
+pub fn notify_databases() -> Vec<String> {
+    PROCESS.0.notify_databases.borrow().clone()
+}
+
+/// Returns the least time between two notifications in a database.
+pub fn notify_interval() -> Duration {
+    Duration::from_millis(NOTIFY_INTERVAL.get().max(1) as u64)
+}
+
+/// Returns the least time between two watermarks in the WAL; `None` if the WAL has none.
+pub fn standby_watermark_interval() -> Option<Duration> {
+    match STANDBY_WATERMARK_INTERVAL.get() {
+        0 => None,
+        millis => Some(Duration::from_millis(millis.max(1) as u64)),
+    }
 }
 
 /// Returns the cluster ID of uniqueids in the settings.
@@ -254,6 +277,18 @@ impl TextSetting for PublicKeysFileSetting {
     }
 }
 
+struct NotifyDatabasesSetting;
+impl TextSetting for NotifyDatabasesSetting {
+    const NAME: &'static CStr = c"flakeid.notify_databases";
+    type Value = Vec<String>;
+    fn read(value: &str) -> Result<Vec<String>, String> {
+        names::read(value)
+    }
+    fn store(value: Vec<String>) {
+        *PROCESS.0.notify_databases.borrow_mut() = value;
+    }
+}
+
 struct ClusterIdSetting;
 impl NumberSetting for ClusterIdSetting {
     const NAME: &'static CStr = c"flakeid.cluster_id";
@@ -266,6 +301,8 @@ numbers! {
     MaxClockWaitSetting c"flakeid.max_clock_wait"
     HorizonLeadSetting c"flakeid.horizon_lead"
     AllowableDowntimeSetting c"flakeid.allowable_downtime"
+    NotifyIntervalSetting c"flakeid.notify_interval"
+    StandbyWatermarkIntervalSetting c"flakeid.standby_watermark_interval"
 }
 
 /// Defines all settings, once in a process.
@@ -331,6 +368,25 @@ pub fn define() {
         c"File with the keys for the public form of IDs.",
         c"A version and 64 hexadecimal digits on each line. The first key encrypts, all of them decrypt. Only the server's user may be able to read the file.",
         &PUBLIC_KEYS_FILE,
+    );
+    define_text::<NotifyDatabasesSetting>(
+        c"Databases in which flakeid announces the watermark by NOTIFY.",
+        c"Names with commas between them. A name with a comma, a space or an upper-case letter is in double quotes.",
+        &NOTIFY_DATABASES,
+    );
+    define_number::<NotifyIntervalSetting>(
+        c"Least time between two notifications of the watermark in a database.",
+        c"Nothing is sent while no transaction with IDs ends.",
+        &NOTIFY_INTERVAL,
+        (1, 60_000),
+        GucFlags::UNIT_MS,
+    );
+    define_number::<StandbyWatermarkIntervalSetting>(
+        c"Least time between two watermarks in the WAL, for readers on standbys.",
+        c"0 writes none. While no transaction with IDs ends, one is written each second.",
+        &STANDBY_WATERMARK_INTERVAL,
+        (0, 60_000),
+        GucFlags::UNIT_MS,
     );
     #[cfg(feature = "etcd")]
     etcd::define();

@@ -60,6 +60,7 @@ pub(super) struct Process {
     /// The MAC address of `flakeid.interface`.
     pub(super) mac_address: Cell<Option<u64>>,
     pub(super) refuses_moved_state: Cell<bool>,
+    pub(super) notify_databases: RefCell<Vec<String>>,
     /// The settings whose value is invalid.
     pub(super) refused: RefCell<Vec<Refusal>>,
     /// The function that is called after a setting has changed.
@@ -89,6 +90,7 @@ pub(super) static PROCESS: OneThread<Process> = OneThread(Process {
     guid_node: Cell::new(None),
     mac_address: Cell::new(None),
     refuses_moved_state: Cell::new(false),
+    notify_databases: RefCell::new(Vec::new()),
     refused: RefCell::new(Vec::new()),
     after_change: Cell::new(None),
     defining: Cell::new(false),

@@ -100,12 +100,19 @@ static mut MESSAGE_CLEANUP: Cleanup = None;
 /// A part of the library that has messages of its own in the WAL.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
-    /// The prefix of its messages.
+    /// The kinds of its messages.
+    pub messages: &'static [MessageKind],
+    /// The startup process calls this before the next recovery can begin behind what it has replayed.
+    pub keep: fn(),
+}
+
+/// A kind of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageKind {
+    /// The prefix of the messages.
     pub prefix: &'static CStr,
     /// The startup process calls this with the content of each message that it replays.
     pub replay: fn(&[u8]),
-    /// The startup process calls this before the next recovery can begin behind what it has replayed.
-    pub keep: fn(),
 }
 
 /// The other part of the library, if there is one.
@@ -175,11 +182,14 @@ unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
     if let Some(message) = message_of(record) {
         // SAFETY: the bytes are those of the record.
         unsafe { recover(message.as_ptr(), message.len()) };
-    } else if let Some(listener) = listener
-        && let Some(message) = wal_message::content_of(record, listener.prefix)
-    {
-        // SAFETY: the bytes are those of the record.
-        unsafe { pass_on(message.as_ptr(), message.len()) };
+        return;
+    }
+    for kind in listener.map_or(&[][..], |listener| listener.messages) {
+        if let Some(message) = wal_message::content_of(record, kind.prefix) {
+            // SAFETY: the bytes are those of the record.
+            unsafe { pass_on(kind, message.as_ptr(), message.len()) };
+            return;
+        }
     }
 }
 
@@ -188,13 +198,9 @@ unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
 /// # Safety
 /// `message` must point to `length` bytes.
 #[pg_guard]
-unsafe extern "C-unwind" fn pass_on(message: *const u8, length: usize) {
-    // SAFETY: the caller guarantees these bytes; the variable is set before the startup process begins.
-    unsafe {
-        if let Some(listener) = LISTENER {
-            (listener.replay)(std::slice::from_raw_parts(message, length));
-        }
-    }
+unsafe extern "C-unwind" fn pass_on(kind: &MessageKind, message: *const u8, length: usize) {
+    // SAFETY: the caller guarantees these bytes.
+    (kind.replay)(unsafe { std::slice::from_raw_parts(message, length) });
 }
 
 /// Adds a message of the primary to what was recovered.

@@ -1,5 +1,5 @@
-//! The memory of the watermark: a slot for each process that can run SQL, the floor, and the list of prepared
-//! transactions. [`flakeid_core::watermark`] argues how slots and floor are used, and the module
+//! The memory of the watermark: a slot for each process that can run SQL, the floor, the list of prepared
+//! transactions, and the times for which sessions wait. [`flakeid_core::watermark`] argues how slots and floor are used, and the module
 //! [`watermark`](crate::watermark) uses them.
 //!
 //! Its size depends on settings that need a restart, so it is a segment of its own beside [`super::Shared`].
@@ -19,7 +19,8 @@ use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::mem::size_of;
 use std::ptr::addr_of_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// How many transactions that have left a slot keeps. So a slot has 2 kB.
 const ENTRIES: usize = 126;
@@ -52,11 +53,13 @@ pub struct Locked {
     pub prune_at: usize,
     /// Whether the startup process has learned that the watermark is in use, and the file may not say so.
     pub unsaved: bool,
+    /// The watermarks that the startup process has replayed.
+    pub replayed: History<HISTORY>,
     /// How many prepared transactions are in the list.
     prepared: usize,
 }
 
-/// The memory of the watermark. The slots and the list of prepared transactions follow it.
+/// The memory of the watermark. The slots, the waits and the list of prepared transactions follow it.
 #[repr(C, align(128))]
 pub struct Watermark {
     pub floor: Floor,
@@ -65,12 +68,58 @@ pub struct Watermark {
     pub loaded_at: AtomicU64,
     /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file.
     pub used: AtomicBool,
+    pub publisher: Publisher,
     /// The number of prepared transactions in the list, for readers that find it empty.
     listed: AtomicU64,
     lock: Lock,
     locked: UnsafeCell<Locked>,
     slots: usize,
     capacity: usize,
+}
+
+/// The place of the worker that tells readers of the watermark.
+#[derive(Debug)]
+pub struct Publisher {
+    /// The worker's process ID; 0 if there is no worker.
+    pid: AtomicI32,
+    /// The time at which a session last started a worker, in nanoseconds since boot.
+    requested_at: AtomicU64,
+}
+
+impl Publisher {
+    const fn new() -> Self {
+        Self { pid: AtomicI32::new(0), requested_at: AtomicU64::new(0) }
+    }
+
+    /// Takes the place for the process with an ID. Returns whether it was free.
+    pub fn begin(&self, pid: i32) -> bool {
+        self.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Gives the place back.
+    pub fn end(&self) {
+        self.requested_at.store(0, Ordering::Relaxed);
+        self.pid.store(0, Ordering::Release);
+    }
+
+    /// Returns the worker's process ID; 0 if there is no worker.
+    #[inline]
+    pub fn pid(&self) -> i32 {
+        self.pid.load(Ordering::Acquire)
+    }
+
+    /// Returns whether to start a worker: none runs, and no session has started one for a while.
+    pub fn is_missing(&self, boot: Duration) -> bool {
+        const REQUEST_INTERVAL: u64 = 5_000_000_000;
+        let (now, last) = (boot.as_nanos() as u64, self.requested_at.load(Ordering::Relaxed));
+        let is_early = last != 0 && now.saturating_sub(last) < REQUEST_INTERVAL;
+        let claim = || {
+            self.requested_at
+                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        };
+        self.pid() == 0 && !is_early && claim()
+    }
 }
 
 // SAFETY: the cell is used under the lock alone.
@@ -90,7 +139,9 @@ fn capacity() -> usize {
 
 /// Returns the size of the memory, which depends on settings that need a restart.
 pub(super) fn size() -> usize {
-    size_of::<Watermark>() + slots() * size_of::<ProcessSlot>() + capacity() * size_of::<Entry>()
+    size_of::<Watermark>()
+        + slots() * size_of::<ProcessSlot>()
+        + capacity() * size_of::<Entry>()
 }
 
 /// Writes the initial memory.
@@ -104,6 +155,7 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
         addr_of_mut!((*memory).floor).write(Floor::at(UnixNanos(0)));
         addr_of_mut!((*memory).loaded_at).write(AtomicU64::new(0));
         addr_of_mut!((*memory).used).write(AtomicBool::new(false));
+        addr_of_mut!((*memory).publisher).write(Publisher::new());
         addr_of_mut!((*memory).listed).write(AtomicU64::new(0));
         Lock::set_up(addr_of_mut!((*memory).lock), tranche);
         addr_of_mut!((*memory).locked).write(UnsafeCell::new(Locked {
@@ -111,6 +163,7 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
             forgotten: None,
             prune_at: 0,
             unsaved: false,
+            replayed: History::new(),
             prepared: 0,
         }));
         addr_of_mut!((*memory).slots).write(slots());

@@ -19,6 +19,9 @@
 //! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement. A snapshot
 //! that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970.
 //!
+//! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for those on standbys, who
+//! get it from [`replayed`].
+//!
 //! # What outlives what
 //! | event | what holds |
 //! |---|---|
@@ -32,18 +35,29 @@
 mod bound_lock;
 mod file;
 mod lock_table;
+mod notifier;
 mod prepared;
+mod publisher;
 mod reader;
+mod replayed;
 mod rewritten;
 mod session;
 mod statement;
 mod transactions;
 mod usage;
 
+use crate::horizon::{self, Listener, MessageKind};
+pub use publisher::{ensure_publisher, register as register_publisher};
 pub use reader::holders;
 pub use session::{bound, enter, lower};
 pub use statement::watermark_of_statement;
-pub use usage::{peek_floor, register_replay};
+pub use usage::peek_floor;
+
+/// Lets the startup process replay the messages of the watermark, while libraries are preloaded.
+pub fn register_replay() {
+    const MESSAGES: &[MessageKind] = &[usage::MESSAGES, replayed::MESSAGES];
+    horizon::replay_with(Listener { messages: MESSAGES, keep: usage::keep });
+}
 
 /// Registers the callbacks, when a process loads the library.
 pub fn register() {

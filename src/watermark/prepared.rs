@@ -165,6 +165,20 @@ pub fn unseen_bound<Running: Iterator<Item = u64>>(
     }
 }
 
+/// Returns a number that changes when a transaction is prepared, or when one of the list has ended.
+pub fn fingerprint(memory: &Watermark) -> u64 {
+    if memory.is_list_empty() {
+        return 0;
+    }
+    let mut lock = ExclusiveLock::take(memory.lock());
+    let list = memory.prepared(&mut lock).iter();
+    let numbers = list.map(|entry| {
+        let has_ended = Transactions.has_ended(entry.transaction);
+        (entry.transaction << 1 | u64::from(has_ended)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    });
+    numbers.fold(1, u64::wrapping_add)
+}
+
 /// Returns the entries of transactions that have not ended and may have IDs.
 pub fn running(memory: &Watermark) -> Vec<Entry> {
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());

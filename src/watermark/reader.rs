@@ -17,15 +17,17 @@
 //! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
 use super::prepared;
-use super::transactions::{full_transaction, next_transaction};
+use super::transactions::{Transactions, full_transaction, next_transaction};
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
 use crate::shmem::{self, Shared, Watermark};
 use crate::{horizon, process};
 use flakeid_core::clock::UnixNanos;
+use flakeid_core::prepared::Transactions as _;
 use flakeid_core::watermark::{Position, Scan, settled_by_clock};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::sync::atomic::{Ordering, fence};
 
 /// Reads the clock, and returns a time at or before the beginning of all ticks that hold the reading.
@@ -68,6 +70,39 @@ impl Snapshot {
         transaction_id.is_none_or(|id| self.sees(full_transaction(id, next)))
     }
 
+    /// Returns the numbers between which the snapshot sees some transactions and others not.
+    pub fn ends(&self) -> (u64, u64) {
+        (self.xmin, self.xmax)
+    }
+
+    /// Returns whether the snapshot is equal to one that is taken now: then both see the same transactions.
+    pub fn equals_present(&self) -> bool {
+        fn ids<'a>(ids: *mut pg_sys::TransactionId, count: usize) -> &'a [pg_sys::TransactionId] {
+            // SAFETY: the caller passes an array of a snapshot, which has this many IDs.
+            if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(ids, count) } }
+        }
+        thread_local! {
+            /// A snapshot of our own: PostgreSQL lends none in a parallel query.
+            static PRESENT: RefCell<pg_sys::SnapshotData> = RefCell::default();
+        }
+        let present = PRESENT.with(RefCell::as_ptr);
+        // SAFETY: the caller has the one snapshot. PostgreSQL fills the other one, and allocates its arrays the first
+        // time. The process has one thread, and nothing else uses it. A snapshot is active, so that taking another one
+        // changes nothing that other processes see.
+        unsafe {
+            (*present).snapshot_type = pg_sys::SnapshotType::SNAPSHOT_MVCC;
+            let (own, present) = (&*self.snapshot, &*pg_sys::GetSnapshotData(present));
+            let count = |number: i32| number.max(0) as usize;
+            own.xmin == present.xmin
+                && own.xmax == present.xmax
+                && own.takenDuringRecovery == present.takenDuringRecovery
+                && own.suboverflowed == present.suboverflowed
+                && ids(own.xip, own.xcnt as usize) == ids(present.xip, present.xcnt as usize)
+                && ids(own.subxip, count(own.subxcnt))
+                    == ids(present.subxip, count(present.subxcnt))
+        }
+    }
+
     /// Returns PostgreSQL's snapshot.
     pub fn raw(&self) -> pg_sys::Snapshot {
         self.snapshot
@@ -101,15 +136,8 @@ pub fn watermark(
     memory: &'static Watermark,
     snapshot: Snapshot,
 ) -> Result<UnixNanos, Report> {
-    let clock = settled();
-    let mut scan = Scan::begin(&memory.floor, clock.min(horizon::extend_to(shared, clock)?));
-    // Either this sees the gates that the last user has moved down, or that user sees the floor.
-    fence(Ordering::SeqCst);
-    horizon::extend_to(shared, memory.floor.get())?;
     let sees = |transaction| snapshot.sees(transaction);
-    for slot in memory.slots() {
-        scan.read(&slot.slot, sees);
-    }
+    let mut scan = scan(shared, memory, sees)?;
     let covers = |position| snapshot.covers(position);
     let prepared = prepared::unseen_bound(memory, sees, covers, |id| snapshot.running_below(id));
     scan.add(prepared);
@@ -129,6 +157,40 @@ pub fn watermark(
         start.into_iter().min().unwrap_or(UnixNanos(0))
     });
     Ok(watermark.min(prepared))
+}
+
+/// Returns the watermark of every snapshot that is taken from now on. The horizon has been loaded, and `begin_use` of
+/// [`super::usage`] was called.
+///
+/// # Errors
+/// The state file cannot be written.
+pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNanos, Report> {
+    let scan = scan(shared, memory, |_| true)?;
+    let has_ended = |transaction| Transactions.has_ended(transaction);
+    let prepared = prepared::unseen_bound(memory, has_ended, |_| true, |_| std::iter::empty());
+    let settled = scan.settled().min(prepared);
+    if let Some(mut lock) = ExclusiveLock::try_take(memory.lock()) {
+        let position = Position(next_transaction());
+        memory.locked(&mut lock).history.record(position, settled);
+    }
+    Ok(settled)
+}
+
+/// Raises the floor to the present time, and reads all slots.
+fn scan(
+    shared: &'static Shared,
+    memory: &'static Watermark,
+    sees: impl Fn(u64) -> bool + Copy,
+) -> Result<Scan<'static>, Report> {
+    let clock = settled();
+    let mut scan = Scan::begin(&memory.floor, clock.min(horizon::extend_to(shared, clock)?));
+    // Either this sees the gates that the last user has moved down, or that user sees the floor.
+    fence(Ordering::SeqCst);
+    horizon::extend_to(shared, memory.floor.get())?;
+    for slot in memory.slots() {
+        scan.read(&slot.slot, sees);
+    }
+    Ok(scan)
 }
 
 /// A transaction that holds the watermark back.

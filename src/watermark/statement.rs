@@ -12,7 +12,7 @@
 //! watermark of a transaction is asked for. The few watermarks that are earlier have a place in a list, and the least
 //! numbers are for these places. Snapshots end with their transaction, and so do base and list ([`Numbers`]).
 
-use super::{prepared, reader, rewritten, usage};
+use super::{prepared, reader, replayed, rewritten, usage};
 use crate::clock::now;
 use crate::error::{Code, Report};
 use crate::shmem::{self, shared};
@@ -90,8 +90,8 @@ fn transaction() -> u32 {
 /// Returns the watermark of the active snapshot, in whole milliseconds.
 ///
 /// # Errors
-/// The server is in recovery; this is a parallel worker; the snapshot is not one of a statement, or is from before a promotion; the errors of the
-/// horizon, without which there are no IDs; the file cannot be written.
+/// This is a parallel worker; the snapshot is not one of a statement, or is from before a promotion; the errors of the
+/// horizon, without which there are no IDs; the file cannot be written; a standby has replayed no watermark.
 pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
     let snapshot = active_snapshot()?;
     // SAFETY: the snapshot is active, and so it is PostgreSQL's copy in this process.
@@ -100,13 +100,18 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
         return Ok(UnixMicros(millis * 1000));
     }
     let shared = shared()?;
-    horizon::ensure_loaded(shared)?;
     let memory = shmem::watermark()?;
-    prepared::ensure_loaded(shared, memory)?;
-    usage::begin_use(shared, memory)?;
+    // SAFETY: the snapshot is active.
+    let is_standby = unsafe { (*snapshot).takenDuringRecovery };
+    if !is_standby {
+        horizon::ensure_loaded(shared)?;
+        prepared::ensure_loaded(shared, memory)?;
+        usage::begin_use(shared, memory)?;
+    }
     let view = reader::Snapshot::new(snapshot);
     let watermark = match rewritten::hide_rows(&view) {
         true => UnixNanos(0),
+        false if is_standby => replayed::watermark(memory, &view)?,
         false => reader::watermark(shared, memory, view)?,
     };
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
@@ -117,8 +122,6 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
 }
 
 fn active_snapshot() -> Result<pg_sys::Snapshot, Report> {
-    horizon::ensure_not_in_recovery("flakeid_watermark")
-        .map_err(|report| report.hint("Call it on the primary."))?;
     process::ensure_not_parallel_worker("flakeid_watermark")
         .map_err(|report| report.hint("Declare the function that calls it PARALLEL RESTRICTED."))?;
     // SAFETY: these functions read what this process has.
@@ -134,7 +137,10 @@ fn active_snapshot() -> Result<pg_sys::Snapshot, Report> {
         pg_sys::GetActiveSnapshot()
     };
     // SAFETY: an active snapshot lives as long as the statement.
-    let (kind, is_old) = unsafe { ((*snapshot).snapshot_type, (*snapshot).takenDuringRecovery) };
+    let (kind, is_old) = unsafe {
+        let was_standby = (*snapshot).takenDuringRecovery;
+        ((*snapshot).snapshot_type, was_standby && !pg_sys::RecoveryInProgress())
+    };
     if kind != pg_sys::SnapshotType::SNAPSHOT_MVCC {
         return Err(no_snapshot());
     }

@@ -24,7 +24,7 @@
 
 use super::file::{self, OnDisk};
 use crate::error::Report;
-use crate::horizon::{self, Listener};
+use crate::horizon::{self, MessageKind};
 use crate::lock::ExclusiveLock;
 use crate::shmem::{self, Shared, Start, Watermark};
 use crate::{server_log, wal_message};
@@ -38,10 +38,8 @@ const PREFIX: &CStr = c"flakeid_prepared";
 /// A message: the format alone. Messages of format 1 were longer, and say the same here.
 const MESSAGE: [u8; 1] = [2];
 
-/// Lets the startup process replay the messages, while libraries are preloaded.
-pub fn register_replay() {
-    horizon::replay_with(Listener { prefix: PREFIX, replay, keep });
-}
+/// The messages, as the startup process replays them.
+pub const MESSAGES: MessageKind = MessageKind { prefix: PREFIX, replay };
 
 /// Begins this life of the memory: sets the floor to its beginning, if a watermark may have been reported. The horizon
 /// has been loaded, and the caller holds the lock.
@@ -117,7 +115,7 @@ fn replay(_message: &[u8]) {
 }
 
 /// Writes the file, if the startup process has replayed a message and the file may not be there.
-fn keep() {
+pub fn keep() {
     let Ok(memory) = shmem::watermark() else { return };
     let mut lock = ExclusiveLock::take(memory.lock());
     if !memory.locked(&mut lock).unsaved {

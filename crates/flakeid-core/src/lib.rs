@@ -13,6 +13,8 @@
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
 //!   argues why such a reader misses no row. [`prepared`] is the list of prepared transactions that it needs.
+//!   [`announcer`] decides when a server tells readers of it, and
+//!   [`watermark_message`] tells standbys.
 //!
 //! This crate reads no clock and no entropy: both are arguments. It allocates nothing, and has no dependencies and no
 //! unsafe code.
@@ -22,6 +24,7 @@
 #[cfg(all(test, not(loom)))]
 extern crate std;
 
+pub mod announcer;
 pub mod base32;
 pub mod base62;
 pub mod base64;
@@ -51,5 +54,6 @@ mod sync;
 pub mod uniqueid;
 pub mod uuidv7;
 pub mod watermark;
+pub mod watermark_message;
 
 pub use error::Error;

@@ -219,6 +219,13 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
         Some(self.bound.load(Ordering::Relaxed)).filter(|&bound| bound != IDLE).map(time_of)
     }
 
+    /// Returns how many transactions have left that may have written rows. The number never falls.
+    #[inline]
+    pub fn left(&self) -> u64 {
+        // Acquire: who finds that a transaction has left finds that it has ended.
+        self.written.load(Ordering::Acquire)
+    }
+
     /// Ends the transaction that has entered, when it is no longer among the running ones of new snapshots. The number
     /// is that of the transaction if it has written rows. A transaction without one, or one that was rolled back,
     /// shows no row to anyone.
@@ -373,6 +380,11 @@ impl<const LENGTH: usize> History<LENGTH> {
         let holds =
             |&&(position, _): &&(Position, UnixNanos)| position.0 <= xmin || position.0 < xmax;
         self.records[..self.len].iter().rev().find(holds).map(|&(_, watermark)| watermark)
+    }
+
+    /// Returns the last record's watermark; `None` if there is no record.
+    pub fn latest(&self) -> Option<UnixNanos> {
+        self.len.checked_sub(1).map(|last| self.records[last].1)
     }
 
     /// Forgets the record whose absence matters least. The first and the last stay.
