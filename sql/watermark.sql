@@ -6,6 +6,12 @@ CREATE FUNCTION flakeid_watermark() RETURNS timestamptz
 COMMENT ON FUNCTION flakeid_watermark()
     IS 'time before which this server''s IDs are settled: no row that this statement does not see appears later with an earlier ID';
 
+CREATE PROCEDURE flakeid_wait(until timestamptz, timeout interval DEFAULT NULL)
+    AS 'MODULE_PATHNAME', 'flakeid_wait_wrapper'
+    LANGUAGE c;
+COMMENT ON PROCEDURE flakeid_wait(timestamptz, interval)
+    IS 'returns when flakeid_watermark() is later than a time; an error (55P03) if it is not after the timeout';
+
 CREATE FUNCTION pg_stat_get_flakeid_watermark(
     OUT pid integer,
     OUT xid xid,

@@ -5,7 +5,7 @@
 
 use crate::error::{Code, Report};
 use pgrx::pg_sys::{self, PGPROC};
-use std::ptr::addr_of;
+use std::ptr::{addr_of, addr_of_mut};
 
 /// Returns how many numbers there are for processes that can run SQL. It is known when libraries may request memory.
 pub fn count() -> usize {
@@ -81,6 +81,14 @@ pub fn get(number: usize) -> Process {
             local_transaction,
         }
     }
+}
+
+/// Wakes the process with this number, if it waits on its latch. The number may be that of no process.
+pub fn wake(number: usize) {
+    // SAFETY: the array has an entry for each number, with its latch, and lasts as long as shared memory.
+    unsafe {
+        pg_sys::SetLatch(addr_of_mut!((*(*pg_sys::ProcGlobal).allProcs.add(number)).procLatch))
+    };
 }
 
 /// Returns the IDs of the transactions that run in processes now. One that ends at this moment may be missing.

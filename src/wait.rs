@@ -31,12 +31,14 @@ pub enum Event {
     HorizonWrite,
     /// Generator IDs have been leased, or their lease has been renewed.
     Lease,
+    /// The watermark has passed a time.
+    Watermark,
 }
 
 /// Gets the events' numbers from the server. That may raise an error if other extensions have exhausted the numbers,
 /// so this comes before a process takes a lock.
 pub fn register() {
-    for event in [Event::Clock, Event::HorizonWrite, Event::Lease] {
+    for event in [Event::Clock, Event::HorizonWrite, Event::Lease, Event::Watermark] {
         let _ = event.number();
     }
 }
@@ -49,7 +51,7 @@ impl Event {
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     fn number(self) -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
-        static NUMBERS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+        static NUMBERS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
         let number = NUMBERS[self as usize].load(Ordering::Relaxed);
         if number != 0 {
             return number;
@@ -58,6 +60,7 @@ impl Event {
             Self::Clock => c"FlakeidClock",
             Self::HorizonWrite => c"FlakeidHorizonWrite",
             Self::Lease => c"FlakeidLease",
+            Self::Watermark => c"FlakeidWatermark",
         };
         // SAFETY: a name that is registered already keeps its number. This process holds no lock of flakeid: see
         // `register`.
@@ -138,6 +141,13 @@ fn exit_without_postmaster() {
 /// Waits a little for the worker that leases generator IDs. It holds no lock and can be canceled.
 pub fn for_lease() {
     wait_on_latch(LEASE_POLL_INTERVAL, Event::Lease);
+    pg_sys::check_for_interrupts!();
+}
+
+/// Waits for at most this time, or until another session wakes this one. It holds no lock and can be canceled.
+pub fn for_watermark(longest: Duration) {
+    // The latch counts whole milliseconds.
+    wait_on_latch(longest + Duration::from_micros(999), Event::Watermark);
     pg_sys::check_for_interrupts!();
 }
 

@@ -14,6 +14,7 @@ use crate::lock::{ExclusiveLock, Lock};
 use crate::process;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::{Entry, Forgotten};
+use flakeid_core::waiters::{Wait, Waiters};
 use flakeid_core::watermark::{Floor, History, Slot};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
@@ -68,6 +69,8 @@ pub struct Watermark {
     pub loaded_at: AtomicU64,
     /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file.
     pub used: AtomicBool,
+    /// The sessions that wait for the watermark.
+    pub waiters: Waiters,
     pub publisher: Publisher,
     /// The number of prepared transactions in the list, for readers that find it empty.
     listed: AtomicU64,
@@ -140,7 +143,7 @@ fn capacity() -> usize {
 /// Returns the size of the memory, which depends on settings that need a restart.
 pub(super) fn size() -> usize {
     size_of::<Watermark>()
-        + slots() * size_of::<ProcessSlot>()
+        + slots() * (size_of::<ProcessSlot>() + size_of::<Wait>())
         + capacity() * size_of::<Entry>()
 }
 
@@ -155,6 +158,7 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
         addr_of_mut!((*memory).floor).write(Floor::at(UnixNanos(0)));
         addr_of_mut!((*memory).loaded_at).write(AtomicU64::new(0));
         addr_of_mut!((*memory).used).write(AtomicBool::new(false));
+        addr_of_mut!((*memory).waiters).write(Waiters::new());
         addr_of_mut!((*memory).publisher).write(Publisher::new());
         addr_of_mut!((*memory).listed).write(AtomicU64::new(0));
         Lock::set_up(addr_of_mut!((*memory).lock), tranche);
@@ -173,6 +177,10 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
             first
                 .add(number)
                 .write(ProcessSlot { slot: Slot::idle(), first_id_at: AtomicU64::new(0) });
+        }
+        let first = first.add(slots()).cast::<Wait>();
+        for number in 0..slots() {
+            first.add(number).write(Wait::idle());
         }
     }
 }
@@ -196,9 +204,20 @@ impl Watermark {
         self.slots().get(number as usize)
     }
 
-    fn entries(&self) -> *mut Entry {
-        // SAFETY: `set_up` has left room for the list after the slots.
+    /// Returns the times for which sessions wait, by the numbers of the processes.
+    pub fn waits(&self) -> &[Wait] {
+        // SAFETY: `set_up` has written this many waits after the slots.
+        unsafe { std::slice::from_raw_parts(self.after_slots(), self.slots) }
+    }
+
+    fn after_slots(&self) -> *mut Wait {
+        // SAFETY: `set_up` has written this many slots after the struct.
         unsafe { self.after_struct().cast::<ProcessSlot>().add(self.slots).cast() }
+    }
+
+    fn entries(&self) -> *mut Entry {
+        // SAFETY: `set_up` has left room for the list after the waits.
+        unsafe { self.after_slots().add(self.slots).cast() }
     }
 
     /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it was exposed; one that

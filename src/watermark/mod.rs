@@ -17,7 +17,8 @@
 //!
 //! # Readers
 //! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement. A snapshot
-//! that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970.
+//! that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970. [`waiting`] is for
+//! sessions that wait until the watermark has passed a time.
 //!
 //! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for those on standbys, who
 //! get it from [`replayed`].
@@ -45,6 +46,7 @@ mod session;
 mod statement;
 mod transactions;
 mod usage;
+mod waiting;
 
 use crate::horizon::{self, Listener, MessageKind};
 pub use publisher::{ensure_publisher, register as register_publisher};
@@ -52,6 +54,7 @@ pub use reader::holders;
 pub use session::{bound, enter, lower};
 pub use statement::watermark_of_statement;
 pub use usage::peek_floor;
+pub use waiting::wait;
 
 /// Lets the startup process replay the messages of the watermark, while libraries are preloaded.
 pub fn register_replay() {

@@ -13,7 +13,7 @@
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
 //!   argues why such a reader misses no row. [`prepared`] is the list of prepared transactions that it needs.
-//!   [`announcer`] decides when a server tells readers of it, and
+//!   [`waiters`] is for sessions that wait for it, [`announcer`] decides when a server tells readers of it, and
 //!   [`watermark_message`] tells standbys.
 //!
 //! This crate reads no clock and no entropy: both are arguments. It allocates nothing, and has no dependencies and no
@@ -53,6 +53,7 @@ pub mod sort_key;
 mod sync;
 pub mod uniqueid;
 pub mod uuidv7;
+pub mod waiters;
 pub mod watermark;
 pub mod watermark_message;
 

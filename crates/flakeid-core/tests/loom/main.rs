@@ -17,6 +17,7 @@ mod lease;
 #[path = "../ledger/mod.rs"]
 mod ledger;
 mod sessions;
+mod waiters;
 mod watermark;
 mod watermark_moves;
 
