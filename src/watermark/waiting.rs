@@ -75,7 +75,7 @@ pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Re
                             process::wake(number)
                         }
                     };
-                    waiters.pass(waits, watermark, wake);
+                    waiters.end_passed(waits, watermark, wake);
                     if waiters.is_over(waits, own) {
                         break Ok(());
                     }

@@ -8,7 +8,7 @@ use Report;
 use Rounds;
 use Server;
 
-our @EXPORT = qw(watermark_and_transactions reader_beside_writers);
+our @EXPORT = qw(watermark_and_transactions reader_beside_writers readers_that_are_woken);
 
 my $statements = $ENV{BENCH_QUICK} ? 20_000 : 200_000;
 my @calls = ('now()', 'flakeid_watermark()');
@@ -84,6 +84,43 @@ END
     text("$writers sessions insert rows one by one, each in a transaction of its own. The reader polls ten times per second.\n");
     table(['what', 'thousand rows per second'], map { [$_, spread($rate{$_}, '%.1f')] } @contenders);
     text("\nWith a reader, times without: " . spread(\@ratio, '%.3f'));
+    return;
+}
+
+# Writers that insert rows one by one, beside each way to wake a reader.
+sub readers_that_are_woken {
+    my ($rounds) = @_;
+    my ($writers, $seconds) = (16, 4);
+    my ($none, $worker, $trigger, $waits, $standby) = ('no reader', 'NOTIFY by the worker', 'NOTIFY by a trigger', '20 sessions in flakeid_wait', 'watermarks in the WAL');
+    my @contenders = ($none, $worker, $trigger, $waits, $standby);
+    psql('bench', 'CREATE TABLE outbox (id bigint PRIMARY KEY DEFAULT flake_next(), payload integer);', <<'END');
+CREATE FUNCTION ring() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('outbox', ''); RETURN NULL; END $$;
+END
+    my %setting = ($worker => "flakeid.notify_databases = 'bench'", $standby => "flakeid.standby_watermark_interval = '50ms'");
+    my (%rate, %ratio);
+    rounds('waking', $rounds, scalar @contenders, sub {
+        my ($counts, @order) = @_;
+        my %now;
+        for my $contender (@contenders[@order]) {
+            psql('bench', 'TRUNCATE outbox;', 'CHECKPOINT;');
+            psql('bench', 'CREATE TRIGGER ring AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE FUNCTION ring();') if $contender eq $trigger;
+            # The first ID after the reload starts the worker.
+            psql('bench', "ALTER SYSTEM SET $setting{$contender};", 'SELECT pg_reload_conf();', 'SELECT pg_sleep(0.5);', 'SELECT flake_next();', 'SELECT pg_sleep(0.5);') if $setting{$contender};
+            my $beside = $contender eq $waits && background_pgbench('bench', 'CALL flakeid_wait(clock_timestamp());', '-c', 20, '-T', 3600);
+            $now{$contender} = pgbench('bench', 'INSERT INTO outbox (payload) VALUES (1);', $writers, $seconds);
+            stop($beside) if $beside;
+            psql('bench', 'ALTER SYSTEM RESET ' . $setting{$contender} =~ s/ =.*//r . ';', 'SELECT pg_reload_conf();') if $setting{$contender};
+            psql('bench', 'DROP TRIGGER ring ON outbox;') if $contender eq $trigger;
+        }
+        return unless $counts;
+        push @{ $rate{$_} }, $now{$_} / 1e3 for @contenders;
+        push @{ $ratio{$_} }, $now{$_} / $now{$none} for @contenders;
+    });
+    psql('bench', 'DROP TABLE outbox;', 'DROP FUNCTION ring();');
+
+    heading('Readers that are woken');
+    text("$writers sessions insert rows one by one, each in a transaction of its own, without waiting for the disk.\n");
+    table(['beside', 'thousand rows per second', 'times that without a reader'], map { [$_, spread($rate{$_}, '%.1f'), spread($ratio{$_}, '%.3f')] } @contenders);
     return;
 }
 

@@ -19,7 +19,7 @@ my %no_message = (
 	(map { $_ => 'a span of time' } '{:.3} ms', '{:.1} ms', '{} ms', '{} min', '{} days'),
 	(map { $_ => 'a value within a message' } 'base {base}', '{} or later', ' BC'),
 	(map { $_ => 'what others have written' } ' (os error', 'etcdserver: ', 'lease already exists', 'lease not found', 'message length too large', '-----BEGIN ', 'PRIVATE KEY'),
-	(map { $_ => 'a name' } 'flakeid recovery', 'flakeid etcd'),
+	(map { $_ => 'a name' } 'flakeid recovery', 'flakeid etcd', 'flakeid watermark', 'flakeid notifier', 'flakeid notifier for {database}'),
 	'crc32 ' => 'a word of the state file',
 	(map { $_ => 'an error of the compiler' } 'the ID type is not in the table of ID types', 'one of these two is wrong'),
 );

@@ -25,6 +25,9 @@ my %server = (
 	allowable_downtime => '1d',
 	moved_state        => 'error',
 	public_keys_file   => 'public_keys',
+	notify_databases   => 'postgres',
+	notify_interval    => '1s',
+	standby_watermark_interval => '1s',
 );
 my %etcd = (
 	etcd_endpoints     => 'http://127.0.0.1:1',

@@ -8,8 +8,8 @@
 //! 1. A session shows its time ([`Waiters::begin`]). Then it tries to become the leader ([`Waiters::lead`]): it does if
 //!    there is no leader. Otherwise it wakes the leader, which may sleep for longer than this session waits, and sleeps
 //!    until another session wakes it.
-//! 2. The leader marks each wait as over whose time has passed ([`Waiters::pass`]), and wakes its session.
-//! 3. A session that waits no longer, for whatever reason, ends its wait ([`Waiters::end`]). If it was the leader, there is
+//! 2. The leader notes in each wait whose time has passed that it is over ([`Waiters::end_passed`]), and wakes its session.
+//! 3. A session that waits no longer, for any reason, ends its wait ([`Waiters::end`]). If it was the leader, there is
 //!    no leader then. If there is no leader, it wakes one of those that wait, so that this one leads.
 //! 4. A session that was woken looks at its own wait. If that is not over, it tries to become the leader, as in 1.
 //!
@@ -28,7 +28,7 @@
 //! # What outlives what
 //! * *A session that is canceled or terminated* ends its wait, as the transaction that calls ends.
 //! * *A crash.* All waits are lost, with all sessions.
-//! * *A wait that was marked as over while its session began another one.* The leader changes a wait only if it still
+//! * *A session begins another wait while the leader notes that the first one is over.* The leader changes a wait only if it still
 //!   shows the time that the leader has read. That time has passed.
 
 use crate::clock::UnixNanos;
@@ -109,8 +109,8 @@ impl Waiters {
         waits[own].0.load(Ordering::SeqCst) == PASSED
     }
 
-    /// Marks each wait as over whose time is before the watermark, and calls `wake` with the session's number.
-    pub fn pass(&self, waits: &[Wait], watermark: UnixNanos, mut wake: impl FnMut(usize)) {
+    /// Notes in each wait whose time is before the watermark that it is over, and calls `wake` with the session's number.
+    pub fn end_passed(&self, waits: &[Wait], watermark: UnixNanos, mut wake: impl FnMut(usize)) {
         for (number, wait) in waits.iter().enumerate() {
             if let Some(until) = wait.until().filter(|&until| until < watermark)
                 && wait

@@ -81,7 +81,8 @@ impl<const SESSIONS: usize> Server<SESSIONS> {
                         show();
                     }
                     let watermark = UnixNanos(self.watermark.load(Ordering::SeqCst));
-                    self.waiters.pass(&self.waits, watermark, |number| self.latches[number].set());
+                    self.waiters
+                        .end_passed(&self.waits, watermark, |number| self.latches[number].set());
                     if self.waiters.is_over(&self.waits, own) {
                         break true;
                     }
