@@ -298,6 +298,8 @@ $snapshot->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM outbox
 # What the standby has not received is lost, for its readers, too.
 $primary->stop('immediate');
 drop_writers();
+my $waiting = session($standby);
+begin_in($waiting, "CALL flakeid_wait(clock_timestamp() + '1 s')");
 $standby->promote;
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'the standby is not promoted';
 like(
@@ -305,6 +307,8 @@ like(
 	qr/55000: the snapshot is from before the promotion of this server/,
 	'a snapshot from before the promotion has no watermark');
 $snapshot->quit;
+is(ended_in($waiting), '', 'a session that waited on the standby waits on after the promotion, until the watermark of the new primary has passed');
+$waiting->quit;
 start_writers($standby);
 read_rows(500, $standby);
 stop_writers($standby);
