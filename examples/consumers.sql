@@ -21,7 +21,7 @@ SELECT set_config('search_path', format('%s, %s', :'schema', current_setting('se
 
 -- The rows that may be read. A statement that reads this view also asks for the watermark.
 CREATE VIEW settled AS
-SELECT :id AS id, :time AS generated_at, coalesce(:hash, 0) & 9223372036854775807 AS hash, the_row AS message
+SELECT :id AS id, :time AS generated_at, coalesce(:hash, 0) & 9223372036854775807 AS hash, CAST(the_row.* AS :table) AS message
 FROM :table AS the_row WHERE :settled;
 
 CREATE TABLE cursors (
