@@ -36,7 +36,7 @@ my ($promtool, $exporter) = map { program($_) } 'promtool', 'prometheus-postgres
 
 # By the name of each metric: its type, and the labels that it has besides the exporter's.
 my (%type, %labels);
-my $queries = CPAN::Meta::YAML->read("$docs/postgres_exporter.yaml")->[0];
+my $queries = { map { %{ CPAN::Meta::YAML->read("$docs/$_.yaml")->[0] } } 'postgres_exporter', 'consumers' };
 for my $query (sort keys %$queries)
 {
 	my %usage = map { my ($column) = keys %$_; ($column => $_->{$column}{usage}) } @{ $queries->{$query}{metrics} };
@@ -60,6 +60,7 @@ push @{ $asked{'grafana.json'} }, map { $_->{definition} // () } @{ $dashboard->
 my $page    = slurp_file('docs/monitoring.md');
 my @blocks  = $page =~ /^```sql\n(.*?)^```$/msg;
 my ($setup) = grep { /CREATE ROLE/ } @blocks;
+my ($grants) = grep { /ON consumers\.lag/ } @blocks;
 
 # the rules --------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ sub exporter
 	my $run = IPC::Run::start(
 		[
 			'setpriv', '--pdeathsig', 'KILL', $exporter, "--web.listen-address=127.0.0.1:$port",
-			"--extend.query-path=$docs/postgres_exporter.yaml", @{ $how{options} // \@lean }
+			'--extend.query-path=' . ($how{queries} // "$docs/postgres_exporter.yaml"), @{ $how{options} // \@lean }
 		],
 		'<', '/dev/null', '>', $log, '2>', $log);
 	push @running, $run;
@@ -166,9 +167,9 @@ sub own
 {
 	my ($value) = @_;
 	my %names = map { /^(flakeid_\w+)/ ? ($1 => 1) : () } keys %$value;
-	return join ' ', grep { !/^flakeid_(?:settings?|sessions|horizon_writes|readiness|watermark|identity)_/ } sort keys %names;
+	return join ' ', grep { !/^flakeid_(?:settings?|sessions|horizon_writes|readiness|watermark|identity|consumer)_/ } sort keys %names;
 }
-my ($counted, $leased) = map { my $what = $_; join ' ', grep { /$what/ } sort keys %type } qr/^flakeid_(?!etcd|settings?|sessions|horizon_writes|readiness|watermark|identity)/, qr/^flakeid_etcd/;
+my ($counted, $leased) = map { my $what = $_; join ' ', grep { /$what/ } sort keys %type } qr/^flakeid_(?!etcd|settings?|sessions|horizon_writes|readiness|watermark|identity|consumer)/, qr/^flakeid_etcd/;
 
 # The ID types that the server can generate, and those that it cannot; with a star those that it has generated.
 sub ready
@@ -430,6 +431,22 @@ my $remaining = $value->{flakeid_etcd_lease_remaining_seconds};
 ok($remaining > 0 && $remaining < 30, '... for a time that is less than its own') or diag($remaining);
 is($value->{flakeid_setting_etcd_lease_ttl_seconds}, 30, '... which is the setting\'s');
 
+# Consumers of a table, of which one part has something to read.
+my $of_consumers = PostgreSQL::Test::Utils::tempdir('consumers') . '/queries.yaml';
+append_to_file($of_consumers, slurp_file("$docs/postgres_exporter.yaml") . slurp_file("$docs/consumers.yaml"));
+$node->safe_psql('postgres', "CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next()); INSERT INTO outbox DEFAULT VALUES");
+$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', 'examples/consumers.sql' ], 'the consumers are installed');
+$node->safe_psql('postgres', "SELECT consumers.set_consumer('mailer', 2)");
+$value = (scrape(my $no_grants = exporter($node, queries => $of_consumers)))[0];
+is($value->{pg_exporter_last_scrape_error}, 1, 'without the grants of the page the exporter says that there is an error');
+like(slurp_file($no_grants->{log}), qr/permission denied for schema consumers/, 'the log of the exporter names the schema of the consumers');
+$node->safe_psql('postgres', $grants);
+$node->poll_query_until('postgres', 'SELECT sum(rows) = 1 FROM consumers.lag') or die 'the watermark does not pass the row';
+$value = note_seen(scrape(exporter($node, queries => $of_consumers)));
+my $part = $node->safe_psql('postgres', 'SELECT part FROM consumers.lag WHERE rows = 1');
+is(join(' ', map { $value->{"flakeid_consumer_unread_rows{consumer=\"mailer\",part=\"$_\",schema=\"consumers\"}"} } $part, 1 - $part), '1 0', 'the exporter says how many rows each part has to process');
+cmp_ok($value->{"flakeid_consumer_behind_seconds{consumer=\"mailer\",part=\"$part\",schema=\"consumers\"}"}, '>', 0, 'the exporter says how old the first of these rows is');
+
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
@@ -468,7 +485,7 @@ for my $file (sort keys %asked)
 
 # the page -------------------------------------------------------------------------------------------------------
 
-@blocks = grep { $_ ne $setup } @blocks;
+@blocks = grep { $_ ne $setup && $_ ne $grants } @blocks;
 cmp_ok(scalar(@blocks), '>=', 3, 'the page has SQL besides what sets a server up');
 for my $number (1 .. @blocks)
 {
