@@ -37,9 +37,11 @@ CREATE TABLE cursors (
 );
 
 -- Creates a consumer that begins after the ID `last`, resets it to that ID, or changes the number of its parts. Without
--- `last` it begins with the first row, or continues: each part at the least cursor of those that had its rows.
+-- `last` it begins with the first row, or continues: each part at the least cursor of those that had its rows. If there is
+-- nothing to change, it changes nothing.
 CREATE FUNCTION set_consumer(consumer text, parts integer, last :id_type DEFAULT NULL) RETURNS void
 BEGIN ATOMIC
+    SELECT FROM cursors AS c WHERE c.consumer = set_consumer.consumer AND c.part = 0 FOR UPDATE;      -- one change at a time
     SELECT FROM cursors AS c WHERE c.consumer = set_consumer.consumer ORDER BY c.part FOR UPDATE;
     INSERT INTO cursors (consumer, part, parts, last)
     SELECT consumer, new.part, parts, coalesce(last, (
@@ -48,7 +50,8 @@ BEGIN ATOMIC
         ORDER BY c.last LIMIT 1), :zero)
     FROM generate_series(0, greatest(parts, 1) - 1) AS new (part)
     ON CONFLICT ON CONSTRAINT cursors_pkey DO UPDATE SET parts = excluded.parts, last = excluded.last,
-        updated_at = excluded.updated_at, turn = NULL, upto = NULL, leased_until = NULL;
+        updated_at = excluded.updated_at, turn = NULL, upto = NULL, leased_until = NULL
+        WHERE cursors.parts <> excluded.parts OR set_consumer.last IS NOT NULL;
     DELETE FROM cursors AS c WHERE c.consumer = set_consumer.consumer AND c.part >= set_consumer.parts;
 END;
 
@@ -60,12 +63,19 @@ RETURNS TABLE (turn uuid, message :table) LANGUAGE plpgsql SET search_path FROM 
 DECLARE
     mine cursors;
 BEGIN
-    SELECT * INTO mine FROM cursors AS c WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part
-    FOR UPDATE SKIP LOCKED;
-    IF NOT FOUND AND NOT EXISTS (SELECT FROM cursors AS c WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part) THEN
+    SELECT * INTO mine FROM cursors AS c WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part;
+    IF NOT FOUND THEN
         RAISE undefined_object USING MESSAGE = format('consumer %L has no part %s', consumer, part);
     END IF;
-    IF NOT FOUND OR mine.leased_until > clock_timestamp() THEN
+    -- A worker that has nothing to do takes no lock, and so writes nothing.
+    PERFORM FROM settled AS s WHERE s.id > mine.last LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT * INTO mine FROM cursors AS c
+    WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part AND coalesce(c.leased_until, '-infinity') <= clock_timestamp()
+    FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
         RETURN;
     END IF;
     -- In READ COMMITTED this statement has a newer snapshot than the lock, so it sees all that was acknowledged before.

@@ -210,6 +210,14 @@ sql("SELECT consumers.set_consumer('mailer', 1, '-1')");
 like(error_in($one, "SELECT consumers.acknowledge('$turn')"), qr/55000/, 'an acknowledgement is refused after a reset');
 is(waiting('mailer'), $batches[0], 'a consumer that was reset begins again');
 
+# What changes nothing.
+($turn) = take($one, 'mailer');
+sql("SELECT consumers.set_consumer('mailer', 1)");
+$one->query_safe("SELECT consumers.acknowledge('$turn')");
+is(waiting('mailer'), $batches[1], 'a consumer that is created again is left as it is');
+is(sql("SELECT consumers.set_consumer('at end', 1, (SELECT id FROM outbox ORDER BY id DESC LIMIT 1))", 'BEGIN', "SELECT count(*) FROM consumers.next_batch('at end')",
+	'SELECT pg_current_xact_id_if_assigned() IS NULL', 'COMMIT') =~ s/\n+/ /gr, ' 0 t', 'an empty batch of a table that is read to its end writes nothing');
+
 # Two workers that ask at once.
 $one->query_safe('BEGIN');
 take($one, 'mailer');
@@ -386,12 +394,13 @@ $_->quit for $one, $two;
 
 # crashes at random ----------------------------------------------------------------------------------------------------
 
-# Writers commit late and roll back. Two workers of each part consume beside them, and are terminated in each step of their
-# work, again and again. What they have done is compared with the table when all of it is read.
+# Writers commit late and roll back. Workers consume beside them, and are terminated in each step of their work, again and
+# again. Each asks for any part. The parts become two and then four. What the workers have done is compared with the table
+# when all of it is read.
 $node->safe_psql('postgres', <<'SQL');
 DELETE FROM consumers.cursors;
 TRUNCATE outbox, effects;
-SELECT consumers.set_consumer('once', 2), consumers.set_consumer('mailer', 2);
+SELECT consumers.set_consumer('once', 1), consumers.set_consumer('mailer', 1);
 CREATE TABLE moves (nr bigserial PRIMARY KEY, consumer text, part integer, turn uuid, since flake, last flake);
 CREATE FUNCTION note_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -439,6 +448,7 @@ sub work_as
 	my $pid = fork;
 	die "could not fork: $!" unless defined $pid;
 	return $pid if $pid;
+	srand;
 	$SIG{PIPE} = 'IGNORE';
 	my $test    = getppid();
 	my $is_done = eval {
@@ -477,20 +487,23 @@ my $ended = '57P0[123]';
 # A worker that writes into the same database.
 sub work_once
 {
-	my ($client, $part) = @_;
+	my ($client) = @_;
+	my $part   = int rand 4;
 	my $answer = ask($client, 'BEGIN;',
 		"CREATE TEMP TABLE batch ON COMMIT DROP AS SELECT turn, (message).id FROM consumers.next_batch('once', $part, 20);", step('once: the batch'),
 		"INSERT INTO effects (consumer, part, id) SELECT 'once', $part, id FROM batch ORDER BY id;", step('once: the effect'),
 		'SELECT consumers.acknowledge(turn) FROM (SELECT DISTINCT turn FROM batch) AS turns \g /dev/null', step('once: the acknowledgement'), 'COMMIT;', step('idle'));
-	return expect($answer, $ended);
+	# Without the part there is no batch, and the transaction fails.
+	return expect($answer, "$ended|42704|25P02");
 }
 
 # A worker that acts elsewhere: it writes to a file, after it has got the batch and before it acknowledges.
 sub work_at_least_once
 {
-	my ($client, $part, $file) = @_;
-	my $answer = expect(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, 20, '1 day');", step('mailer: the batch')), $ended);
-	my @rows = $answer ? map { [ split /\|/ ] } @$answer : ();
+	my ($client, $file) = @_;
+	my $part   = int rand 4;
+	my $answer = expect(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, 20, '1 day');", step('mailer: the batch')), "$ended|42704");
+	my @rows = $answer ? map { [ split /\|/ ] } grep { !/^ERROR/ } @$answer : ();
 	my $turn = @rows ? $rows[0][0] : undef;
 	if ($turn)
 	{
@@ -579,7 +592,7 @@ sub becomes
 
 for my $nr (0 .. 3)
 {
-	push @workers, work_as(sub { work_once($_[0], $nr % 2) }), work_as(sub { work_at_least_once($_[0], $nr % 2, "$dir/mailer_$nr") });
+	push @workers, work_as(\&work_once), work_as(sub { work_at_least_once($_[0], "$dir/mailer_$nr") });
 }
 my $writers = start_writers();
 my @steps = ('once: the batch', 'once: the effect', 'once: the acknowledgement', 'mailer: the batch', 'mailer: the acknowledgement');
@@ -604,9 +617,11 @@ for my $round (1 .. 6)
 		}
 		becomes("coalesce(pg_terminate_backend($victim), false)", "no worker comes to the step '$step'");
 	}
+	my $parts = (1, 1, 2, 2, 4, 4)[ $round - 1 ];
+	sql("SELECT consumers.set_consumer('$_', $parts)") for 'once', 'mailer';
 	# All of them go on.
 	my $moves = sql('SELECT coalesce(max(nr), 0) FROM moves');
-	becomes("count(DISTINCT (consumer, part)) = 4 FROM moves WHERE nr > $moves AND turn IS NOT NULL", 'a consumer does not go on');
+	becomes("count(DISTINCT (consumer, part)) = 2 * $parts FROM moves WHERE nr > $moves AND turn IS NOT NULL", 'a consumer does not go on');
 }
 $writers->signal('TERM');
 eval { $writers->finish };
@@ -620,9 +635,21 @@ is(scalar @failed, 0, 'the workers have had only the errors that they had to exp
 my @rows = split /\n/, sql('SELECT id FROM outbox ORDER BY id');
 cmp_ok(scalar @rows, '>', 100, 'the writers have written rows (' . @rows . ')');
 is(sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM effects"), "@rows", 'in the same database each row is processed once, beside crashes in every step');
-is(sql('SELECT count(*) FROM (SELECT id::bigint < lag(id::bigint) OVER (PARTITION BY part ORDER BY nr) AS is_earlier FROM effects) AS rows WHERE is_earlier'), 0,
-	'in the same database each part is processed in order');
-is(sql('SELECT count(*) FROM (SELECT since::bigint <> lag(last::bigint, 1, -1) OVER (PARTITION BY consumer, part ORDER BY nr) OR last::bigint <= since::bigint AS is_wrong FROM moves) AS moves WHERE is_wrong'), 0,
+# A row is in one of four parts at the end. Before, the row's part was the remainder of that one.
+my %part_of = map { split /\|/ } split /\n/, sql('SELECT id, hash % 4 FROM consumers.settled');
+sub is_in_order
+{
+	my ($ids, $test) = @_;
+	my (%last, @wrong);
+	for my $id (@$ids)
+	{
+		push @wrong, $id if $id < ($last{ $part_of{$id} } // 0);
+		$last{ $part_of{$id} } = $id;
+	}
+	return is("@wrong", '', $test);
+}
+is_in_order([ split /\n/, sql('SELECT id FROM effects ORDER BY nr') ], 'in the same database each part is processed in order');
+is(sql('SELECT count(*) FROM (SELECT since::bigint < lag(last::bigint) OVER (PARTITION BY consumer, part ORDER BY nr) OR last::bigint <= since::bigint AS is_wrong FROM moves) AS moves WHERE is_wrong'), 0,
 	'no cursor goes back');
 
 # What the workers of the mailer have done, by turn.
@@ -637,17 +664,14 @@ is(join(' ', grep { !$times{$_} } @rows), '', 'elsewhere each row is processed a
 my %row = map { $_ => 1 } @rows;
 is(join(' ', grep { !$row{$_} } sort keys %times), '', 'elsewhere no row is processed that was rolled back');
 note((grep { $_ > 1 } values %times) . ' of ' . @rows . ' rows were processed again');
-my (%acknowledged, $disorder);
-for my $move (split /\n/, sql("SELECT part, turn, last FROM moves WHERE consumer = 'mailer' AND turn IS NOT NULL ORDER BY nr"))
+my @acknowledged;
+for my $move (split /\n/, sql("SELECT turn, last FROM moves WHERE consumer = 'mailer' AND turn IS NOT NULL ORDER BY nr"))
 {
-	my ($part, $turn, $last) = split /\|/, $move;
-	my @ids = grep { $_ <= $last } @{ $done{$turn} // [] };
-	$disorder++ if "@ids" ne join(' ', sort { $a <=> $b } @ids);
-	push @{ $acknowledged{$part} }, @ids;
+	my ($turn, $last) = split /\|/, $move;
+	push @acknowledged, grep { $_ <= $last } @{ $done{$turn} // [] };
 }
-is($disorder, undef, 'elsewhere each batch is in order');
-is(join(' ', sort { $a <=> $b } map { @$_ } values %acknowledged), "@rows", 'the turns that were acknowledged have each row once');
-is(join(' ', map { @{ $acknowledged{$_} } } 0, 1), join(' ', map { sort { $a <=> $b } @{ $acknowledged{$_} } } 0, 1), 'the turns that were acknowledged have the rows of each part in order');
+is(join(' ', sort { $a <=> $b } @acknowledged), "@rows", 'the turns that were acknowledged have each row once');
+is_in_order(\@acknowledged, 'the turns that were acknowledged have the rows of each part in order');
 
 $node->stop;
 done_testing();
