@@ -2,8 +2,8 @@
 --
 --     psql -v ON_ERROR_STOP=1 -v table=outbox -f consumers.sql
 --
--- All objects are in one new schema, and are yours to change. For a second table, choose a second schema. With `psql -e`
--- the output has the SQL with all variables replaced, for a tool that runs migrations.
+-- All objects are in one new schema, and are yours to change. For a second table, choose a second schema. `psql -qe`
+-- prints the SQL with all variables replaced, for a tool that runs migrations.
 \if :{?table}   \else \set table outbox \endif
 \if :{?schema}  \else \set schema consumers \endif
 \if :{?id}      \else \set id id \endif
@@ -17,7 +17,9 @@
 
 BEGIN;
 CREATE SCHEMA :schema;
-SELECT set_config('search_path', format('%s, %s', :'schema', current_setting('search_path')), true) \g /dev/null
+\o /dev/null
+SELECT set_config('search_path', format('%s, %s', :'schema', current_setting('search_path')), true);
+\o
 
 -- The rows that may be read. A statement that reads this view also asks for the watermark.
 CREATE VIEW settled AS
@@ -73,13 +75,14 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO mine FROM cursors AS c
-    WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part AND coalesce(c.leased_until, '-infinity') <= clock_timestamp()
+    WHERE c.consumer = next_batch.consumer AND c.part = next_batch.part
+        AND coalesce(c.leased_until, '-infinity') <= clock_timestamp()
     FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    -- In READ COMMITTED this statement has a newer snapshot than the lock, so it sees all that was acknowledged before.
-    -- An empty batch moves the cursor over the rows of other parts. The snapshot of the batch knows which these are.
+    -- The row that is locked is the latest, so nobody has acknowledged more. One statement reads the rows and asks for the
+    -- watermark. If it finds no row of this part, it moves the cursor over those of other parts, which it also finds.
     mine.turn := gen_random_uuid();
     RETURN QUERY
     WITH batch AS (
@@ -91,7 +94,8 @@ BEGIN
             leased_until = clock_timestamp() + lease
         WHERE c.consumer = mine.consumer AND c.part = mine.part AND EXISTS (SELECT FROM batch)
     ), skipped AS (
-        UPDATE cursors AS c SET last = newest.id, updated_at = clock_timestamp(), turn = NULL, upto = NULL, leased_until = NULL
+        UPDATE cursors AS c
+        SET last = newest.id, updated_at = clock_timestamp(), turn = NULL, upto = NULL, leased_until = NULL
         FROM (SELECT s.id FROM settled AS s WHERE s.id > mine.last ORDER BY s.id DESC LIMIT 1) AS newest
         WHERE c.consumer = mine.consumer AND c.part = mine.part AND NOT EXISTS (SELECT FROM batch)
     )

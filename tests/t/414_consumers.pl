@@ -32,7 +32,8 @@ $node->safe_psql('postgres', "CREATE EXTENSION flakeid; $outbox");
 sub install
 {
 	my ($database, %variables) = @_;
-	my @command = ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', 'examples/consumers.sql');
+	my $echo    = delete $variables{echo} // 'errors';
+	my @command = ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-v', "ECHO=$echo", '-d', $node->connstr($database), '-f', 'examples/consumers.sql');
 	push @command, map { ('-v', "$_=$variables{$_}") } sort keys %variables;
 	my $said = '';
 	IPC::Run::run(\@command, '<', '/dev/null', '>&', \$said) or die "the file is not installed: $said";
@@ -322,6 +323,12 @@ $node->safe_psql('postgres', 'CREATE SCHEMA "Shop"; CREATE TABLE "Shop"."The ""o
 install('postgres', table => '"Shop"."The ""orders"', schema => '"Of the shop"', id => '"its ID"', id_type => 'bigint', hash => 'hashtextextended(customer, 0)');
 sql(q{INSERT INTO "Shop"."The ""orders" (customer) VALUES ('ada'), (NULL), ('bob'), ('ada'), (NULL), ('eve')}, q{SELECT "Of the shop".set_consumer('shop', 3)});
 settle('"Of the shop"', '"Shop"."The ""orders"');
+sql('CREATE TABLE printed (id flake PRIMARY KEY DEFAULT flake_next(), topic text)');
+my $printed = install('postgres', table => 'printed', schema => 'of_printed', echo => 'queries');
+my $objects = q{SELECT string_agg(prosrc || coalesce(pg_get_function_sqlbody(oid), ''), '' ORDER BY proname) FROM pg_proc WHERE pronamespace = 'of_printed'::regnamespace};
+my $installed = sql($objects);
+sql('DROP SCHEMA of_printed CASCADE', $printed);
+is(sql($objects), $installed, 'the SQL that psql -qe prints installs the same');
 my @read = map { split /\n/, sql(qq{SELECT coalesce((message).customer, 'NULL') || ' $_' FROM "Of the shop".next_batch('shop', $_)}) } 0 .. 2;
 is(scalar @read, 6, 'a table with other names in another schema is read, with rows that have no key');
 my %parts;
