@@ -116,6 +116,9 @@ sub expect
 # The server's own errors, when a session is terminated, or when another process has crashed.
 my $ended = '57P0[123]';
 
+# How many rows a worker asks for: few, or so many that the next batch can be empty.
+sub limit { return rand() < 0.5 ? 5 : 1000 }
+
 # A worker that writes into the same database.
 sub work_once
 {
@@ -123,7 +126,7 @@ sub work_once
 	my $part   = int rand 4;
 	my $level  = ('READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')[ rand 4 ];
 	my $answer = ask($client, "BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM effects WHERE false \\g /dev/null", step('once: the snapshot'),
-		"CREATE TEMP TABLE batch ON COMMIT DROP AS SELECT turn, (message).id FROM consumers.next_batch('once', $part, 20);", step('once: the batch'),
+		"CREATE TEMP TABLE batch ON COMMIT DROP AS SELECT turn, (message).id FROM consumers.next_batch('once', $part, @{[ limit() ]});", step('once: the batch'),
 		"INSERT INTO effects (part, id) SELECT $part, id FROM batch ORDER BY id;", step('once: the effect'),
 		'SELECT consumers.acknowledge(turn) FROM (SELECT DISTINCT turn FROM batch) AS turns \g /dev/null', step('once: the acknowledgement'), 'COMMIT;', step('idle'));
 	# Without the part there is no batch, and the transaction fails. So it does if the cursor has moved since its snapshot.
@@ -135,7 +138,7 @@ sub work_at_least_once
 {
 	my ($client, $file) = @_;
 	my $part   = int rand 4;
-	my $answer = expect(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, 20, '1 day');", step('mailer: the batch')), "$ended|42704");
+	my $answer = expect(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, @{[ limit() ]}, '1 day');", step('mailer: the batch')), "$ended|42704");
 	# Beside them there can be errors.
 	my @rows = map { [ split /\|/ ] } grep { /\|/ } @{ $answer // [] };
 	my $turn = @rows ? $rows[0][0] : undef;
