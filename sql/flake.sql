@@ -13,6 +13,11 @@ CREATE FUNCTION flake_next_for_copy(internal) RETURNS bigint
     LANGUAGE c STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION flake_next_for_copy(internal) IS 'what COPY calls for flake_next() in a default; SQL cannot call it';
 
+CREATE FUNCTION flake_next_in(stream text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'flake_next_in_wrapper'
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION flake_next_in(text) IS 'a new flake ID of a named stream';
+
 CREATE FUNCTION flake_next_batch(n integer) RETURNS SETOF bigint
     AS 'MODULE_PATHNAME', 'flake_next_batch_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;

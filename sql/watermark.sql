@@ -6,6 +6,12 @@ CREATE FUNCTION flakeid_watermark() RETURNS timestamptz
 COMMENT ON FUNCTION flakeid_watermark()
     IS 'time before which this server''s IDs are settled: no row that this statement does not see appears later with an earlier ID';
 
+CREATE FUNCTION flakeid_watermark(stream text) RETURNS timestamptz
+    AS 'MODULE_PATHNAME', 'flakeid_watermark_of_stream_wrapper'
+    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION flakeid_watermark(text)
+    IS 'flakeid_watermark() for the IDs of one stream: those of an ID type, or of a name in flakeid.streams';
+
 CREATE PROCEDURE flakeid_wait(until timestamptz, timeout interval DEFAULT NULL)
     AS 'MODULE_PATHNAME', 'flakeid_wait_wrapper'
     LANGUAGE c;
@@ -17,7 +23,8 @@ CREATE FUNCTION pg_stat_get_flakeid_watermark(
     OUT xid xid,
     OUT database_oid oid,
     OUT first_id_at timestamptz,
-    OUT watermark timestamptz
+    OUT watermark timestamptz,
+    OUT streams text[]
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'pg_stat_get_flakeid_watermark_wrapper'
     LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
@@ -31,7 +38,8 @@ CREATE VIEW pg_stat_flakeid_watermark AS
         holder.xid,
         coalesce(prepared.database, database.datname) AS database,
         holder.first_id_at,
-        holder.watermark
+        holder.watermark,
+        holder.streams
     FROM pg_stat_get_flakeid_watermark() AS holder
         LEFT JOIN pg_catalog.pg_prepared_xacts AS prepared
             ON holder.pid IS NULL AND prepared.transaction OPERATOR(pg_catalog.=) holder.xid

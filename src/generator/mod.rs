@@ -25,7 +25,8 @@
 //!
 //! # Transactions
 //! Before its first ID in a transaction a process enters the [`watermark`], and then issues only from the bound on that
-//! this gives. A source has the bound by which it issues, and compares it with the process's before each ID.
+//! this gives. So it does before its first ID of each type, and of each named stream. A source has the entry by which it
+//! issues, and compares it with the process's before each ID.
 
 mod cells;
 mod exit;
@@ -65,13 +66,19 @@ impl<S: Issuer> Generator<S> {
         self.ready().take::<S>(want)
     }
 
+    /// Takes one ID of the stream with a name. Raises an error if no ID is available, or if there is no such stream.
+    pub fn take_in(&'static self, stream: &str) -> Run {
+        let source = self.ready();
+        source.take_in::<S>(watermark::named(stream).or_raise())
+    }
+
     /// Takes one of the IDs that this session prefetched. Returns `None` if no prefetched ID is left, or if anything
     /// else than reading the clock is necessary. It raises no error and does not panic.
     #[inline(always)]
     pub fn take_prefetched(&'static self) -> Option<Run> {
         // SAFETY: there is one thread, and no reference to the source outlives the call that made it.
         let source = unsafe { (*self.0.get()).as_mut() }?;
-        if source.version != guc::version() || source.bound != watermark::bound() {
+        if source.version != guc::version() || source.entry != watermark::entry() {
             return None;
         }
         let scale = source.scale;

@@ -15,6 +15,7 @@ use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::session::{Issued, Session, Stall};
+use flakeid_core::watermark::Stream;
 use pgrx::pg_sys;
 use std::time::Duration;
 
@@ -43,12 +44,14 @@ pub(super) struct Source {
     pub gates: &'static Gates,
     /// Whether a lease limits these gates.
     pub leased: bool,
-    /// The bound of the transaction by which the session issues: see [`watermark::bound`].
-    pub bound: u64,
+    /// The entry by which the session issues: see [`watermark::entry`].
+    pub entry: u64,
+    /// The bound of the transaction then.
+    bound: u64,
 }
 
-/// The bound of a source before its first transaction, which no transaction has.
-const NO_BOUND: u64 = u64::MAX;
+/// The entry of a source before its first transaction, which no transaction has.
+const NO_ENTRY: u64 = u64::MAX;
 
 /// The hint for a parallel worker that is to generate IDs.
 const PARALLEL_HINT: &str = "Declare the function that calls it PARALLEL RESTRICTED, or run ALTER EXTENSION flakeid UPDATE if the extension is older than the library.";
@@ -97,14 +100,15 @@ impl Source {
             shared,
             gates: if leased { &shared.leased } else { &shared.gates },
             leased,
-            bound: NO_BOUND,
+            entry: NO_ENTRY,
+            bound: 0,
         })
     }
 
     /// Takes up to `want` IDs, and handles each stall until an ID is available. Raises an error if that fails.
     #[inline(always)]
     pub fn take<S: Issuer>(&mut self, want: u32) -> Run {
-        if self.bound != watermark::bound() {
+        if self.entry != watermark::entry() {
             self.enter::<S>().or_raise();
         }
         let mut gate = &self.gates.soft;
@@ -122,8 +126,8 @@ impl Source {
                         GateChoice::Hard => &self.gates.hard,
                         _ => &self.gates.soft,
                     };
-                    // A source that was built again has no bound.
-                    if self.bound != watermark::bound() {
+                    // A source that was built again has no entry.
+                    if self.entry != watermark::entry() {
                         self.enter::<S>().or_raise();
                     }
                     pg_sys::check_for_interrupts!();
@@ -132,15 +136,29 @@ impl Source {
         }
     }
 
-    /// Enters the transaction unless this process has entered it, and takes over its bound.
+    /// Takes an ID of a named stream, as [`Self::take`] does.
+    pub fn take_in<S: Issuer>(&mut self, stream: Stream) -> Run {
+        if self.entry != watermark::entry() {
+            self.enter::<S>().or_raise();
+        }
+        // This may raise the bound. Then `take` sees another entry.
+        watermark::enter_stream(stream);
+        self.take::<S>(1)
+    }
+
+    /// Enters the transaction and the stream of the ID type, unless this process has entered them, and takes over the
+    /// bound.
     #[inline(never)]
     fn enter<S: Issuer>(&mut self) -> Result<(), Report> {
-        if watermark::bound() == 0 {
-            watermark::enter(self.shared)?;
-        }
-        self.bound = watermark::bound();
-        self.session.issue_from::<S>(&self.cells, self.least());
+        watermark::enter(self.shared, shmem::stream_of_id_type(S::INDEX))?;
+        self.take_over_bound::<S>();
         Ok(())
+    }
+
+    /// Issues from the transaction's bound on.
+    fn take_over_bound<S: Issuer>(&mut self) {
+        (self.entry, self.bound) = (watermark::entry(), watermark::bound());
+        self.session.issue_from::<S>(&self.cells, self.least());
     }
 
     /// Returns the first tick that does not begin before the bound.
@@ -153,8 +171,7 @@ impl Source {
     fn lower<S: Issuer>(&mut self, now: Tick) -> bool {
         let is_lower = S::TICK_TOCK && now < self.least() && watermark::lower();
         if is_lower {
-            self.bound = watermark::bound();
-            self.session.issue_from::<S>(&self.cells, self.least());
+            self.take_over_bound::<S>();
         }
         is_lower
     }

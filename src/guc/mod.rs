@@ -15,11 +15,13 @@ mod hooks;
 mod names;
 mod process;
 mod server_wide;
+mod streams;
 
 pub use epoch::{
     adopt_epoch, check_epoch_with, default_epoch, epoch, epoch_setting, epoch_value, is_epoch_set,
 };
 pub use process::{Objection, Refusal};
+pub use streams::{LONGEST_STREAM, MAX_STREAMS, lists_stream};
 
 use crate::error::{self, Code, Report};
 use crate::identity::{self, guid_node, mac_address};
@@ -388,6 +390,7 @@ pub fn define() {
         (0, 60_000),
         GucFlags::UNIT_MS,
     );
+    streams::define();
     #[cfg(feature = "etcd")]
     etcd::define();
     PROCESS.0.defining.set(false);

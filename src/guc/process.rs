@@ -61,6 +61,8 @@ pub(super) struct Process {
     pub(super) mac_address: Cell<Option<u64>>,
     pub(super) refuses_moved_state: Cell<bool>,
     pub(super) notify_databases: RefCell<Vec<String>>,
+    /// The names of streams that a call may use.
+    pub(super) streams: RefCell<Vec<String>>,
     /// The settings whose value is invalid.
     pub(super) refused: RefCell<Vec<Refusal>>,
     /// The function that is called after a setting has changed.
@@ -91,6 +93,7 @@ pub(super) static PROCESS: OneThread<Process> = OneThread(Process {
     mac_address: Cell::new(None),
     refuses_moved_state: Cell::new(false),
     notify_databases: RefCell::new(Vec::new()),
+    streams: RefCell::new(Vec::new()),
     refused: RefCell::new(Vec::new()),
     after_change: Cell::new(None),
     defining: Cell::new(false),

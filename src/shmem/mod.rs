@@ -22,11 +22,13 @@ mod horizon_record;
 mod lease;
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 mod named_memory;
+mod streams;
 mod watermark;
 
 pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
 pub use lease::{Authority, Lease, LeaseState, LeaseStatus, LeasedId, Revision};
+pub use streams::stream_of_id_type;
 pub use watermark::{ENDED, ProcessSlot, Watermark};
 
 use crate::error::{Code, Report};

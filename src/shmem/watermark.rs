@@ -8,8 +8,9 @@
 //! * A slot belongs to the process with its number, and only that process enters and leaves it. Readers make a
 //!   provisional bound final.
 //! * The floor rises by readers, without a lock.
-//! * The rest changes under the lock [`Watermark::lock`]. A process may hold the server's lock when it takes this one.
+//! * The rest changes under the lock [`Watermark::lock`]; processes read the names of streams without it. A process may hold the server's lock when it takes this one.
 
+use super::streams::{STREAMS, StreamNames};
 use crate::lock::{ExclusiveLock, Lock};
 use crate::process;
 use flakeid_core::clock::UnixNanos;
@@ -23,8 +24,8 @@ use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many transactions that have left a slot keeps. So a slot has 2 kB.
-const ENTRIES: usize = 126;
+/// How many entries of transactions that have left a slot keeps. So a slot has 3,328 bytes.
+const ENTRIES: usize = 127;
 
 /// How many watermarks the history keeps.
 const HISTORY: usize = 64;
@@ -37,12 +38,12 @@ pub const ENDED: usize = 512;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct ProcessSlot {
-    pub slot: Slot<ENTRIES>,
+    pub slot: Slot<ENTRIES, STREAMS>,
     /// The time of the transaction's first ID, in nanoseconds since 1970. Only a view shows it.
     pub first_id_at: AtomicU64,
 }
 
-const _: () = assert!(size_of::<ProcessSlot>() == 2048);
+const _: () = assert!(size_of::<ProcessSlot>() == 3328);
 
 /// The state that changes under the lock.
 #[derive(Debug)]
@@ -72,6 +73,8 @@ pub struct Watermark {
     /// The sessions that wait for the watermark.
     pub waiters: Waiters,
     pub publisher: Publisher,
+    /// The names of the streams.
+    pub streams: StreamNames,
     /// The number of prepared transactions in the list, for readers that find it empty.
     listed: AtomicU64,
     lock: Lock,
@@ -125,7 +128,7 @@ impl Publisher {
     }
 }
 
-// SAFETY: the cell is used under the lock alone.
+// SAFETY: the cell is used under the lock alone. The names of streams are read as far as they are written.
 unsafe impl Sync for Watermark {}
 
 fn slots() -> usize {
@@ -161,6 +164,7 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
         addr_of_mut!((*memory).waiters).write(Waiters::new());
         addr_of_mut!((*memory).publisher).write(Publisher::new());
         addr_of_mut!((*memory).listed).write(AtomicU64::new(0));
+        addr_of_mut!((*memory).streams).write(StreamNames::new());
         Lock::set_up(addr_of_mut!((*memory).lock), tranche);
         addr_of_mut!((*memory).locked).write(UnsafeCell::new(Locked {
             history: History::new(),

@@ -42,6 +42,11 @@ export::next_fns!(flake_next_wrapper flake_next_for_copy_wrapper: |_fcinfo|
 );
 
 #[pg_extern(sql = false)]
+fn flake_next_in(stream: &str) -> i64 {
+    pack(IDS.take_in(stream), 0)
+}
+
+#[pg_extern(sql = false)]
 fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
     SetOfIterator::new(batch(&IDS, n, pack))
 }

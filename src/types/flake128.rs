@@ -141,6 +141,11 @@ export::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fcinfo
 );
 
 #[pg_extern(sql = false)]
+fn flake128_next_in(stream: &str) -> Flake128 {
+    pack(IDS.take_in(stream), 0)
+}
+
+#[pg_extern(sql = false)]
 fn flake128_next_batch(n: i32) -> SetOfIterator<'static, Flake128> {
     SetOfIterator::new(batch(&IDS, n, pack))
 }

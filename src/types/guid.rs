@@ -60,7 +60,7 @@ skeleton::functions!(Guid:
 );
 
 guid_types::functions!(Guid, Id:
-    guid_next guid_next_for_copy guid_next_batch guid_timestamp guid_to_timestamptz
+    guid_next guid_next_for_copy guid_next_in guid_next_batch guid_timestamp guid_to_timestamptz
     guid_min guid_max guid_range_min guid_range_max guid_code_min guid_code_max guid_within
     guid_to_text guid_from_text guid_diff
 );

@@ -60,7 +60,7 @@ skeleton::functions!(GuidLocal:
 );
 
 guid_types::functions!(GuidLocal, Local:
-    guid_local_next guid_local_next_for_copy guid_local_next_batch guid_local_timestamp
+    guid_local_next guid_local_next_for_copy guid_local_next_in guid_local_next_batch guid_local_timestamp
     guid_local_to_timestamptz
     guid_local_min guid_local_max guid_local_range_min guid_local_range_max guid_local_code_min guid_local_code_max guid_local_within
     guid_local_to_text guid_local_from_text guid_local_diff

@@ -76,7 +76,7 @@ pub(super) fn read_as<T>(
 macro_rules! functions {
     (
         $Type:ident, $Id:ident:
-        $next:ident $next_for_copy:ident $next_batch:ident $timestamp:ident $to_timestamptz:ident
+        $next:ident $next_for_copy:ident $next_in:ident $next_batch:ident $timestamp:ident $to_timestamptz:ident
         $min:ident $max:ident $range_min:ident $range_max:ident $code_min:ident $code_max:ident $within:ident
         $to_text:ident $from_text:ident $diff:ident
     ) => {
@@ -108,6 +108,12 @@ macro_rules! functions {
             ) -> $Type {
                 $crate::types::copy_twin::check(fcinfo);
                 $next(span, inverse)
+            }
+
+            #[pg_extern(sql = false)]
+            fn $next_in(stream: &str, span: Span, inverse: bool) -> $Type {
+                let (drift, clock) = (drift(span), clock(inverse));
+                $Type($Id::pack(parts(IDS.take_in(stream), 0, drift, clock)))
             }
 
             #[pg_extern(sql = false)]

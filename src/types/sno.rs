@@ -101,6 +101,12 @@ export::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
 });
 
 #[pg_extern(sql = false)]
+fn sno_next_in(stream: &str, meta: i32) -> Sno {
+    let meta = checked_meta(meta);
+    pack(IDS.take_in(stream), meta, 0)
+}
+
+#[pg_extern(sql = false)]
 fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {
     let meta = checked_meta(meta);
     SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, meta, i)))

@@ -7,6 +7,7 @@
 use crate::error::Report;
 use crate::generator::{Readiness, readiness};
 use crate::horizon;
+use crate::id_types::ServerIdType;
 use flakeid_core::clock::Scale;
 use flakeid_core::{flake, flake128, guid, guid_local, sno, uniqueid, uuidv7};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -19,6 +20,8 @@ pub type Code = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 pub struct SqlIdTypeEntry {
     /// The name with which the names of the type's functions begin.
     pub name: &'static str,
+    /// The index of what a server generates, in [`ID_TYPES`](crate::id_types::ID_TYPES).
+    pub index: usize,
     pub value: ValueType,
     /// How IDs count time, for the bounds of partitions.
     pub scale: fn() -> Result<Scale, Report>,
@@ -73,6 +76,7 @@ unsafe extern "C-unwind" {
 pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     SqlIdTypeEntry {
         name: flake::NAME,
+        index: flake::Flake::INDEX,
         value: ValueType::Bigint { input: flake_in_wrapper },
         scale: || Ok(horizon::server_epoch()?.signed_scale()),
         readiness: Some(readiness::<flake::Flake>),
@@ -84,6 +88,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: sno::NAME,
+        index: sno::TickTock::INDEX,
         value: ValueType::Own { input: sno_in_wrapper, bytes: sno::LEN, by_value: false },
         scale: || Ok(sno::SCALE),
         readiness: Some(readiness::<sno::TickTock>),
@@ -95,6 +100,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: flake128::NAME,
+        index: flake128::Flake128::INDEX,
         value: ValueType::Own { input: flake128_in_wrapper, bytes: flake128::LEN, by_value: false },
         scale: || Ok(flake128::SCALE),
         readiness: Some(readiness::<flake128::Flake128>),
@@ -106,6 +112,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: guid::NAME,
+        index: guid::Guid::INDEX,
         value: ValueType::Own { input: guid_in_wrapper, bytes: guid::LEN, by_value: false },
         scale: || Ok(guid::SCALE),
         readiness: Some(readiness::<guid::Guid>),
@@ -117,6 +124,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: guid::LOCAL_NAME,
+        index: guid::Guid::INDEX,
         value: ValueType::Own {
             input: guid_local_in_wrapper,
             bytes: size_of::<guid_local::Local>(),
@@ -132,6 +140,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: uniqueid::NAME,
+        index: uniqueid::UniqueId::INDEX,
         value: ValueType::Own {
             input: uniqueid_in_wrapper,
             bytes: size_of::<uniqueid::Id>(),
@@ -147,6 +156,7 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: uuidv7::NAME,
+        index: uuidv7::Uuidv7::INDEX,
         value: ValueType::Uuid,
         scale: || Ok(uuidv7::SCALE),
         readiness: Some(readiness::<uuidv7::Uuidv7>),

@@ -112,6 +112,12 @@ fn uniqueid_next_for_copy(mode: pg_sys::Oid, fcinfo: pg_sys::FunctionCallInfo) -
 }
 
 #[pg_extern(sql = false)]
+fn uniqueid_next_in(stream: &str, mode: pg_sys::Oid) -> UniqueId {
+    let mode = mode_of(mode);
+    pack(IDS.take_in(stream), 0, mode)
+}
+
+#[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
     SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, i, mode)))

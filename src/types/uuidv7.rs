@@ -54,6 +54,12 @@ export::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|
 );
 
 #[pg_extern(sql = false)]
+fn uuidv7_next_in(stream: &str) -> Uuid {
+    let random = random_bits();
+    uuid(pack(IDS.take_in(stream), 0, random))
+}
+
+#[pg_extern(sql = false)]
 fn uuidv7_next_batch(n: i32) -> SetOfIterator<'static, Uuid> {
     SetOfIterator::new(batch(&IDS, n, |run, i| uuid(pack(run, i, random_bits()))))
 }

@@ -5,13 +5,20 @@ use crate::error::{Code, OrRaise, Report};
 use crate::types::{Time, timestamptz};
 use crate::watermark;
 use flakeid_core::clock::UnixMicros;
+use flakeid_core::watermark::Stream;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::time::Duration;
 
 #[pg_extern(sql = false)]
 fn flakeid_watermark() -> Time {
-    Time(watermark::watermark_of_statement().or_raise())
+    Time(watermark::watermark_of_statement(Stream::ALL).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn flakeid_watermark_of_stream(stream: &str) -> Time {
+    let watermark = watermark::of_name(stream).and_then(watermark::watermark_of_statement);
+    Time(watermark.or_raise())
 }
 
 /// Waits until the watermark has passed a time. PostgreSQL passes NULLs to a procedure.
@@ -57,6 +64,7 @@ fn pg_stat_get_flakeid_watermark() -> TableIterator<
         name!(database_oid, Option<pg_sys::Oid>),
         name!(first_id_at, Option<TimestampWithTimeZone>),
         name!(watermark, Option<TimestampWithTimeZone>),
+        name!(streams, Option<Vec<String>>),
     ),
 > {
     TableIterator::new(watermark::holders().into_iter().map(|holder| {
@@ -67,6 +75,7 @@ fn pg_stat_get_flakeid_watermark() -> TableIterator<
             holder.first_id_at.and_then(|time| timestamptz(micros(time))),
             // A watermark is a whole number of milliseconds.
             timestamptz(UnixMicros((holder.bound.0 / 1_000_000 * 1000) as i64)),
+            holder.streams.map(watermark::names_of),
         )
     }))
 }

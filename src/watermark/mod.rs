@@ -5,8 +5,11 @@
 //!
 //! # Sessions
 //! * *A transaction* is PostgreSQL's top-level transaction. A process enters before its first ID in it ([`enter`]), and
-//!   keeps the bound in [`bound`], which is 0 in between. Each [source](crate::generator) of IDs compares that with the
-//!   bound by which it issues. So one comparison shows the hot path a new transaction, and it costs an ID nothing else.
+//!   keeps the bound in [`bound`]. [`entry`] is a number that each change of the bound replaces, and that is 0 in between.
+//!   Each [source](crate::generator) of IDs compares that with the entry by which it issues. So one comparison shows the
+//!   hot path a new transaction, and it costs an ID nothing else.
+//! * *A stream* is entered with the first ID in it. That of an ID type is entered by its source, as it sees a new entry.
+//!   [`streams`] has the names of the others, which a call gives ([`enter_stream`]).
 //! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken the transaction out of
 //!   the list of running ones, and before it forgets the transaction's ID. That is the order that the protocol needs.
 //!   The callback also runs when a session is terminated. After a crash the slots are new.
@@ -16,8 +19,8 @@
 //!   [`prepared`].
 //!
 //! # Readers
-//! [`reader`] computes the watermark of a snapshot, and [`statement`] keeps it for all calls of a statement. A snapshot
-//! that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970. [`waiting`] is for
+//! [`reader`] computes the watermark of a snapshot and a stream, and [`statement`] keeps it for all calls of a statement. A
+//! snapshot that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970. [`waiting`] is for
 //! sessions that wait until the watermark has passed a time.
 //!
 //! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for those on standbys, who
@@ -31,8 +34,9 @@
 //! | the last session leaves, the library is not preloaded | The gates move down, and the floor is looked at after that, under the lock. A reader looks at the gates after it has raised the floor. One of the two sees the other. |
 //! | promotion, recovery from a backup | The horizon covers what the WAL knows of, as for IDs. PostgreSQL keeps the bounds of prepared transactions with them. A snapshot from before the promotion gets an error. |
 //! | the clock steps back | IDs of later transactions are not below the floor. A session waits for the clock, also in sno's other timeline. |
-//! | a reload, a change of generator IDs | A new source compares its bound with the process's, and so begins at it. |
+//! | a reload, a change of generator IDs | A new source compares its entry with the process's, and so begins at the bound. |
 
+mod answers;
 mod bound_lock;
 mod file;
 mod lock_table;
@@ -44,6 +48,7 @@ mod replayed;
 mod rewritten;
 mod session;
 mod statement;
+mod streams;
 mod transactions;
 mod usage;
 mod waiting;
@@ -51,8 +56,9 @@ mod waiting;
 use crate::horizon::{self, Listener, MessageKind};
 pub use publisher::{ensure_publisher, register as register_publisher};
 pub use reader::holders;
-pub use session::{bound, enter, lower};
+pub use session::{bound, enter, enter_stream, entry, lower};
 pub use statement::watermark_of_statement;
+pub use streams::{named, names_of, of_name};
 pub use usage::peek_floor;
 pub use waiting::wait;
 

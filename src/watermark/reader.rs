@@ -12,7 +12,7 @@
 //! compares 32 bits. So it is asked only about an ID between the snapshot's `xmin` and `xmax`.
 //!
 //! # Old snapshots
-//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it. If it has none,
+//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs. If it has none,
 //! the snapshot is older than the first scan. Then the watermark is the horizon at which this life of the memory began.
 //! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
@@ -25,7 +25,7 @@ use crate::shmem::{self, Shared, Watermark};
 use crate::{horizon, process};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::Transactions as _;
-use flakeid_core::watermark::{Position, Scan, settled_by_clock};
+use flakeid_core::watermark::{Position, Scan, Stream, Streams, settled_by_clock};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::sync::atomic::{Ordering, fence};
@@ -127,7 +127,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the watermark of a snapshot. The horizon has been loaded, and `begin_use` of [`super::usage`] was called.
+/// Returns the watermark of a stream for a snapshot. The horizon has been loaded, and `begin_use` of [`super::usage`] was called.
 ///
 /// # Errors
 /// The state file cannot be written.
@@ -135,9 +135,10 @@ pub fn watermark(
     shared: &'static Shared,
     memory: &'static Watermark,
     snapshot: Snapshot,
+    stream: Stream,
 ) -> Result<UnixNanos, Report> {
     let sees = |transaction| snapshot.sees(transaction);
-    let mut scan = scan(shared, memory, sees)?;
+    let mut scan = scan(shared, memory, stream, sees)?;
     let covers = |position| snapshot.covers(position);
     let prepared = prepared::unseen_bound(memory, sees, covers, |id| snapshot.running_below(id));
     scan.add(prepared);
@@ -165,7 +166,7 @@ pub fn watermark(
 /// # Errors
 /// The state file cannot be written.
 pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNanos, Report> {
-    let scan = scan(shared, memory, |_| true)?;
+    let scan = scan(shared, memory, Stream::ALL, |_| true)?;
     let has_ended = |transaction| Transactions.has_ended(transaction);
     let prepared = prepared::unseen_bound(memory, has_ended, |_| true, |_| std::iter::empty());
     let settled = scan.settled().min(prepared);
@@ -180,10 +181,12 @@ pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<Un
 fn scan(
     shared: &'static Shared,
     memory: &'static Watermark,
+    stream: Stream,
     sees: impl Fn(u64) -> bool + Copy,
 ) -> Result<Scan<'static>, Report> {
     let clock = settled();
-    let mut scan = Scan::begin(&memory.floor, clock.min(horizon::extend_to(shared, clock)?));
+    let mut scan =
+        Scan::begin(&memory.floor, stream, clock.min(horizon::extend_to(shared, clock)?));
     // Either this sees the gates that the last user has moved down, or that user sees the floor.
     fence(Ordering::SeqCst);
     horizon::extend_to(shared, memory.floor.get())?;
@@ -206,6 +209,8 @@ pub struct Holder {
     pub first_id_at: Option<UnixNanos>,
     /// The watermark that the transaction holds.
     pub bound: UnixNanos,
+    /// The streams that it holds back; `None` for all of them.
+    pub streams: Option<Streams>,
 }
 
 /// Returns who holds the watermark back now; nobody on a standby, which has no watermark. A transaction that begins or
@@ -223,6 +228,7 @@ pub fn holders() -> Vec<Holder> {
             database: process.database,
             first_id_at: Some(UnixNanos(slot.first_id_at.load(Ordering::Relaxed))),
             bound,
+            streams: Some(slot.slot.streams()),
         })
     });
     let mut holders: Vec<_> = sessions.collect();
@@ -232,6 +238,7 @@ pub fn holders() -> Vec<Holder> {
         database: 0,
         first_id_at: Some(prepared.first_id_at).filter(|time| time.0 > 0),
         bound: prepared.bound,
+        streams: None,
     }));
     holders
 }

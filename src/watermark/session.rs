@@ -7,7 +7,7 @@ use crate::error::{OrRaise, Report};
 use crate::process;
 use crate::shmem::{self, ProcessSlot, Shared, Watermark};
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::watermark::settled_by_clock;
+use flakeid_core::watermark::{Stream, Streams, settled_by_clock};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::c_void;
@@ -15,6 +15,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The bound of the transaction that this process has entered; 0 if it has entered none.
 static BOUND: AtomicU64 = AtomicU64::new(0);
+
+/// The present entry: see [`entry`].
+static ENTRY: AtomicU64 = AtomicU64::new(0);
+
+/// How many entries this process has had.
+static ENTRIES: AtomicU64 = AtomicU64::new(0);
 
 /// Whether this process, or the postmaster before it, has registered the callback.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
@@ -38,31 +44,71 @@ pub fn bound() -> u64 {
     BOUND.load(Ordering::Relaxed)
 }
 
-/// Enters the present transaction, before this process's first ID in it. The state has been opened.
+/// Returns a number that each change of the bound replaces. It is 0 if this process has entered no transaction. A source
+/// that knows the number has entered the stream of its ID type in this transaction.
+#[inline(always)]
+pub fn entry() -> u64 {
+    ENTRY.load(Ordering::Relaxed)
+}
+
+/// Sets the bound of the transaction, and another entry if that is a new one.
+fn set_bound(bound: UnixNanos) {
+    // 0 is for no transaction.
+    let bound = bound.0.max(1);
+    if BOUND.swap(bound, Ordering::Relaxed) != bound || entry() == 0 {
+        let entry = ENTRIES.load(Ordering::Relaxed) + 1;
+        ENTRIES.store(entry, Ordering::Relaxed);
+        ENTRY.store(entry, Ordering::Relaxed);
+    }
+}
+
+/// Enters the present transaction, before this process's first ID in it, and the stream of an ID type, before the first
+/// ID of that type. The state has been opened.
 ///
 /// # Errors
 /// The errors of [`prepared::ensure_loaded`].
 #[cold]
-pub fn enter(shared: &Shared) -> Result<(), Report> {
+pub fn enter(shared: &Shared, id_type: Stream) -> Result<(), Report> {
     let memory = shmem::watermark()?;
-    prepared::ensure_loaded(shared, memory)?;
+    if bound() == 0 {
+        prepared::ensure_loaded(shared, memory)?;
+    }
+    enter_missing(memory, Streams::of(Stream::ALL).and(Streams::of(id_type)));
+    Ok(())
+}
+
+/// Enters a stream, before the transaction's first ID in it. The transaction has been entered. Does nothing if it has
+/// entered the stream.
+pub fn enter_stream(stream: Stream) {
+    match shmem::attached_watermark() {
+        Some(memory) => enter_missing(memory, Streams::of(stream)),
+        None => pgrx::error!("a transaction was entered without the memory of the watermark"),
+    }
+}
+
+fn enter_missing(memory: &'static Watermark, streams: Streams) {
     let slot = own_slot(memory);
+    let missing = streams.without(slot.slot.streams());
+    if missing.is_empty() {
+        return;
+    }
     // One reading of the clock is enough: an earlier one makes the bound lower, and never below the floor.
     let now = now();
-    slot.first_id_at.store(now.0, Ordering::Relaxed);
-    let bound = slot.slot.enter(&memory.floor, || settled_by_clock(now));
-    // 0 is for no transaction.
-    BOUND.store(bound.0.max(1), Ordering::Relaxed);
-    Ok(())
+    if bound() == 0 {
+        slot.first_id_at.store(now.0, Ordering::Relaxed);
+    }
+    // All IDs to come are at or after the present bound.
+    let least = settled_by_clock(now).max(UnixNanos(bound()));
+    set_bound(slot.slot.enter(missing, &memory.floor, || least));
 }
 
 /// Lowers the bound of the present transaction, after the clock has stepped back. Returns whether it is lower now.
 pub fn lower() -> bool {
     let Some(memory) = shmem::attached_watermark() else { return false };
     let before = bound();
-    let bound = own_slot(memory).slot.lower(&memory.floor, settled);
-    BOUND.store(bound.0.max(1).min(before), Ordering::Relaxed);
-    bound.0 < before
+    let lowered = own_slot(memory).slot.lower(&memory.floor, settled);
+    set_bound(lowered.min(UnixNanos(before)));
+    bound() < before
 }
 
 /// Returns this process's slot. The process can run SQL.
@@ -101,6 +147,7 @@ unsafe extern "C-unwind" fn at_event(event: pg_sys::XactEvent::Type, _argument: 
 fn leave(has_committed: bool) {
     let Some(own) = entered_slot() else { return };
     BOUND.store(0, Ordering::Relaxed);
+    ENTRY.store(0, Ordering::Relaxed);
     // SAFETY: PostgreSQL forgets the transaction's ID after the callback.
     let id = unsafe { pg_sys::GetTopFullTransactionIdIfAny() }.value;
     own.slot.leave(Some(id).filter(|&id| has_committed && id != 0));

@@ -5,98 +5,27 @@
 //! So all calls under one snapshot get the same watermark: those of a statement, of all FETCHes from a cursor, and of
 //! STABLE functions that a statement calls. A parallel worker has a copy of its own, and so gets an error.
 //!
-//! # How a snapshot keeps its watermark
-//! PostgreSQL copies a snapshot when a statement makes it the active one. The copy lasts as long as the statement or the
-//! cursor, and an MVCC snapshot never uses its field `speculativeToken`. So the watermark is kept there, and copies of the
-//! copy have it, too. The field has 32 bits. It counts milliseconds from a base, which is 24 days before the first
-//! watermark of a transaction is asked for. The few watermarks that are earlier have a place in a list, and the least
-//! numbers are for these places. Snapshots end with their transaction, and so do base and list ([`Numbers`]).
+//! [`answers`] keeps the watermarks of a snapshot: one for each stream that it was asked for.
 
-use super::{prepared, reader, replayed, rewritten, usage};
-use crate::clock::now;
+use super::{answers, prepared, reader, replayed, rewritten, usage};
 use crate::error::{Code, Report};
 use crate::shmem::{self, shared};
 use crate::{horizon, process};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
+use flakeid_core::watermark::Stream;
 use pgrx::pg_sys;
-use std::cell::RefCell;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// The distance of the base from the clock: 24 days.
-const BEFORE: i64 = 1 << 31;
-
-/// The first number that is not for a place in the list.
-const FIRST: i64 = 1 << 16;
-
-/// The numbers of watermarks in one transaction.
-#[derive(Debug)]
-struct Numbers {
-    /// The transaction, by PostgreSQL's local number.
-    transaction: u32,
-    /// The time of number 0, in milliseconds since 1970. It may be before 1970.
-    base: i64,
-    /// The times of the numbers from 1 on, in milliseconds since 1970.
-    early: Vec<i64>,
-}
-
-thread_local! {
-    static NUMBERS: RefCell<Numbers> =
-        const { RefCell::new(Numbers { transaction: 0, base: 0, early: Vec::new() }) };
-}
-
-impl Numbers {
-    /// Returns the time of a number, in milliseconds since 1970; `None` for 0, and for a number that was not given in
-    /// this transaction.
-    fn time(&self, number: u32) -> Option<i64> {
-        match i64::from(number) {
-            _ if self.transaction != transaction() => None,
-            number if number >= FIRST => Some(self.base + number),
-            number => self.early.get(usize::try_from(number - 1).ok()?).copied(),
-        }
-    }
-
-    /// Returns a number for a time in milliseconds since 1970, and the time, which may be lowered.
-    fn give(&mut self, millis: i64) -> (u32, i64) {
-        if self.transaction != transaction() {
-            let now = (now().0 / NANOS_PER_MILLI) as i64;
-            *self = Self { transaction: transaction(), base: now - BEFORE, early: Vec::new() };
-        }
-        let number = millis.min(self.base + i64::from(u32::MAX)) - self.base;
-        if let Ok(number) = u32::try_from(number)
-            && i64::from(number) >= FIRST
-        {
-            return (number, self.base + i64::from(number));
-        }
-        let at = self.early.iter().position(|&early| early == millis);
-        let at = at.unwrap_or_else(|| {
-            // If the list is full, the last place is for 1970.
-            let is_full = self.early.len() as i64 >= FIRST - 3;
-            let early = if is_full { 0 } else { millis };
-            self.early.iter().position(|&there| there == early).unwrap_or_else(|| {
-                self.early.push(early);
-                self.early.len() - 1
-            })
-        });
-        (at as u32 + 1, self.early[at])
-    }
-}
-
-/// Returns the local number of the present transaction.
-fn transaction() -> u32 {
-    process::own().local_transaction
-}
-
-/// Returns the watermark of the active snapshot, in whole milliseconds.
+/// Returns the watermark of a stream for the active snapshot, in whole milliseconds.
 ///
 /// # Errors
 /// This is a parallel worker; the snapshot is not one of a statement, or is from before a promotion; the errors of the
 /// horizon, without which there are no IDs; the file cannot be written; a standby has replayed no watermark.
-pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
+pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
     let snapshot = active_snapshot()?;
-    // SAFETY: the snapshot is active, and so it is PostgreSQL's copy in this process.
-    let kept = unsafe { (*snapshot).speculativeToken };
-    if let Some(millis) = NUMBERS.with_borrow(|numbers| numbers.time(kept)) {
+    // SAFETY: the snapshot is active.
+    if let Some(millis) = unsafe { answers::find(snapshot, stream) } {
         return Ok(UnixMicros(millis * 1000));
     }
     let shared = shared()?;
@@ -111,13 +40,13 @@ pub fn watermark_of_statement() -> Result<UnixMicros, Report> {
     let view = reader::Snapshot::new(snapshot);
     let watermark = match rewritten::hide_rows(&view) {
         true => UnixNanos(0),
+        // The watermark of all IDs is not later than that of a stream.
         false if is_standby => replayed::watermark(memory, &view)?,
-        false => reader::watermark(shared, memory, view)?,
+        false => reader::watermark(shared, memory, view, stream)?,
     };
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
-    let (number, millis) = NUMBERS.with_borrow_mut(|numbers| numbers.give(millis));
-    // SAFETY: the snapshot is active, and only this process uses the copy.
-    unsafe { (*snapshot).speculativeToken = number };
+    // SAFETY: the snapshot is active.
+    unsafe { answers::keep(snapshot, stream, millis) };
     Ok(UnixMicros(millis * 1000))
 }
 

@@ -11,11 +11,13 @@
 //!   or was rolled back makes no difference here.
 //! * A watermark W *holds* for a snapshot if this is true: no row becomes visible after the snapshot whose ID was
 //!   generated in the row's own transaction, and whose tick begins before W.
+//! * A [`Stream`] is a set of IDs, and has a watermark of its own. That holds if the sentence above is true of the rows
+//!   whose IDs are of the stream. The stream [`Stream::ALL`] has all IDs.
 //!
 //! # What a session does
 //! 1. Before the first ID of a transaction the session calls [`Slot::enter`]. It generates IDs only of ticks that
 //!    begin at or after the bound that this returns, in both timelines of sno. It discards prefetched IDs of earlier
-//!    ticks. If the clock has stepped back, it waits.
+//!    ticks. If the clock has stepped back, it waits. See [Streams](#streams) for the first ID of each stream.
 //! 2. When the transaction has ended and its rows are visible to new snapshots, the session calls [`Slot::leave`]. It
 //!    passes the transaction's number if the transaction could write rows.
 //!
@@ -40,6 +42,8 @@
 //! 3. *T had left.* It left after its rows had become visible, so the snapshot was taken before that and does not see
 //!    T. Then T is among the entries that [`Slot::leave`] keeps, and its bound limits W, or the scan says that
 //!    entries were forgotten.
+//!
+//! The argument is about the rows and the bounds of one stream, and is the same for each ([Streams](#streams)).
 //!
 //! One session's transactions end one after the other. So a scan reads its entries from the latest on, and stops at
 //! the first that the snapshot sees: the snapshot sees all earlier ones, too.
@@ -67,6 +71,33 @@
 //! * A session is lowering its bound.
 //! * A session is entering, and a scan makes its bound final that read the floor for an earlier transaction of this
 //!   session, which had entered at the same floor. Then the bound is that floor until the session has stored its own.
+//!
+//! # Streams
+//! A slot has a bound for each stream, and each stream has the protocol above, with the same floor. What a stream adds is
+//! this:
+//! * *A session enters a stream before its transaction's first ID of that stream*, and enters [`Stream::ALL`] with the
+//!   first ID of all. After the return of [`Slot::enter`] all IDs of the transaction are of ticks at or after the
+//!   greatest bound of the streams that it has entered. So they are at or after the bound of each. An ID that was
+//!   generated earlier may be below that bound: it is not of the stream.
+//! * *Case 1 is about the stream.* T may have had other IDs for a long time, and enters the stream after the scan has
+//!   read its bound there. It stores a provisional bound for the stream, and reads the floor after that.
+//! * *Lowering lowers all bounds.* [`Slot::lower`] stores a low bound for each stream that the transaction has entered,
+//!   then reads the floor, and raises none above what it was. A later ID may be of any of these streams.
+//! * *An entry says for which streams its bound is.* [`Slot::leave`] writes one for all streams with the same bound, so a
+//!   transaction can have several, one after the other. A scan of a stream skips entries without the stream. It stops at
+//!   the same entry as any other scan.
+//! * *The history is that of all IDs.* Each scan also finds what is settled for [`Stream::ALL`]. A watermark of all IDs
+//!   holds for each stream, so it serves old snapshots. It can be far below an earlier watermark of the stream.
+//! * *A prepared transaction counts for all streams.* Its bound lock does not say which it has.
+//!
+//! The floor rises by the scans of all streams, so a scan of one stream can make a session wait that enters another, if
+//! the clock has stepped back. It holds back no watermark.
+//!
+//! Why the generating call names the stream, and nothing else does: the promise is about IDs, and the call is the only
+//! place where an ID and its stream are known together.
+//! * A setting of the session would give its stream to all IDs, also to those of a trigger that writes into another table.
+//! * A lock on the table comes too late for an ID that was generated before the lock was taken, and its absence says
+//!   nothing about the bound of a transaction that takes it later.
 //!
 //! # What outlives what
 //! * *A crash or a restart.* Slots and floor are lost. The caller keeps the floor at or below the durable horizon of
@@ -133,90 +164,196 @@ impl Floor {
     }
 }
 
-/// A transaction that has left: its number, and its bound.
+/// A stream of IDs, by its place in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(u8);
+
+impl Stream {
+    /// The stream of all IDs.
+    pub const ALL: Self = Self(0);
+
+    /// Returns the stream with a place. It is below the number of streams of the slots, and at most 63.
+    pub const fn at(place: usize) -> Self {
+        assert!(place < u64::BITS as usize, "a set of streams has a bit for each");
+        Self(place as u8)
+    }
+
+    /// Returns the stream's place.
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of streams, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams(u64);
+
+impl Streams {
+    pub const NONE: Self = Self(0);
+
+    /// Returns the set of this one stream.
+    #[inline]
+    pub const fn of(stream: Stream) -> Self {
+        Self(1 << stream.0)
+    }
+
+    /// Returns the set with the streams of another.
+    #[inline]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the set without the streams of another.
+    #[inline]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub const fn has(self, stream: Stream) -> bool {
+        self.0 & 1 << stream.0 != 0
+    }
+
+    /// Returns the streams by their places.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = Stream> {
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let stream = (left != 0).then(|| Stream(left.trailing_zeros() as u8))?;
+            left &= left - 1;
+            Some(stream)
+        })
+    }
+}
+
+/// A transaction that has left: its number, and its bound in some streams.
 #[derive(Debug)]
 struct Entry {
     transaction: AtomicU64,
     bound: AtomicU64,
+    /// The streams, as the bits of [`Streams`].
+    streams: AtomicU64,
 }
 
-/// The state that one session shows to readers. It keeps the last `ENTRIES` transactions that have left, of which a
-/// reader can use all but the oldest.
+/// The state that one session shows to readers. It keeps the last `ENTRIES` entries of transactions that have left, of
+/// which a reader can use all but the oldest.
 #[derive(Debug)]
-pub struct Slot<const ENTRIES: usize> {
-    /// The bound of the transaction that has entered, or [`IDLE`].
-    bound: AtomicU64,
+pub struct Slot<const ENTRIES: usize, const STREAMS: usize = 1> {
     /// How many entries have been written since the slot was created.
     written: AtomicU64,
+    /// The streams that the transaction has entered, as the bits of [`Streams`]. Scans do not read it.
+    entered: AtomicU64,
+    /// The bound of the transaction in each stream, or [`IDLE`].
+    bounds: [AtomicU64; STREAMS],
     entries: [Entry; ENTRIES],
 }
 
-impl<const ENTRIES: usize> Slot<ENTRIES> {
+impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
     /// Creates the slot of a session without a transaction.
     pub fn idle() -> Self {
-        const { assert!(ENTRIES >= 2, "a reader can use all entries but one") };
-        let entry = |_| Entry { transaction: AtomicU64::new(0), bound: AtomicU64::new(IDLE) };
-        Self {
+        const {
+            assert!(ENTRIES >= 2, "a reader can use all entries but one");
+            assert!(STREAMS >= 1 && STREAMS <= 64, "there is the stream of all IDs");
+        }
+        let entry = |_| Entry {
+            transaction: AtomicU64::new(0),
             bound: AtomicU64::new(IDLE),
+            streams: AtomicU64::new(0),
+        };
+        Self {
             written: AtomicU64::new(0),
+            entered: AtomicU64::new(0),
+            bounds: array::from_fn(|_| AtomicU64::new(IDLE)),
             entries: array::from_fn(entry),
         }
     }
 
-    /// Enters a transaction, before its first ID, and returns its bound. The closure reads the clock, and returns a time
-    /// at or before the beginning of all ticks that hold that reading ([`settled_by_clock`]).
+    fn bound(&self, stream: Stream) -> &AtomicU64 {
+        &self.bounds[stream.place()]
+    }
+
+    /// Enters a transaction into these streams, before its first ID in them. Returns the bound, which is the same in all
+    /// of them. The closure reads the clock, and returns a time at or before the beginning of all ticks that hold that
+    /// reading ([`settled_by_clock`]), or a greater one at or before the ticks of all IDs to come.
     ///
-    /// Only the slot's own session may call this, once in a transaction.
+    /// Only the slot's own session may call this, once in a transaction for each stream. The first call has
+    /// [`Stream::ALL`].
     #[inline]
-    pub fn enter(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
+    pub fn enter(
+        &self,
+        streams: Streams,
+        floor: &Floor,
+        clock: impl FnOnce() -> UnixNanos,
+    ) -> UnixNanos {
+        self.entered.store(self.streams().and(streams).0, Ordering::Relaxed);
         let provisional = floor.get().0 | PROVISIONAL;
-        // The store comes before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
+        // The stores come before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
         // header that order decides.
-        self.bound.store(provisional, Ordering::SeqCst);
+        for stream in streams.iter() {
+            self.bound(stream).store(provisional, Ordering::SeqCst);
+        }
         keep_seq_cst_order();
         let now = time_of(clock().0);
-        let bound = floor.get().max(now);
-        self.settle(provisional, bound).unwrap_or_else(|settled| {
+        let mut bound = floor.get().max(now);
+        for stream in streams.iter() {
             // A reader's bound may be below this one: the reader knows no clock. It may also be an earlier floor, if the
             // reader began when the slot's last transaction entered at the same floor.
-            let bound = bound.max(settled);
-            // Release: readers may see the other bound for longer, which is not greater.
-            self.bound.store(bound.0, Ordering::Release);
-            bound
-        })
+            let settled = settle(self.bound(stream), provisional, bound);
+            bound = bound.max(settled.unwrap_or_else(|settled| settled));
+        }
+        for stream in streams.iter() {
+            // No reader changes a final bound.
+            if self.bound(stream).load(Ordering::Relaxed) != bound.0 {
+                // Release: readers may see the other bound for longer, which is not greater.
+                self.bound(stream).store(bound.0, Ordering::Release);
+            }
+        }
+        bound
     }
 
-    /// Makes a provisional bound final, and returns it. If another thread has done so, `Err` has what the slot holds.
-    #[inline]
-    fn settle(&self, provisional: u64, bound: UnixNanos) -> Result<UnixNanos, UnixNanos> {
-        // Release: readers may see the provisional bound for longer, which is smaller. Acquire: a thread that reads
-        // another one's bound comes after that.
-        let settled =
-            self.bound.compare_exchange(provisional, bound.0, Ordering::AcqRel, Ordering::Acquire);
-        settled.map(|_| bound).map_err(UnixNanos)
-    }
-
-    /// Lowers the bound of the transaction that has entered to the time of the clock or the floor, whichever is
-    /// greater. Returns the bound. The closure is that of [`Self::enter`].
+    /// Lowers the bounds of the transaction that has entered to the time of the clock or the floor, whichever is
+    /// greater. Returns the greatest of them. The closure is that of [`Self::enter`].
     ///
     /// Only the slot's own session may call this.
     #[cold]
     pub fn lower(&self, floor: &Floor, clock: impl FnOnce() -> UnixNanos) -> UnixNanos {
-        let Some(before) = self.entered() else { return UnixNanos(0) };
-        // As in `enter`, the store comes before the second load of the floor. No reader may make this bound final: the
+        let streams = self.streams();
+        let before = self.bounds.each_ref().map(|bound| time_of(bound.load(Ordering::Relaxed)));
+        // As in `enter`, the stores come before the second load of the floor. No reader may make these bounds final: the
         // floor may be above IDs that the transaction has.
-        self.bound.store(floor.get().min(before).0, Ordering::SeqCst);
+        let low = floor.get();
+        for stream in streams.iter() {
+            let low = low.min(before[stream.place()]);
+            self.bound(stream).store(low.0, Ordering::SeqCst);
+        }
         keep_seq_cst_order();
         let now = time_of(clock().0);
-        let bound = floor.get().max(now).min(before);
-        self.bound.store(bound.0, Ordering::Release);
-        bound
+        let to = floor.get().max(now);
+        let mut greatest = UnixNanos(0);
+        for stream in streams.iter() {
+            let bound = to.min(before[stream.place()]);
+            self.bound(stream).store(bound.0, Ordering::Release);
+            greatest = greatest.max(bound);
+        }
+        greatest
     }
 
-    /// Returns the bound of the transaction that has entered.
+    /// Returns the bound of the transaction that has entered, in the stream of all IDs.
     #[inline]
     pub fn entered(&self) -> Option<UnixNanos> {
-        Some(self.bound.load(Ordering::Relaxed)).filter(|&bound| bound != IDLE).map(time_of)
+        let bound = self.bound(Stream::ALL).load(Ordering::Relaxed);
+        Some(bound).filter(|&bound| bound != IDLE).map(time_of)
+    }
+
+    /// Returns the streams that the transaction has entered.
+    #[inline]
+    pub fn streams(&self) -> Streams {
+        Streams(self.entered.load(Ordering::Relaxed))
     }
 
     /// Returns how many transactions have left that may have written rows. The number never falls.
@@ -233,26 +370,40 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
     /// Only the slot's own session may call this. Without a transaction that has entered it does nothing.
     #[inline]
     pub fn leave(&self, transaction: Option<u64>) {
-        let bound = self.bound.load(Ordering::Relaxed);
-        if bound == IDLE {
-            return;
-        }
+        let streams = self.streams();
         if let Some(transaction) = transaction {
-            let written = self.written.load(Ordering::Relaxed);
-            // Release: a reader that sees the new entry sees, after its own fence, that so many were written.
-            fence(Ordering::Release);
-            let entry = &self.entries[(written % ENTRIES as u64) as usize];
-            entry.transaction.store(transaction, Ordering::Relaxed);
-            entry.bound.store(time_of(bound).0, Ordering::Relaxed);
-            self.written.store(written + 1, Ordering::Release);
+            let bound = |stream| self.bound(stream).load(Ordering::Relaxed);
+            let mut left = streams;
+            while let Some(first) = left.iter().next() {
+                let alike = left.iter().filter(|&stream| bound(stream) == bound(first));
+                let alike = alike.fold(Streams::NONE, |set, stream| set.and(Streams::of(stream)));
+                self.keep(transaction, bound(first), alike);
+                left = left.without(alike);
+            }
         }
-        // Release: a reader that finds the slot idle finds the entry.
-        self.bound.store(IDLE, Ordering::Release);
+        for stream in streams.iter() {
+            // Release: a reader that finds the stream idle finds the entries.
+            self.bound(stream).store(IDLE, Ordering::Release);
+        }
+        self.entered.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the least bound of the transactions that have left and that a snapshot does not see; `Err` if entries
-    /// were forgotten that it might not see.
-    fn unseen(&self, sees: &impl Fn(u64) -> bool) -> Result<UnixNanos, Forgotten> {
+    /// Writes an entry.
+    #[inline]
+    fn keep(&self, transaction: u64, bound: u64, streams: Streams) {
+        let written = self.written.load(Ordering::Relaxed);
+        // Release: a reader that sees the new entry sees, after its own fence, that so many were written.
+        fence(Ordering::Release);
+        let entry = &self.entries[(written % ENTRIES as u64) as usize];
+        entry.transaction.store(transaction, Ordering::Relaxed);
+        entry.bound.store(time_of(bound).0, Ordering::Relaxed);
+        entry.streams.store(streams.0, Ordering::Relaxed);
+        self.written.store(written + 1, Ordering::Release);
+    }
+
+    /// Returns the least bound, in a stream, of the transactions that have left and that a snapshot does not see; `Err`
+    /// if entries were forgotten that it might not see.
+    fn unseen(&self, stream: Stream, sees: &impl Fn(u64) -> bool) -> Result<UnixNanos, Forgotten> {
         let written = self.written.load(Ordering::Acquire);
         let mut least = UnixNanos(IDLE);
         for number in (0..written).rev() {
@@ -260,6 +411,7 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
             let entry = &self.entries[(number % ENTRIES as u64) as usize];
             let transaction = entry.transaction.load(Ordering::Relaxed);
             let bound = UnixNanos(entry.bound.load(Ordering::Relaxed));
+            let streams = Streams(entry.streams.load(Ordering::Relaxed));
             fence(Ordering::Acquire);
             if number + ENTRIES as u64 <= self.written.load(Ordering::Relaxed) {
                 return Err(Forgotten);
@@ -267,19 +419,31 @@ impl<const ENTRIES: usize> Slot<ENTRIES> {
             if sees(transaction) {
                 break;
             }
-            least = least.min(bound);
+            if streams.has(stream) {
+                least = least.min(bound);
+            }
         }
         Ok(least)
     }
 }
 
+/// Makes a provisional bound final, and returns it. If another thread has done so, `Err` has what the slot holds.
+#[inline]
+fn settle(at: &AtomicU64, provisional: u64, bound: UnixNanos) -> Result<UnixNanos, UnixNanos> {
+    // Release: readers may see the provisional bound for longer, which is smaller. Acquire: a thread that reads
+    // another one's bound comes after that.
+    let settled = at.compare_exchange(provisional, bound.0, Ordering::AcqRel, Ordering::Acquire);
+    settled.map(|_| bound).map_err(UnixNanos)
+}
+
 /// Entries were overwritten that the reader needed.
 struct Forgotten;
 
-/// The reading of all slots by one reader, for one snapshot.
+/// The reading of all slots by one reader, for one snapshot and one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     floor: &'a Floor,
+    stream: Stream,
     settled: UnixNanos,
     watermark: UnixNanos,
     is_complete: bool,
@@ -288,30 +452,45 @@ pub struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// Begins a scan by raising the floor to a time. The snapshot has been taken. The time is at or before the
     /// beginning of the present tick of each ID type ([`settled_by_clock`]), and below the durable horizon.
-    pub fn begin(floor: &'a Floor, to: UnixNanos) -> Self {
+    pub fn begin(floor: &'a Floor, stream: Stream, to: UnixNanos) -> Self {
         let time = floor.raise(to);
         keep_seq_cst_order();
-        Self { floor, settled: time, watermark: time, is_complete: true }
+        Self { floor, stream, settled: time, watermark: time, is_complete: true }
     }
 
     /// Reads a session's slot. The closure says whether the snapshot sees the transaction with a number.
-    pub fn read<const ENTRIES: usize>(&mut self, slot: &Slot<ENTRIES>, sees: impl Fn(u64) -> bool) {
-        // The bound first: a transaction that leaves after this load is in it, and one that left before is among the
-        // entries. SeqCst: case 1 of the header.
-        let mut bound = slot.bound.load(Ordering::SeqCst);
-        // If this fails because the transaction has left, the bound may be that of the next one.
-        while bound != IDLE && bound & PROVISIONAL != 0 {
-            keep_seq_cst_order();
-            let settled = slot.settle(bound, self.floor.get());
-            bound = settled.unwrap_or_else(|held| held).0;
-        }
-        let entered = time_of(bound);
-        self.settled = self.settled.min(entered);
+    pub fn read<const ENTRIES: usize, const STREAMS: usize>(
+        &mut self,
+        slot: &Slot<ENTRIES, STREAMS>,
+        sees: impl Fn(u64) -> bool,
+    ) {
+        // The bounds first: a transaction that leaves after these loads is in them, and one that left before is among the
+        // entries.
+        let entered = self.bound(slot.bound(self.stream));
+        let settled = match self.stream {
+            Stream::ALL => entered,
+            _ => self.bound(slot.bound(Stream::ALL)),
+        };
+        self.settled = self.settled.min(settled);
         self.watermark = self.watermark.min(entered);
-        match slot.unseen(&sees) {
+        match slot.unseen(self.stream, &sees) {
             Ok(unseen) => self.watermark = self.watermark.min(unseen),
             Err(Forgotten) => self.is_complete = false,
         }
+    }
+
+    /// Reads a bound, and makes it final.
+    #[inline]
+    fn bound(&self, at: &AtomicU64) -> UnixNanos {
+        // SeqCst: case 1 of the header.
+        let mut bound = at.load(Ordering::SeqCst);
+        // If this fails because the transaction has left, the bound may be that of the next one.
+        while bound != IDLE && bound & PROVISIONAL != 0 {
+            keep_seq_cst_order();
+            let settled = settle(at, bound, self.floor.get());
+            bound = settled.unwrap_or_else(|held| held).0;
+        }
+        time_of(bound)
     }
 
     /// Adds the bound of a transaction that stands in no slot, and that the snapshot does not see.
@@ -325,8 +504,8 @@ impl<'a> Scan<'a> {
         self.is_complete.then_some(self.watermark)
     }
 
-    /// Returns the watermark of every snapshot that sees all transactions which had left before this scan. It is for
-    /// [`History::record`].
+    /// Returns the watermark of all IDs for every snapshot that sees all transactions which had left before this scan. It
+    /// is for [`History::record`].
     pub fn settled(&self) -> UnixNanos {
         self.settled
     }

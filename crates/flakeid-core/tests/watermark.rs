@@ -3,10 +3,14 @@
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{
-    Floor, History, LONGEST_TICK, Position, Scan, Slot, settled_by_clock,
+    Floor, History, LONGEST_TICK, Position, Scan, Slot, Stream, Streams, settled_by_clock,
 };
 use flakeid_core::{flake, flake128, guid, sno, uniqueid};
 use proptest::prelude::*;
+
+const ALL: Streams = Streams::of(Stream::ALL);
+const A: Stream = Stream::at(1);
+const B: Stream = Stream::at(2);
 
 const fn at(time: u64) -> UnixNanos {
     UnixNanos(time)
@@ -19,7 +23,18 @@ fn scan<'a, const ENTRIES: usize>(
     slots: &[Slot<ENTRIES>],
     xmin: u64,
 ) -> Scan<'a> {
-    let mut scan = Scan::begin(floor, at(now));
+    scan_of(Stream::ALL, floor, now, slots, xmin)
+}
+
+/// Scans the slots for the watermark of a stream.
+fn scan_of<'a, const ENTRIES: usize, const STREAMS: usize>(
+    stream: Stream,
+    floor: &'a Floor,
+    now: u64,
+    slots: &[Slot<ENTRIES, STREAMS>],
+    xmin: u64,
+) -> Scan<'a> {
+    let mut scan = Scan::begin(floor, stream, at(now));
     for slot in slots {
         scan.read(slot, |transaction| transaction < xmin);
     }
@@ -50,7 +65,7 @@ fn no_id_type_has_a_longer_tick() {
 fn a_transaction_limits_the_watermark_until_a_snapshot_sees_it() {
     let (floor, slots) = (Floor::at(at(0)), [Slot::<4>::idle(), Slot::idle()]);
     assert_eq!(scan(&floor, 100, &slots, 5).watermark(), Some(at(100)));
-    assert_eq!(slots[0].enter(&floor, || at(110)), at(110));
+    assert_eq!(slots[0].enter(ALL, &floor, || at(110)), at(110));
     assert_eq!(slots[0].entered(), Some(at(110)));
     let open = scan(&floor, 200, &slots, 5);
     assert_eq!((open.watermark(), open.settled()), (Some(at(110)), at(110)));
@@ -68,7 +83,7 @@ fn a_transaction_limits_the_watermark_until_a_snapshot_sees_it() {
 #[test]
 fn a_transaction_that_wrote_nothing_leaves_no_entry() {
     let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
-    slots[0].enter(&floor, || at(10));
+    slots[0].enter(ALL, &floor, || at(10));
     slots[0].leave(None);
     assert_eq!(scan(&floor, 50, &slots, 0).watermark(), Some(at(50)));
 }
@@ -79,14 +94,14 @@ fn a_bound_is_never_below_the_floor_and_a_watermark_never_falls_with_the_clock()
     assert_eq!(scan(&floor, 1000, &slots, 9).watermark(), Some(at(1000)));
     // The clock has stepped back.
     assert_eq!(scan(&floor, 500, &slots, 9).watermark(), Some(at(1000)));
-    assert_eq!(slots[0].enter(&floor, || at(500)), at(1000));
+    assert_eq!(slots[0].enter(ALL, &floor, || at(500)), at(1000));
     assert_eq!(scan(&floor, 600, &slots, 9).watermark(), Some(at(1000)));
 }
 
 #[test]
 fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
     let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
-    slots[0].enter(&floor, || at(50));
+    slots[0].enter(ALL, &floor, || at(50));
     assert_eq!(slots[0].lower(&floor, || at(30)), at(30));
     assert_eq!(slots[0].lower(&floor, || at(90)), at(30));
     assert_eq!(scan(&floor, 20, &slots, 9).watermark(), Some(at(20)));
@@ -102,7 +117,7 @@ fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
 fn bounds_and_floors_are_even() {
     let (floor, slots) = (Floor::at(at(7)), [Slot::<2>::idle()]);
     assert_eq!(floor.get(), at(8));
-    assert_eq!(slots[0].enter(&floor, || at(11)), at(10));
+    assert_eq!(slots[0].enter(ALL, &floor, || at(11)), at(10));
     assert_eq!(slots[0].entered(), Some(at(10)));
     assert_eq!(floor.raise(at(13)), at(12));
     assert_eq!(scan(&floor, 15, &slots, 9).watermark(), Some(at(10)));
@@ -122,7 +137,7 @@ fn entries_that_were_overwritten_are_missed_only_by_snapshots_that_need_them() {
     const ENTRIES: usize = 4;
     let (floor, slots) = (Floor::at(at(0)), [Slot::<ENTRIES>::idle()]);
     for transaction in 1..=10 {
-        slots[0].enter(&floor, || at(10 * transaction));
+        slots[0].enter(ALL, &floor, || at(10 * transaction));
         slots[0].leave(Some(transaction));
     }
     // A reader can use the entries of 8, 9 and 10, and must find one among them that the snapshot sees.
@@ -134,6 +149,73 @@ fn entries_that_were_overwritten_are_missed_only_by_snapshots_that_need_them() {
         };
         assert_eq!(scan(&floor, 1000, &slots, xmin).watermark(), expected, "{xmin}");
     }
+}
+
+#[test]
+fn a_set_of_streams_has_what_was_put_in() {
+    let both = Streams::of(A).and(Streams::of(B));
+    assert!(both.has(A) && both.has(B) && !both.has(Stream::ALL));
+    assert_eq!(both.iter().map(Stream::place).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(both.without(Streams::of(A)), Streams::of(B));
+    assert!(both.without(both).is_empty() && both.without(both) == Streams::NONE);
+    assert!(Streams::of(Stream::at(63)).has(Stream::at(63)));
+}
+
+#[test]
+fn a_transaction_limits_the_watermarks_of_its_own_streams_alone() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle(), Slot::idle()]);
+    let read = |stream, now, xmin| scan_of(stream, &floor, now, &slots, xmin).watermark();
+    let first = slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
+    assert_eq!(first, at(100));
+    assert_eq!(read(A, 200, 5), Some(at(100)));
+    assert_eq!(read(B, 200, 5), Some(at(200)));
+    assert_eq!(read(Stream::ALL, 200, 5), Some(at(100)));
+    // The stream is entered at the floor, also if the clock has stepped back.
+    assert_eq!(slots[0].enter(Streams::of(B), &floor, || at(150)), at(200));
+    assert_eq!(slots[0].streams(), ALL.and(Streams::of(A)).and(Streams::of(B)));
+    assert_eq!(read(B, 300, 5), Some(at(200)));
+    assert_eq!(slots[0].entered(), Some(at(100)));
+    slots[0].leave(Some(5));
+    assert_eq!(slots[0].streams(), Streams::NONE);
+    // The snapshot is from before.
+    let old = [Stream::ALL, A, B].map(|stream| read(stream, 400, 5));
+    assert_eq!(old, [Some(at(100)), Some(at(100)), Some(at(200))]);
+    // The snapshot is from after.
+    let new = [Stream::ALL, A, B].map(|stream| read(stream, 400, 6));
+    assert_eq!(new, [Some(at(400)); 3]);
+}
+
+#[test]
+fn a_scan_of_a_stream_finds_what_is_settled_for_all_ids() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle()]);
+    slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
+    let scan = scan_of(B, &floor, 200, &slots, 5);
+    assert_eq!((scan.watermark(), scan.settled()), (Some(at(200)), at(100)));
+}
+
+#[test]
+fn lowering_lowers_the_bounds_of_all_streams_down_to_the_floor() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle()]);
+    slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
+    assert_eq!(slots[0].enter(Streams::of(B), &floor, || at(300)), at(300));
+    floor.raise(at(150));
+    assert_eq!(slots[0].lower(&floor, || at(120)), at(150));
+    let read = |stream| scan_of(stream, &floor, 150, &slots, 5).watermark();
+    assert_eq!(
+        [read(Stream::ALL), read(A), read(B)],
+        [Some(at(100)), Some(at(100)), Some(at(150))]
+    );
+}
+
+#[test]
+fn entries_of_other_streams_are_forgotten_as_those_of_the_stream() {
+    let (floor, slots) = (Floor::at(at(0)), [Slot::<2, 3>::idle()]);
+    for transaction in 1..=3 {
+        slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(10 * transaction));
+        slots[0].leave(Some(transaction));
+    }
+    assert_eq!(scan_of(B, &floor, 100, &slots, 3).watermark(), None);
+    assert_eq!(scan_of(B, &floor, 100, &slots, 4).watermark(), Some(at(100)));
 }
 
 #[test]
@@ -204,7 +286,7 @@ proptest! {
             // Bounds are even.
             now += 2 * later;
             match open[slot].take() {
-                None => open[slot] = Some(slots[slot].enter(&floor, || at(now)).0),
+                None => open[slot] = Some(slots[slot].enter(ALL, &floor, || at(now)).0),
                 Some(bound) => {
                     slots[slot].leave(writes.then_some(next));
                     if writes {
@@ -222,6 +304,52 @@ proptest! {
         match found.watermark() {
             Some(watermark) => prop_assert_eq!(Some(watermark.0), expected),
             None => prop_assert!(left.iter().filter(|&&(transaction, _)| transaction >= xmin).count() >= 3),
+        }
+    }
+
+    /// A scan of a stream finds the least bound, in the stream, of what is open and of what the snapshot does not see.
+    #[test]
+    fn a_scan_of_a_stream_agrees_with_a_list(
+        steps in prop::collection::vec((0usize..3, 0usize..6, 1u64..50), 0..60),
+        xmin in 0u64..70,
+    ) {
+        const STREAMS: usize = 4;
+        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| Slot::<64, STREAMS>::idle()));
+        let mut open = [[None; STREAMS]; 3];
+        let mut left: Vec<(u64, [Option<u64>; STREAMS])> = Vec::new();
+        let (mut now, mut next) = (0, 1);
+        for (slot, what, later) in steps {
+            now += 2 * later;
+            let bounds = &mut open[slot];
+            match what {
+                // An ID of a stream.
+                0..STREAMS => {
+                    let wanted = ALL.and(Streams::of(Stream::at(what)));
+                    let missing = wanted.without(slots[slot].streams());
+                    if !missing.is_empty() {
+                        let bound = slots[slot].enter(missing, &floor, || at(now));
+                        missing.iter().for_each(|stream| bounds[stream.place()] = Some(bound.0));
+                    }
+                }
+                _ => {
+                    let writes = what == STREAMS;
+                    let entered = std::mem::take(bounds);
+                    slots[slot].leave(writes.then_some(next));
+                    if writes && entered[0].is_some() {
+                        left.push((next, entered));
+                        next += 1;
+                    }
+                }
+            }
+        }
+        now += 2;
+        for place in 0..STREAMS {
+            let unseen = left.iter().filter(|&&(transaction, _)| transaction >= xmin);
+            let bounds = unseen.filter_map(|(_, bounds)| bounds[place]);
+            let opened = open.iter().filter_map(|bounds| bounds[place]);
+            let expected = bounds.chain(opened).chain([now]).min();
+            let found = scan_of(Stream::at(place), &floor, now, &slots, xmin);
+            prop_assert_eq!(found.watermark().map(|time| time.0), expected, "{}", place);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! row may become visible to a reader later that is below the watermark which it was told.
 
 use super::*;
-use flakeid_core::watermark::{Floor, History, Position, Scan, Slot};
+use flakeid_core::watermark::{Floor, History, Position, Scan, Slot, Stream, Streams};
 
 /// A fault in how the parts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub enum Flaw {
 }
 
 const ENTRIES: usize = 2;
+
+/// The streams that a transaction enters which has IDs of no other stream.
+pub const ALL: Streams = Streams::of(Stream::ALL);
 
 pub struct Server<const SLOTS: usize> {
     pub flaw: Flaw,
@@ -62,7 +65,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
         let slot = &self.slots[slot];
         let early = Floor::at(self.floor.get());
         let floor = if self.flaw == Flaw::EarlyFloor { &early } else { &self.floor };
-        let bound = slot.enter(floor, || self.now());
+        let bound = slot.enter(ALL, floor, || self.now());
         assert_eq!(slot.entered(), Some(bound));
         let time = match self.flaw {
             Flaw::BelowBound => self.now().0,
@@ -96,12 +99,12 @@ impl<const SLOTS: usize> Server<SLOTS> {
         // A scan that raises a floor of its own leaves the server's where it is.
         let late = Floor::at(UnixNanos(0));
         let floor = if self.flaw == Flaw::LateFloor { &late } else { &self.floor };
-        let mut scan = Scan::begin(floor, now);
+        let mut scan = Scan::begin(floor, Stream::ALL, now);
         for slot in &self.slots {
             scan.read(slot, sees);
         }
         if self.flaw == Flaw::LateFloor {
-            Scan::begin(&self.floor, now);
+            Scan::begin(&self.floor, Stream::ALL, now);
         }
         Told { seen, watermark: scan.watermark().map(|time| time.0), settled: scan.settled().0 }
     }
@@ -254,7 +257,7 @@ fn lower(flaw: Flaw) {
     let server = Server::<1>::new(flaw, 12);
     let reader = Server::spawn(&server, Server::read);
     let slot = &server.slots[0];
-    let first = slot.enter(&server.floor, || server.now()).0;
+    let first = slot.enter(ALL, &server.floor, || server.now()).0;
     server.clock.store(8, Ordering::Relaxed);
     let early = Floor::at(server.floor.get());
     let floor = if flaw == Flaw::EarlyFloor { &early } else { &server.floor };
@@ -284,7 +287,7 @@ fn a_reader_that_settles_late_lowers_no_bound_below_a_watermark() {
         server.floor.raise(server.now());
         let slot = &server.slots[0];
         let mut late = None;
-        let first = slot.enter(&server.floor, || {
+        let first = slot.enter(ALL, &server.floor, || {
             late = Some(Server::spawn(&server, Server::read));
             thread::yield_now();
             server.now()
@@ -358,5 +361,141 @@ fn a_recorded_watermark_holds_for_each_snapshot_that_its_position_covers() {
         let ids = writer.join().unwrap();
         let watermark = history.watermark(xmin, xmax.max(1)).map(|time| time.0);
         check(&[Told { seen, watermark, settled: 0 }], &ids);
+    });
+}
+
+/// A transaction has an ID of all, and later one of a stream. A reader of the stream scans.
+fn late_stream(flaw: Flaw) {
+    const LATE: Stream = Stream::at(1);
+    struct Server {
+        floor: Floor,
+        // The transaction leaves an entry for each of its two bounds.
+        slot: Slot<3, 2>,
+        ended: AtomicU64,
+        clock: AtomicU64,
+    }
+    impl Server {
+        fn now(&self) -> UnixNanos {
+            UnixNanos(self.clock.load(Ordering::Relaxed))
+        }
+    }
+    let server = Arc::new(Server {
+        floor: Floor::at(UnixNanos(0)),
+        slot: Slot::idle(),
+        ended: AtomicU64::new(0),
+        clock: AtomicU64::new(8),
+    });
+    // The first ID is from long ago. Its bound is below the watermark of the stream.
+    let first = server.slot.enter(ALL, &server.floor, || UnixNanos(2));
+    let writer = {
+        let server = server.clone();
+        thread::spawn(move || {
+            let early = Floor::at(server.floor.get());
+            let floor = if flaw == Flaw::EarlyFloor { &early } else { &server.floor };
+            let second = match flaw {
+                Flaw::BelowBound => first,
+                _ => server.slot.enter(Streams::of(LATE), floor, || server.now().max(first)),
+            };
+            let time = second.max(server.now());
+            server.ended.fetch_or(1 << 1, Ordering::AcqRel);
+            server.slot.leave((flaw != Flaw::NoEntry).then_some(1));
+            time.0
+        })
+    };
+    let reader = {
+        let server = server.clone();
+        thread::spawn(move || {
+            let seen = server.ended.load(Ordering::Acquire);
+            let mut scan = Scan::begin(&server.floor, LATE, server.now());
+            scan.read(&server.slot, |transaction| seen & 1 << transaction != 0);
+            let (watermark, settled) = (scan.watermark().map(|time| time.0), scan.settled().0);
+            let later = server.ended.load(Ordering::Acquire);
+            let settled_later = Told { seen: later, watermark: Some(settled), settled };
+            (Told { seen, watermark, settled }, settled_later)
+        })
+    };
+    server.clock.store(6, Ordering::Relaxed);
+    let (time, (told, settled_later)) = (writer.join().unwrap(), reader.join().unwrap());
+    check(&[told], &[(1, time)]);
+    // The first ID is no ID of the stream, and does not hold the stream back.
+    assert!(told.watermark.is_some_and(|watermark| watermark >= 6), "held back: {told:?}");
+    // What is settled holds for all IDs.
+    check(&[settled_later], &[(1, first.0), (1, time)]);
+}
+
+#[test]
+fn a_first_id_of_a_stream_late_in_a_transaction_races_a_scan_of_the_stream() {
+    model(4, || late_stream(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_floor_that_is_read_before_the_stream_is_entered_is_found() {
+    model(3, || late_stream(Flaw::EarlyFloor));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_stream_that_is_not_entered_is_found() {
+    model(3, || late_stream(Flaw::BelowBound));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn a_transaction_with_a_stream_that_leaves_no_entry_is_found() {
+    model(3, || late_stream(Flaw::NoEntry));
+}
+
+/// A session that has entered two streams at different times lowers both bounds, beside a reader of the later stream.
+fn lower_a_stream(flaw: Flaw) {
+    const LATE: Stream = Stream::at(1);
+    let floor = Arc::new(Floor::at(UnixNanos(0)));
+    let slot = Arc::new(Slot::<ENTRIES, 2>::idle());
+    slot.enter(ALL, &floor, || UnixNanos(4));
+    slot.enter(Streams::of(LATE), &floor, || UnixNanos(12));
+    let reader = {
+        let (floor, slot) = (floor.clone(), slot.clone());
+        thread::spawn(move || {
+            let mut scan = Scan::begin(&floor, LATE, UnixNanos(10));
+            scan.read(&slot, |_| false);
+            Told { seen: 0, watermark: scan.watermark().map(|time| time.0), settled: 0 }
+        })
+    };
+    // The clock has stepped back to 8.
+    let early = Floor::at(floor.get());
+    let least = slot.lower(if flaw == Flaw::EarlyFloor { &early } else { &floor }, || UnixNanos(8));
+    slot.leave(Some(1));
+    check(&[reader.join().unwrap()], &[(1, least.0)]);
+}
+
+#[test]
+fn the_bound_of_a_stream_is_lowered_beside_a_scan() {
+    model(4, || lower_a_stream(Flaw::None));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn the_bound_of_a_stream_that_is_lowered_to_an_early_floor_is_found() {
+    model(3, || lower_a_stream(Flaw::EarlyFloor));
+}
+
+/// A transaction enters two streams at once, while the clock steps back. A reader of each scans.
+#[test]
+fn a_first_id_of_two_streams_races_a_scan_of_each() {
+    const OTHER: Stream = Stream::at(1);
+    model(2, || {
+        let floor = Arc::new(Floor::at(UnixNanos(0)));
+        let slot = Arc::new(Slot::<ENTRIES, 2>::idle());
+        let readers = [(Stream::ALL, 8), (OTHER, 12)].map(|(stream, now)| {
+            let (floor, slot) = (floor.clone(), slot.clone());
+            thread::spawn(move || {
+                let mut scan = Scan::begin(&floor, stream, UnixNanos(now));
+                scan.read(&slot, |_| false);
+                Told { seen: 0, watermark: scan.watermark().map(|time| time.0), settled: 0 }
+            })
+        });
+        let bound = slot.enter(ALL.and(Streams::of(OTHER)), &floor, || UnixNanos(10));
+        slot.leave(Some(1));
+        check(&readers.map(|reader| reader.join().unwrap()), &[(1, bound.0)]);
     });
 }

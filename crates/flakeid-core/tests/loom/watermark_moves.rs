@@ -2,7 +2,7 @@
 //! and a reader scans its slot. The session that has entered is told that its generator IDs are outdated. It continues
 //! with the new ones in the same transaction, so it must keep its bound.
 
-use super::watermark::{Flaw, Server, check};
+use super::watermark::{ALL, Flaw, Server, check};
 use super::*;
 use flakeid_core::gate::CellInit;
 use flakeid_core::session::{Session, Stall};
@@ -25,7 +25,7 @@ fn run_transaction<S: IdLayout>(
     gate: &Gate,
     in_use: &Mutex<usize>,
 ) -> Vec<(u64, u64)> {
-    let bound = server.slots[0].enter(&server.floor, || server.now());
+    let bound = server.slots[0].enter(ALL, &server.floor, || server.now());
     let mut held = &cells[0];
     let mut session = Session::new(0, 1);
     session.issue_from::<S>(&[held], SCALE.tick(bound).unwrap());
