@@ -74,9 +74,11 @@
 //!   that snapshot. This holds across all crashes and stops.
 //! * No ID is issued of a tick that begins before any watermark that was told.
 //! * A watermark is not less than one that was told, before the scan began, for the same snapshot or an earlier one.
-//!   There are exceptions. A session may be lowering its bound. The watermark may come from the history. The list may
-//!   have forgotten a prepared transaction since the snapshot was taken, or be younger than the snapshot. A prepared
-//!   transaction may have no bound lock.
+//!   There are exceptions. A session may be lowering its bound. The watermark, or the earlier one, may come from the
+//!   history. The list may have forgotten a prepared transaction since the snapshot was taken, or be younger than the
+//!   snapshot. A prepared transaction may have no bound lock. It holds back all streams, also those without its IDs.
+//! * All this holds for each stream, which has a part of the IDs: those of one ID type, or those whose call named the
+//!   stream. The rows and IDs are then those of the stream.
 //! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID type, and the
 //!   watermark follows the clock.
 //!
@@ -424,4 +426,19 @@ fn a_position_that_is_read_before_the_scan_is_found() {
 #[test]
 fn a_prepared_transaction_that_ended_before_the_list_was_made_is_found() {
     assert!(is_found_by_readers(watermark::Flaw::NoEarly, Fault::Missed));
+}
+
+#[test]
+fn a_stream_that_is_entered_after_its_first_id_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::EntersStreamLate, Fault::Missed));
+}
+
+#[test]
+fn a_bound_that_stays_when_a_stream_is_entered_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::KeepsEarlierBound, Fault::Undercut));
+}
+
+#[test]
+fn a_source_that_takes_a_new_transaction_for_the_last_one_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ComparesBounds, Fault::Missed));
 }

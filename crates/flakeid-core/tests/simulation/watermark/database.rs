@@ -3,7 +3,8 @@
 //! The checks know more than any server: all rows, in the order in which they became visible, and all watermarks that
 //! were told, across crashes.
 
-use flakeid_core::watermark::Position;
+use super::server::STREAMS;
+use flakeid_core::watermark::{Position, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
@@ -46,6 +47,12 @@ impl Snapshot {
     }
 }
 
+/// The earliest time of a transaction's IDs in each stream; [`NO_ID`] in a stream without one.
+pub type Earliest = [u64; STREAMS];
+
+/// No ID in a stream.
+pub const NO_ID: u64 = u64::MAX;
+
 /// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
 #[derive(Debug)]
 pub struct Missed;
@@ -59,12 +66,12 @@ pub struct Database {
     ended: Cell<u64>,
     running: RefCell<BTreeSet<u64>>,
     /// For each transaction that has shown rows: when the earliest tick of its IDs begins.
-    shown: RefCell<Vec<u64>>,
+    shown: RefCell<Vec<Earliest>>,
     snapshots: Cell<u64>,
-    /// The greatest watermark that was told.
-    greatest: Cell<u64>,
-    /// Snapshots and their watermarks; both rise.
-    told: RefCell<Vec<(u64, u64)>>,
+    /// The greatest watermark of each stream that was told.
+    greatest: [Cell<u64>; STREAMS],
+    /// Snapshots and their watermarks, for each stream; both rise.
+    told: [RefCell<Vec<(u64, u64)>>; STREAMS],
 }
 
 impl Database {
@@ -76,8 +83,8 @@ impl Database {
             running: RefCell::default(),
             shown: RefCell::default(),
             snapshots: Cell::new(0),
-            greatest: Cell::new(0),
-            told: RefCell::default(),
+            greatest: Default::default(),
+            told: Default::default(),
         }
     }
 
@@ -91,9 +98,9 @@ impl Database {
         self.snapshots.get()
     }
 
-    /// Returns the greatest watermark that was told.
-    pub fn greatest(&self) -> u64 {
-        self.greatest.get()
+    /// Returns the greatest watermark of a stream that was told.
+    pub fn greatest(&self, stream: Stream) -> u64 {
+        self.greatest[stream.place()].get()
     }
 
     /// Assigns a number to a transaction.
@@ -119,14 +126,16 @@ impl Database {
         self.ended.set(self.ended.get().max(number + 1));
     }
 
-    /// Ends a transaction and shows its rows, the earliest of which has an ID of a tick that begins at `earliest`.
+    /// Ends a transaction and shows its rows, the earliest of which have IDs of ticks that begin at `earliest`.
     ///
     /// # Errors
     /// A reader was told a later watermark before.
-    pub fn show(&self, number: u64, earliest: u64) -> Result<(), Missed> {
+    pub fn show(&self, number: u64, earliest: Earliest) -> Result<(), Missed> {
         self.end(number);
         self.shown.borrow_mut().push(earliest);
-        if earliest < self.greatest.get() { Err(Missed) } else { Ok(()) }
+        let mut streams = earliest.iter().zip(&self.greatest);
+        let is_missed = streams.any(|(&earliest, greatest)| earliest < greatest.get());
+        if is_missed { Err(Missed) } else { Ok(()) }
     }
 
     /// Takes a snapshot.
@@ -139,24 +148,33 @@ impl Database {
         Snapshot { xmin, xmax, running, order, shown, forgotten }
     }
 
-    /// Returns the greatest watermark that was told for a snapshot or an earlier one.
-    pub fn told(&self, snapshot: &Snapshot) -> u64 {
-        let told = self.told.borrow();
+    /// Returns the greatest watermark of a stream that was told for a snapshot or an earlier one.
+    pub fn told(&self, snapshot: &Snapshot, stream: Stream) -> u64 {
+        let told = self.told[stream.place()].borrow();
         let place = told.partition_point(|&(order, _)| order <= snapshot.order);
         if place > 0 { told[place - 1].1 } else { 0 }
     }
 
-    /// Tells a reader the watermark of a snapshot.
+    /// Tells a reader the watermark of a stream for a snapshot, by the reader's own scan or not. The beginning of a life,
+    /// which an old snapshot is told, can be above the next scans.
     ///
     /// # Errors
     /// A row has become visible since the snapshot that is below the watermark.
-    pub fn tell(&self, snapshot: &Snapshot, watermark: u64) -> Result<(), Missed> {
-        self.greatest.set(self.greatest.get().max(watermark));
-        if self.shown.borrow()[snapshot.shown..].iter().any(|&earliest| earliest < watermark) {
+    pub fn tell(
+        &self,
+        snapshot: &Snapshot,
+        stream: Stream,
+        watermark: u64,
+        by_scan: bool,
+    ) -> Result<(), Missed> {
+        let place = stream.place();
+        self.greatest[place].set(self.greatest[place].get().max(watermark));
+        let shown = self.shown.borrow();
+        if shown[snapshot.shown..].iter().any(|earliest| earliest[place] < watermark) {
             return Err(Missed);
         }
-        if watermark > self.told(snapshot) {
-            let mut told = self.told.borrow_mut();
+        if by_scan && watermark > self.told(snapshot, stream) {
+            let mut told = self.told[place].borrow_mut();
             let place = told.partition_point(|&(order, _)| order <= snapshot.order);
             let later = told[place..].iter().take_while(|&&(_, later)| later <= watermark).count();
             told.splice(place..place + later, [(snapshot.order, watermark)]);

@@ -42,12 +42,20 @@ pub enum Flaw {
     OldAsNew,
     /// A reader records the position that it read before its scan.
     PositionFirst,
+    /// A session enters a named stream when it has its first ID in it.
+    EntersStreamLate,
+    /// A session that enters a stream issues from its earlier bound on.
+    KeepsEarlierBound,
+    /// A source takes a transaction with the same bound for the last one, and does not enter the stream of its ID type.
+    ComparesBounds,
 }
 
 /// The events that a run must have had to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Enter,
+    /// A transaction entered a stream after its first ID.
+    EnterStream,
     /// A session ended, and another one got its slot.
     Replace,
     /// The bound of a transaction was above the clock.
@@ -73,6 +81,8 @@ pub enum Event {
     Told,
     ToldToOld,
     ToldByHistory,
+    /// A reader was told more of a stream than of all IDs.
+    ToldMoreOfStream,
     /// A reader was told the beginning of the server's life.
     ToldTheStart,
     /// A reader was told something while a session lowered its bound.
@@ -92,8 +102,9 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Enter,
+        Self::EnterStream,
         Self::Replace,
         Self::EnterAtFloor,
         Self::Lower,
@@ -110,6 +121,7 @@ impl Event {
         Self::Told,
         Self::ToldToOld,
         Self::ToldByHistory,
+        Self::ToldMoreOfStream,
         Self::ToldTheStart,
         Self::ToldWhileLowering,
         Self::ReaderExtends,

@@ -1,7 +1,7 @@
 //! The IDs of a process, as the extension's sources generate them.
 
 use super::events::{Event, Flaw};
-use super::server::{Life, Server};
+use super::server::{FIRST_NAMED, Life, STREAMS, Server};
 use crate::checks::{Fault, Position};
 use crate::clock::{HOUR, MILLISECOND, SECOND};
 use crate::node::{Last, POOL};
@@ -17,11 +17,11 @@ use flakeid_core::guid::Guid;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
-use flakeid_core::watermark::Floor;
+use flakeid_core::watermark::{Floor, Stream, Streams};
 use std::rc::Rc;
 
-/// The bound of a source before its first transaction, which no transaction has.
-const NO_BOUND: u64 = u64::MAX;
+/// The entry of a source before its first transaction, which no transaction has.
+const NO_ENTRY: u64 = u64::MAX;
 
 /// The last sequence number of each ID type. They are few, so that ticks are exhausted.
 const LAST: [u32; ID_TYPES] = [20, 40, 60, 60, 7];
@@ -33,7 +33,10 @@ const CALLS: usize = 40;
 pub struct Process {
     pub slot: usize,
     /// The bound of the transaction that this process has entered; 0 if it has entered none.
-    pub bound: u64,
+    bound: u64,
+    /// A number that each change of the bound replaces; 0 if this process has entered no transaction.
+    entry: u64,
+    entries: u64,
     number: u32,
     sources: [Option<Source>; ID_TYPES],
 }
@@ -44,7 +47,8 @@ struct Source {
     session: Session,
     generators: Vec<usize>,
     cells: Vec<Rc<Cell>>,
-    /// The bound by which the source issues.
+    /// The entry by which the source issues, and the bound then.
+    entry: u64,
     bound: u64,
     last: Option<Last>,
 }
@@ -52,7 +56,20 @@ struct Source {
 impl Process {
     pub fn new(random: &Random, slot: usize) -> Self {
         let number = random.next() as u32;
-        Self { slot, bound: 0, number, sources: Default::default() }
+        Self { slot, bound: 0, entry: 0, entries: 0, number, sources: Default::default() }
+    }
+
+    /// Leaves the transaction.
+    pub fn leave(&mut self) {
+        (self.bound, self.entry) = (0, 0);
+    }
+
+    fn set_bound(&mut self, bound: u64) {
+        let bound = bound.max(1);
+        if bound != self.bound || self.entry == 0 {
+            self.entries += 1;
+            (self.bound, self.entry) = (bound, self.entries);
+        }
     }
 }
 
@@ -60,6 +77,11 @@ impl Process {
 fn least<S: ServerIdType>(bound: u64) -> Tick {
     let before = UnixNanos(bound.saturating_sub(1));
     S::scale().tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
+}
+
+/// Returns the stream of the IDs of a type.
+fn stream_of<S: ServerIdType>() -> Stream {
+    Stream::at(1 + S::INDEX)
 }
 
 impl Server {
@@ -74,7 +96,10 @@ impl Server {
     pub fn take_some(&self, life: &Life, process: &mut Process) {
         let id_type = self.random.pick(&[0, 1, 1, 1, 2, 3, 4]);
         for _ in 0..=self.random.skewed(30) {
-            if life.over.get() || !self.take_one(life, process, id_type) {
+            let named = self.random.one_in(3);
+            let place = FIRST_NAMED + self.random.below((STREAMS - FIRST_NAMED) as u64) as usize;
+            let stream = named.then(|| Stream::at(place));
+            if life.over.get() || !self.take_one(life, process, id_type, stream) {
                 return;
             }
         }
@@ -83,28 +108,39 @@ impl Server {
     /// Takes an ID of each ID type. The process waits as it is told.
     pub fn take_each(&self, life: &Life, process: &mut Process) {
         for id_type in 0..ID_TYPES {
-            self.expect(self.take_one(life, process, id_type), Fault::WaitedInVain);
+            self.expect(self.take_one(life, process, id_type, None), Fault::WaitedInVain);
         }
     }
 
-    fn take_one(&self, life: &Life, process: &mut Process, id_type: usize) -> bool {
+    fn take_one(
+        &self,
+        life: &Life,
+        process: &mut Process,
+        id_type: usize,
+        stream: Option<Stream>,
+    ) -> bool {
         match id_type {
-            Flake::INDEX => self.take::<Flake>(life, process),
-            TickTock::INDEX => self.take::<TickTock>(life, process),
-            Flake128::INDEX => self.take::<Flake128>(life, process),
-            Guid::INDEX => self.take::<Guid>(life, process),
-            _ => self.take::<UniqueId>(life, process),
+            Flake::INDEX => self.take::<Flake>(life, process, stream),
+            TickTock::INDEX => self.take::<TickTock>(life, process, stream),
+            Flake128::INDEX => self.take::<Flake128>(life, process, stream),
+            Guid::INDEX => self.take::<Guid>(life, process, stream),
+            _ => self.take::<UniqueId>(life, process, stream),
         }
     }
 
-    /// Takes an ID, and handles each stall. Returns whether there is one.
-    fn take<S: ServerIdType>(&self, life: &Life, process: &mut Process) -> bool {
+    /// Takes an ID, of a named stream if there is one here, and handles each stall. Returns whether there is an ID.
+    fn take<S: ServerIdType>(
+        &self,
+        life: &Life,
+        process: &mut Process,
+        stream: Option<Stream>,
+    ) -> bool {
         let source = process.sources[S::INDEX].take();
         let mut source = match source {
             Some(source) if source.version == life.version.get() => source,
             before => self.make_source::<S>(life, process.number, before),
         };
-        let taken = self.take_from::<S>(life, process, &mut source);
+        let taken = self.take_from::<S>(life, process, &mut source, stream);
         process.sources[S::INDEX] = Some(source);
         taken && !life.over.get()
     }
@@ -114,19 +150,35 @@ impl Server {
         life: &Life,
         process: &mut Process,
         source: &mut Source,
+        stream: Option<Stream>,
     ) -> bool {
         let cells = source.cells.clone();
         let cells: [&Cell; POOL] = std::array::from_fn(|place| &*cells[place.min(cells.len() - 1)]);
         let cells = &cells[..source.cells.len()];
         let rules = Rules { sequence: (0, LAST[S::INDEX]), end: S::scale().last() };
         let enters_late = self.flaw == Flaw::EntersLate && process.bound == 0;
+        let enters_stream_late = self.flaw == Flaw::EntersStreamLate;
+        let of_id_type = Streams::of(Stream::ALL).and(Streams::of(stream_of::<S>()));
+        let named = stream.map_or(Streams::NONE, Streams::of);
+        // The source looks at its entry, and then enters the named stream, which may give it another one.
+        let mut is_named = enters_stream_late;
         for _ in 0..CALLS {
-            if source.bound != process.bound && !enters_late {
-                if !self.enter(life, process) {
+            while !enters_late && (!self.is_current(source, process) || !is_named) {
+                let streams = match self.is_current(source, process) {
+                    true => named,
+                    false => of_id_type,
+                };
+                is_named |= self.is_current(source, process);
+                if !self.enter(life, process, streams) {
                     return false;
                 }
-                source.bound = process.bound;
-                self.issue_from::<S>(source, cells);
+                if streams == of_id_type || self.flaw == Flaw::KeepsEarlierBound {
+                    source.entry = process.entry;
+                }
+                if streams == of_id_type {
+                    source.bound = process.bound;
+                    self.issue_from::<S>(source, cells);
+                }
             }
             let mut now = Tick(0);
             let clock = &mut || {
@@ -140,8 +192,13 @@ impl Server {
             }
             match taken {
                 Ok(issued) => {
-                    self.check_issued::<S>(life, process.slot, source, issued);
-                    return !enters_late || self.interruption(life) && self.enter(life, process);
+                    self.check_issued::<S>(life, process.slot, source, issued, stream);
+                    let late = match (enters_late, enters_stream_late) {
+                        (true, _) => of_id_type.and(named),
+                        (_, true) => named,
+                        _ => return true,
+                    };
+                    return self.interruption(life) && self.enter(life, process, late);
                 }
                 Err(Stall::Wait { now, .. }) if self.lower::<S>(life, process, now) => {}
                 Err(Stall::Wait { until, .. }) => {
@@ -164,19 +221,32 @@ impl Server {
         false
     }
 
-    /// Enters the transaction of a process, unless it has entered. Returns false if the server has crashed.
-    fn enter(&self, life: &Life, process: &mut Process) -> bool {
+    /// Returns whether a source knows the process's transaction and bound.
+    fn is_current(&self, source: &Source, process: &Process) -> bool {
+        match self.flaw {
+            Flaw::ComparesBounds => source.bound == process.bound && source.entry != NO_ENTRY,
+            _ => source.entry == process.entry,
+        }
+    }
+
+    /// Enters the transaction of a process into these streams, unless it has entered them. Returns false if the server has
+    /// crashed.
+    fn enter(&self, life: &Life, process: &mut Process, streams: Streams) -> bool {
         if process.bound == 0 {
             self.ensure_loaded(life);
-            let mut now = UnixNanos(0);
+        }
+        let slot = &life.slots[process.slot];
+        let missing = streams.without(slot.streams());
+        if !missing.is_empty() {
+            let (mut now, before) = (UnixNanos(0), process.bound);
             let clock = || {
                 self.interruption(life);
                 now = self.settled();
-                now
+                now.max(UnixNanos(before))
             };
-            let bound = life.slots[process.slot].enter(&life.floor, clock);
-            process.bound = bound.0.max(1);
-            self.saw(Event::Enter);
+            let bound = slot.enter(missing, &life.floor, clock);
+            process.set_bound(bound.0);
+            self.saw(if before == 0 { Event::Enter } else { Event::EnterStream });
             if now.0 > 0 && bound > now {
                 self.saw(Event::EnterAtFloor);
             }
@@ -213,7 +283,7 @@ impl Server {
         let bound = life.slots[process.slot].lower(floor, clock).0.max(1);
         life.lowering.set(life.lowering.get() - 1);
         let is_lower = bound < process.bound;
-        process.bound = bound;
+        process.set_bound(bound.min(process.bound));
         if is_lower {
             self.saw(Event::Lower);
         }
@@ -247,14 +317,18 @@ impl Server {
         slot: usize,
         source: &mut Source,
         issued: Issued,
+        stream: Option<Stream>,
     ) {
         let Issued { slot: place, block, .. } = issued;
         let (tick, toggle) = (block.stamp.tick::<S>(), block.stamp.toggle::<S>());
         let begins = S::scale().nanos(tick).0;
         let mut transaction = life.transactions[slot].get().unwrap();
-        transaction.earliest = Some(transaction.earliest.map_or(begins, |first| first.min(begins)));
+        for stream in [Stream::ALL, stream_of::<S>()].into_iter().chain(stream) {
+            let earliest = &mut transaction.earliest[stream.place()];
+            *earliest = begins.min(*earliest);
+            self.expect(begins >= self.database.greatest(stream), Fault::Undercut);
+        }
         life.transactions[slot].set(Some(transaction));
-        self.expect(begins >= self.database.greatest(), Fault::Undercut);
 
         let place = source.generators[place];
         let at = Position { generator: self.generators[S::INDEX][place], toggle, tick: tick.0 };
@@ -304,6 +378,6 @@ impl Server {
             }
         };
         let version = life.version.get();
-        Source { version, session, generators, cells, bound: NO_BOUND, last }
+        Source { version, session, generators, cells, entry: NO_ENTRY, bound: 0, last }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::database::Snapshot;
 use super::events::{Event, Flaw};
-use super::server::{Life, Server};
+use super::server::{Life, STREAMS, Server};
 use crate::checks::Fault;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::generator::Stamp;
-use flakeid_core::watermark::{Floor, Position, Scan};
+use flakeid_core::watermark::{Floor, Position, Scan, Stream};
 
 /// How many old snapshots there are at most.
 const SNAPSHOTS: usize = 6;
@@ -38,7 +38,9 @@ impl Server {
             life.snapshots.borrow_mut().push(snapshot.clone());
         }
         life.reading.borrow_mut().push(snapshot.xmin);
-        let told = self.interruption(life).then(|| self.watermark(life, &snapshot));
+        let place = if random.one_in(4) { random.below(STREAMS as u64) as usize } else { 0 };
+        let stream = Stream::at(place);
+        let told = self.interruption(life).then(|| self.watermark(life, &snapshot, stream));
         life.reading.borrow_mut().pop();
         if told.flatten().is_some() {
             self.saw(if is_old { Event::ToldToOld } else { Event::Told });
@@ -48,32 +50,40 @@ impl Server {
     /// Returns the watermark of a new snapshot.
     pub fn read_anew(&self, life: &Life) -> u64 {
         let snapshot = self.database.snapshot(life.forgets.get());
-        self.watermark(life, &snapshot).map_or(0, |watermark| watermark.0)
+        let watermark = self.watermark(life, &snapshot, Stream::ALL);
+        watermark.map_or(0, |watermark| watermark.0)
     }
 
-    /// Returns the watermark of a snapshot, and checks it; `None` if the server has crashed.
-    fn watermark(&self, life: &Life, snapshot: &Snapshot) -> Option<UnixNanos> {
+    /// Returns the watermark of a stream for a snapshot, and checks it; `None` if the server has crashed.
+    fn watermark(&self, life: &Life, snapshot: &Snapshot, stream: Stream) -> Option<UnixNanos> {
         let lowers = life.lowering.get() > 0;
         self.ensure_loaded(life);
         self.begin_use(life)?;
         // A scan that is still running may be told more later.
-        let before = self.database.told(snapshot);
-        let (watermark, by_scan) = self.compute(life, snapshot)?;
+        let before = self.database.told(snapshot, stream);
+        let (watermark, by_scan, prepared) = self.compute(life, snapshot, stream)?;
         if lowers {
             self.saw(Event::ToldWhileLowering);
         }
-        let told = self.database.tell(snapshot, watermark.0);
+        let told = self.database.tell(snapshot, stream, watermark.0, by_scan);
         // An old snapshot may not see what the list has forgotten since, or what ended before there was a list.
         let is_old =
             snapshot.forgotten != life.forgets.get() || snapshot.is_before(life.loaded_after.get());
-        let falls = lowers || !by_scan || is_old || self.has_unknown(life);
+        // A prepared transaction counts for all streams, also for those that it has not entered.
+        let is_limited = stream != Stream::ALL && watermark >= prepared;
+        let falls = lowers || !by_scan || is_old || is_limited || self.has_unknown(life);
         self.expect(watermark.0 >= before || falls, Fault::Fell);
         self.expect(told.is_ok(), Fault::Missed);
         Some(watermark)
     }
 
-    /// Computes a watermark, and returns whether it is from the reader's own scan.
-    fn compute(&self, life: &Life, snapshot: &Snapshot) -> Option<(UnixNanos, bool)> {
+    /// Computes a watermark, and returns whether it is from the reader's own scan, and the bound of prepared transactions.
+    fn compute(
+        &self,
+        life: &Life,
+        snapshot: &Snapshot,
+        stream: Stream,
+    ) -> Option<(UnixNanos, bool, UnixNanos)> {
         let sees = |number| snapshot.sees(number);
         let early_position = Position(self.database.next());
         let early_list = self.unseen_bound(life, snapshot);
@@ -83,7 +93,7 @@ impl Server {
         let to = to.min(durable);
         let late = Floor::at(to);
         let floor = if self.flaw == Flaw::FloorLate { &late } else { &life.floor };
-        let mut scan = Scan::begin(floor, to);
+        let mut scan = Scan::begin(floor, stream, to);
         self.go(life)?;
         if self.flaw != Flaw::NotDurable {
             self.extend_to(life, life.floor.get())?;
@@ -104,16 +114,19 @@ impl Server {
             _ => Position(self.database.next()),
         };
         self.go(life)?;
+        if scan.watermark().is_some_and(|watermark| watermark > scan.settled()) {
+            self.saw(Event::ToldMoreOfStream);
+        }
         if let Some(watermark) = scan.watermark() {
             // Another reader may have the lock.
             if !self.random.one_in(4) {
                 life.history.borrow_mut().record(position, scan.settled());
             }
             self.go(life)?;
-            return Some((watermark, true));
+            return Some((watermark, true, prepared));
         }
         if self.flaw == Flaw::OldAsNew {
-            return Some((scan.settled(), false));
+            return Some((scan.settled(), false, prepared));
         }
         let mut history = life.history.borrow_mut();
         history.record(position, scan.settled());
@@ -123,7 +136,7 @@ impl Server {
         let watermark = recorded
             .unwrap_or_else(|| life.begun.horizon.until.into_iter().min().unwrap_or(UnixNanos(0)));
         self.go(life)?;
-        Some((watermark.min(prepared), false))
+        Some((watermark.min(prepared), false, prepared))
     }
 
     /// Lets other processes run; `None` if the server has crashed.

@@ -1,6 +1,6 @@
 //! The server: its disk, its memory from a start to a crash or a stop, and what happens to it.
 
-use super::database::{Database, Snapshot};
+use super::database::{Database, Earliest, NO_ID, Snapshot};
 use super::events::{Event, Flaw};
 use super::ids::Process;
 use crate::checks::{Checks, Fault};
@@ -21,6 +21,10 @@ use std::rc::Rc;
 const ENTRIES: usize = 4;
 const HISTORY: usize = 5;
 
+/// The streams: that of all IDs, one for each ID type, and two named ones.
+pub const STREAMS: usize = FIRST_NAMED + 2;
+pub const FIRST_NAMED: usize = 1 + ID_TYPES;
+
 /// How many sessions or readers may be in the middle of something.
 const DEPTH: u32 = 4;
 
@@ -28,8 +32,7 @@ const DEPTH: u32 = 4;
 #[derive(Clone, Copy)]
 pub struct Prepared {
     pub number: u64,
-    /// When the earliest tick of its IDs begins.
-    pub earliest: u64,
+    pub earliest: Earliest,
     /// In which life it was prepared.
     pub life: u64,
     /// The bound by its lock; `None` without a bound lock.
@@ -65,13 +68,22 @@ pub struct Server {
 }
 
 /// A transaction that runs in a session.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Transaction {
     pub number: Option<u64>,
-    /// When the earliest tick of its IDs begins; `None` without an ID.
-    pub earliest: Option<u64>,
+    pub earliest: Earliest,
     /// It ends once in so many actions.
     pub length: u64,
+}
+
+impl Transaction {
+    pub fn new(length: u64) -> Self {
+        Self { number: None, earliest: [NO_ID; STREAMS], length }
+    }
+
+    pub fn has_ids(&self) -> bool {
+        self.earliest[0] != NO_ID
+    }
 }
 
 /// The memory of a server.
@@ -82,7 +94,7 @@ pub struct Life {
     pub version: Cell<u32>,
     pub cells: RefCell<Cells>,
     pub floor: Floor,
-    pub slots: Vec<Slot<ENTRIES>>,
+    pub slots: Vec<Slot<ENTRIES, STREAMS>>,
     pub transactions: Vec<Cell<Option<Transaction>>>,
     /// The session of each slot.
     pub processes: Vec<RefCell<Process>>,

@@ -1,5 +1,6 @@
 //! Transactions: what sessions do from the beginning to the end of one.
 
+use super::database::{Earliest, NO_ID};
 use super::events::{Event, Flaw};
 use super::ids::Process;
 use super::server::{Life, Prepared, Server, Transaction};
@@ -40,7 +41,7 @@ impl Server {
     /// Begins a transaction.
     pub fn begin(&self, life: &Life, slot: usize) {
         let length = self.random.pick(&[2, 2, 2, 10, 10, 100, 1000]);
-        life.transactions[slot].set(Some(Transaction { length, ..Transaction::default() }));
+        life.transactions[slot].set(Some(Transaction::new(length)));
     }
 
     fn assign(&self, life: &Life, slot: usize) {
@@ -51,13 +52,14 @@ impl Server {
 
     fn commit(&self, life: &Life, process: &mut Process) {
         let slot = process.slot;
-        if life.transactions[slot].get().unwrap().earliest.is_some() && !self.random.one_in(16) {
+        if life.transactions[slot].get().unwrap().has_ids() && !self.random.one_in(16) {
             self.assign(life, slot);
         }
         if !self.interruption(life) {
             return;
         }
-        let Transaction { number, earliest, .. } = life.transactions[slot].get().unwrap();
+        let transaction = life.transactions[slot].get().unwrap();
+        let number = transaction.number;
         if let Some(number) = number {
             self.database.keep(number);
             if !self.interruption(life) {
@@ -69,18 +71,18 @@ impl Server {
                     return;
                 }
             }
-            self.show(number, earliest);
+            self.show(number, Some(transaction.earliest).filter(|_| transaction.has_ids()));
             if !self.interruption(life) {
                 return;
             }
         }
         life.slots[slot].leave(number.filter(|_| self.flaw != Flaw::KeepsNoEntry));
-        process.bound = 0;
+        process.leave();
         life.transactions[slot].set(None);
         self.saw(Event::Commit);
     }
 
-    fn show(&self, number: u64, earliest: Option<u64>) {
+    fn show(&self, number: u64, earliest: Option<Earliest>) {
         match earliest {
             Some(earliest) => {
                 let shown = self.database.show(number, earliest);
@@ -101,7 +103,7 @@ impl Server {
             }
         }
         life.slots[slot].leave(None);
-        process.bound = 0;
+        process.leave();
         life.transactions[slot].set(None);
         self.saw(Event::RollBack);
     }
@@ -130,13 +132,13 @@ impl Server {
         if entered.is_some() && bound.is_none() {
             self.saw(Event::PrepareWithoutLock);
         }
-        let (earliest, life_number) = (earliest.unwrap_or(u64::MAX), self.life_number());
+        let life_number = self.life_number();
         self.prepared.borrow_mut().push(Prepared { number, earliest, life: life_number, bound });
         if !self.interruption(life) {
             return;
         }
         life.slots[slot].leave(None);
-        process.bound = 0;
+        process.leave();
         life.transactions[slot].set(None);
         self.saw(Event::Prepare);
     }
@@ -152,7 +154,7 @@ impl Server {
         drop(prepared);
         self.show(
             number,
-            Some(earliest).filter(|&earliest| earliest < u64::MAX && !self.random.one_in(4)),
+            Some(earliest).filter(|_| earliest[0] != NO_ID && !self.random.one_in(4)),
         );
         self.saw(if life < self.life_number() {
             Event::EndPreparedBefore
