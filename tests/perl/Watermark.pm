@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in clock_in insertion_of insert_into generate_from
+our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in watermark_of clock_in insertion_of insert_into generate_from
   passes clock_passes is_held begin_in ended_in is_blocked);
 
 sub in_micros
@@ -23,16 +23,23 @@ sub in_micros
 our $WATERMARK = in_micros('flakeid_watermark()');
 our $CLOCK     = in_micros('clock_timestamp()');
 
-# The condition that an ID of an ID type is below the watermark. That of guid is one range of an index.
+# The condition that an ID of an ID type is below the watermark, or that of a stream. That of guid is one range of an index.
 sub before_watermark
 {
-	my ($id_type, $id) = @_;
+	my ($id_type, $id, $stream) = @_;
 	$id //= 'id';
-	return "guid_within($id, tstzrange(NULL, flakeid_watermark()))" if $id_type->{name} eq 'guid';
-	return $id_type->{type} =~ /^(?:bigint|uuid)$/ ? "$id_type->{name}_before($id, flakeid_watermark())" : "$id < flakeid_watermark()";
+	my $watermark = _call($stream);
+	return "guid_within($id, tstzrange(NULL, $watermark))" if $id_type->{name} eq 'guid';
+	return $id_type->{type} =~ /^(?:bigint|uuid)$/ ? "$id_type->{name}_before($id, $watermark)" : "$id < $watermark";
 }
 
-sub watermark_in { my ($session) = @_; return $session->query_safe("SELECT $WATERMARK") }
+# The call for the watermark of a stream, or for that of all IDs.
+sub _call { my ($stream) = @_; return defined $stream ? "flakeid_watermark('$stream')" : 'flakeid_watermark()' }
+
+# A SQL expression: the watermark of a stream, or that of all IDs.
+sub watermark_of { my ($stream) = @_; return in_micros(_call($stream)) }
+
+sub watermark_in { my ($session, $stream) = @_; return $session->query_safe('SELECT ' . watermark_of($stream)) }
 sub clock_in     { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
 
 # A statement that inserts a row with a new ID, and returns the ID's time.
@@ -68,12 +75,12 @@ sub _wait_until_past
 	return 0;
 }
 
-# Tests that the watermark passes a time, at some moment.
+# Tests that the watermark, or that of a stream, passes a time, at some moment.
 sub passes
 {
-	my ($session, $time, $test) = @_;
+	my ($session, $time, $test, $stream) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return ok(_wait_until_past($session, $WATERMARK, $time), $test);
+	return ok(_wait_until_past($session, watermark_of($stream), $time), $test);
 }
 
 # Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back. Each
@@ -86,13 +93,14 @@ sub clock_passes
 	return;
 }
 
-# Tests that the watermark in a session is held at a time or before it, although the clock has passed it.
+# Tests that the watermark in a session, or that of a stream, is held at a time or before it, although the clock has passed
+# it.
 sub is_held
 {
-	my ($session, $time, $test) = @_;
+	my ($session, $time, $test, $stream) = @_;
 	clock_passes($session, $time);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return cmp_ok(watermark_in($session), '<=', $time, $test);
+	return cmp_ok(watermark_in($session, $stream), '<=', $time, $test);
 }
 
 # Begins a statement in a session, and does not wait for its end.

@@ -28,6 +28,7 @@ my %server = (
 	notify_databases   => 'postgres',
 	notify_interval    => '1s',
 	standby_watermark_interval => '1s',
+	streams            => 'outbox',
 );
 my %etcd = (
 	etcd_endpoints     => 'http://127.0.0.1:1',

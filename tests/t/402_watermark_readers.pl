@@ -1,6 +1,6 @@
 # Readers in ID order, beside writers that do all that writers can do: each reader reads exactly the rows that are
-# committed, in order, each once. What shows it is a comparison with the table at the end, when no transaction is open.
-# Without the watermark a reader loses rows.
+# committed, in order, each once, by the watermark of all IDs or that of an ID type. What shows it is a comparison with the
+# table at the end, when no transaction is open. Without the watermark a reader loses rows.
 #
 # FLAKEID_WATERMARK_MINUTES says how long the writers go on, at least. Without it they go on until each of them and each
 # reader has done enough. FLAKEID_SEED decides what the writers do. TEST_FILE_TIMEOUT has to be above the minutes of both
@@ -11,8 +11,8 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Crowd;
 use FakedClock;
-use IPC::Open3;
 use Ledger;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
@@ -86,66 +86,6 @@ for my $id_type (@ID_TYPES)
 }
 $_->quit for $early, $late, $reader;
 $node->safe_psql('postgres', 'TRUNCATE ' . join ', ', map { "$_->{name}s" } @ID_TYPES);
-
-# a client -------------------------------------------------------------------------------------------------------------
-
-# A psql that a process of the test talks to. What it prints, errors too, is read by lines.
-sub connect_as
-{
-	my ($node, $name) = @_;
-	local $ENV{PGAPPNAME} = $name;
-	my $pid = open3(my $in, my $out, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr('postgres'));
-	$in->autoflush(1);
-	return { pid => $pid, in => $in, out => $out };
-}
-
-# What a client gets for its statements, by lines; undefined when its session was ended.
-sub ask
-{
-	my ($client, $sql) = @_;
-	my @lines;
-	print { $client->{in} } "$sql\n\\echo =\n";
-	while (defined(my $line = readline $client->{out}))
-	{
-		chomp $line;
-		return \@lines if $line eq '=';
-		push @lines, $line;
-	}
-	return;
-}
-
-sub disconnect
-{
-	my ($client) = @_;
-	close $client->{$_} for 'in', 'out';
-	waitpid $client->{pid}, 0;
-	return;
-}
-
-# Runs a function in a process of its own, which ends when the test does.
-sub in_a_process
-{
-	my ($work) = @_;
-	my $pid = fork;
-	die "could not fork: $!" unless defined $pid;
-	return $pid if $pid;
-	$SIG{PIPE} = 'IGNORE';
-	my $is_done = eval { $work->(); 1 };
-	print STDERR $@ unless $is_done;
-	# Neither the test's plan nor its servers are this process's to end.
-	POSIX::_exit($is_done ? 0 : 1);
-}
-
-sub write_line
-{
-	my ($file, @lines) = @_;
-	open my $handle, '>>', $file or die "could not write $file: $!";
-	print $handle map { "$_\n" } @lines;
-	close $handle or die "could not write $file: $!";
-	return;
-}
-
-sub pick { my (@of) = @_; return $of[ rand @of ] }
 
 # writers --------------------------------------------------------------------------------------------------------------
 
@@ -251,7 +191,9 @@ sub select_after
 {
 	my ($id_type, $last, $condition) = @_;
 	my $after = defined $last ? "id > '$last'::$id_type->{type} AND " : '';
-	return "SELECT id FROM $id_type->{name}s WHERE $after" . ($condition // before_watermark($id_type)) . ' ORDER BY id';
+	# The watermark of all IDs, or that of the ID type's stream: each holds for the rows of the ID type.
+	my $stream = pick(undef, $id_type->{name});
+	return "SELECT id FROM $id_type->{name}s WHERE $after" . ($condition // before_watermark($id_type, 'id', $stream)) . ' ORDER BY id';
 }
 
 # Each reader has a way. It says what is done once in a session, and what in a round, given for each ID type the last
@@ -360,24 +302,6 @@ sub read_rows_as
 
 # all of them ----------------------------------------------------------------------------------------------------------
 
-sub lines_in
-{
-	my ($file) = @_;
-	open my $handle, '<', $file or return 0;
-	my $lines = 0;
-	$lines++ while defined(my $line = readline $handle);
-	return $lines;
-}
-
-# Waits until all these processes have ended well.
-sub have_ended
-{
-	my (@pids) = @_;
-	my @failed = grep { waitpid($_, 0) != $_ || $? != 0 } @pids;
-	die 'processes of the test have failed' if @failed;
-	return;
-}
-
 # Runs writers and readers, with the clock stepped in between by what this function returns, in seconds.
 sub run_all
 {
@@ -466,18 +390,6 @@ SQL
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_flakeid_watermark'), '0', '... at the end nothing holds the watermark back');
 	note sprintf '%s: %d rounds of readers, %.1f s', $what, eval { my $sum = 0; $sum += lines_in("$dir/reader_$_") for 0 .. $#ways; $sum }, time() - $begin;
 	return;
-}
-
-sub first_difference
-{
-	my ($read, $rows) = @_;
-	my %read;
-	$read{$_}++ for @$read;
-	my @lost     = grep { !$read{$_} } @$rows;
-	my @repeated = grep { $read{$_} > 1 } sort keys %read;
-	my %row = map { $_ => 1 } @$rows;
-	my @foreign = grep { !$row{$_} } @$read;
-	return sprintf 'lost %d (%s), repeated %d (%s), not in the table %d (%s)', map { (scalar @$_, join ' ', grep { defined } @$_[ 0 .. 4 ]) } \@lost, \@repeated, \@foreign;
 }
 
 run_all($node, 'a clock that goes on');

@@ -55,8 +55,8 @@ sub open_gate  { return $gate->query_safe('SELECT pg_advisory_unlock(1)') }
 # what it is -----------------------------------------------------------------------------------------------------------
 
 is(
-	$observer->query_safe("SELECT provolatile, proparallel, pronargs, proretset, prorettype::regtype, has_function_privilege('public', oid, 'EXECUTE') FROM pg_proc WHERE proname = 'flakeid_watermark'"),
-	's|r|0|f|timestamp with time zone|t', 'the watermark is a stable function that anyone may call');
+	$observer->query_safe("SELECT provolatile, proparallel, pronargs, proretset, prorettype::regtype, has_function_privilege('public', oid, 'EXECUTE') FROM pg_proc WHERE proname = 'flakeid_watermark' ORDER BY pronargs"),
+	"s|r|0|f|timestamp with time zone|t\ns|r|1|f|timestamp with time zone|t", 'the watermark is a stable function that anyone may call');
 is($observer->query_safe("SELECT count(*) FROM generate_series(1, 1000) WHERE flakeid_watermark() IS NULL OR flakeid_watermark() > clock_timestamp()"),
 	'0', '... it is never null, and never past the clock');
 is($observer->query_safe("SELECT $WATERMARK % 1000"), '0', '... it is a whole number of milliseconds');
