@@ -31,9 +31,9 @@
 //! Take a transaction T with an ID before W. T's rows became visible after the snapshot, or will do so. There are
 //! three cases for what the scan found in the slot of T's session:
 //! 1. *T had not entered.* The scan raised the floor to at least W before it read the slot. T's session stored a
-//!    provisional bound in the slot, and read the floor after that. All four accesses are in one order that all threads
-//!    agree on. So the session read a floor of at least W, and T's bound is at least W: the session never takes a bound
-//!    below a floor that it read there. T has no ID before W.
+//!    provisional bound in the slot, and read the floor after that. All four accesses, or a fence between two of them, are
+//!    in one order that all threads agree on. So the session read a floor of at least W, and T's bound is at least W: the
+//!    session never takes a bound below a floor that it read there. T has no ID before W.
 //! 2. *T had entered and not left.* Then its bound limits W. If the bound is provisional, the session's bound is not
 //!    known yet. The scan reads the floor, and makes that the final bound by an exchange. Of the exchanges of the
 //!    session and of all scans one succeeds. The scan uses the bound of that one, and the session takes no lower bound.
@@ -292,23 +292,26 @@ impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
     ) -> UnixNanos {
         self.entered.store(self.streams().and(streams).0, Ordering::Relaxed);
         let provisional = floor.get().0 | PROVISIONAL;
-        // The stores come before the second load of the floor in the order of all SeqCst accesses. In case 1 of the
-        // header that order decides.
         for stream in streams.iter() {
-            self.bound(stream).store(provisional, Ordering::SeqCst);
+            // Release: a reader that finds this bound finds the entries of the last transaction.
+            self.bound(stream).store(provisional, Ordering::Release);
         }
-        keep_seq_cst_order();
+        // The stores come before the second load of the floor in the one order of case 1 of the header. For several streams a
+        // fence costs less than a SeqCst store to each.
+        fence(Ordering::SeqCst);
         let now = time_of(clock().0);
         let mut bound = floor.get().max(now);
+        let mut are_alike = true;
         for stream in streams.iter() {
             // A reader's bound may be below this one: the reader knows no clock. It may also be an earlier floor, if the
             // reader began when the slot's last transaction entered at the same floor.
-            let settled = settle(self.bound(stream), provisional, bound);
-            bound = bound.max(settled.unwrap_or_else(|settled| settled));
+            if let Err(settled) = settle(self.bound(stream), provisional, bound) {
+                bound = bound.max(settled);
+                are_alike = false;
+            }
         }
-        for stream in streams.iter() {
-            // No reader changes a final bound.
-            if self.bound(stream).load(Ordering::Relaxed) != bound.0 {
+        if !are_alike {
+            for stream in streams.iter() {
                 // Release: readers may see the other bound for longer, which is not greater.
                 self.bound(stream).store(bound.0, Ordering::Release);
             }

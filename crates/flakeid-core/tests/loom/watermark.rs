@@ -306,6 +306,29 @@ fn a_reader_that_settles_late_lowers_no_bound_below_a_watermark() {
     });
 }
 
+/// A session runs two transactions, one after the other, and the snapshot of a reader sees neither.
+#[test]
+fn a_scan_that_finds_the_next_transaction_finds_the_last_one_too() {
+    model(4, || {
+        let floor = Arc::new(Floor::at(UnixNanos(0)));
+        let slot = Arc::new(Slot::<3>::idle());
+        let reader = {
+            let (floor, slot) = (floor.clone(), slot.clone());
+            thread::spawn(move || {
+                let mut scan = Scan::begin(&floor, Stream::ALL, UnixNanos(6));
+                scan.read(&slot, |_| false);
+                Told { seen: 0, watermark: scan.watermark().map(|time| time.0), settled: 0 }
+            })
+        };
+        let ids = [(1, 4), (2, 8)].map(|(transaction, now)| {
+            let bound = slot.enter(ALL, &floor, || UnixNanos(now));
+            slot.leave(Some(transaction));
+            (transaction, bound.0)
+        });
+        check(&[reader.join().unwrap()], &ids);
+    });
+}
+
 /// A session runs transactions until the entries of its slot are overwritten, while a reader with a snapshot from
 /// before them all scans.
 #[test]
