@@ -64,7 +64,7 @@ impl StreamNames {
         self.names().nth(place).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Gives a name a place; `None` if there is none left. The name has at most [`LONGEST_STREAM`] bytes. The caller holds
+    /// Gives a name a place; `None` if no place is left. The name has at most [`LONGEST_STREAM`] bytes. The caller holds
     /// the lock.
     pub fn add(&self, _lock: &ExclusiveLock, name: &str) -> Option<Stream> {
         if let Some(stream) = self.find(name) {
