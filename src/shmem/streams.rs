@@ -20,7 +20,7 @@ const _: () = assert!(STREAMS == 32);
 
 /// Returns the stream of the IDs of the type with this index in [`ID_TYPES`].
 pub const fn stream_of_id_type(index: usize) -> Stream {
-    assert!(index < ID_TYPES.len(), "there is such an ID type");
+    assert!(index < ID_TYPES.len());
     Stream::at(1 + index)
 }
 

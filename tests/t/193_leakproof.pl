@@ -17,7 +17,7 @@ my %reasons = (
 		  flake_from_flake128 flake_from_uuidv7 flake_from_numeric flake128_from_numeric flake128_from_integer flakeid_partition_times flakeid_require_library)
 	],
 	'it does nothing but raise an error' => [qw(flakeid_no_arithmetic)],
-	'it generates IDs, and no condition has it' => [qw(X_next X_next_batch)],
+	'it generates IDs, and no condition has it' => [qw(X_next X_next_in X_next_batch)],
 	'it has an argument of type internal, and no query can call it' => [
 		qw(X_next_for_copy X_recv X_sortsupport X_skipsupport X_minmax_multi_distance flakeid_next_support flakeid_recheck_support flakeid_no_arithmetic_support
 		  flakeid_before_support flakeid_until_support flakeid_at_support flakeid_since_support flakeid_after_support flakeid_not_at_support

@@ -59,7 +59,7 @@ SELECT typname, typinput, typoutput, typreceive, typsend, typisdefined, typarray
 FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b'
 ORDER BY typname COLLATE "C";
 SELECT count(*) AS io_functions, count(*) FILTER (WHERE NOT (provolatile = 'i' AND proisstrict)) AS not_immutable_or_strict
-FROM function WHERE proname ~ '_(in|out|recv|send)$';
+FROM function WHERE proname ~ '_(in|out|recv|send)$' AND proname !~ '_next_in$';
 -- By value or by address, and aligned as it is asked for.
 SELECT typname, typlen, typbyval, typalign, typstorage, typcategory, typdelim
 FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oid WHERE typelem = 0 AND typtype = 'b'
