@@ -214,6 +214,13 @@ fn snapshot<S: IdLayout>(cell: &Cell) -> CellSnapshot {
     CellSnapshot { tick: stamp.tick::<S>(), toggle, sequence, safe: last[usize::from(!toggle)] }
 }
 
+/// Returns the index of the ID type that SQL knows by a name; `None` for another name.
+pub fn index_of_sql_name(name: &str) -> Option<usize> {
+    // It writes the IDs of guid in another way.
+    let name = if name == guid::LOCAL_NAME { guid::NAME } else { name };
+    ID_TYPES.iter().position(|id_type| id_type.name == name)
+}
+
 /// Returns the index of the ID type of this name.
 const fn index_of(name: &str) -> usize {
     let mut i = 0;

@@ -5,7 +5,7 @@
 
 use super::hooks::define_text;
 use super::process::{PROCESS, TextSetting};
-use crate::types::SQL_ID_TYPES;
+use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
 use pgrx::GucSetting;
 use std::ffi::{CStr, CString};
 
@@ -16,6 +16,17 @@ pub const MAX_STREAMS: usize = 25;
 
 /// The maximum length of a name, in bytes.
 pub const LONGEST_STREAM: usize = 63;
+
+/// The names of the ID types, each of which has a stream without this setting.
+pub const ID_TYPE_STREAMS: [&str; 7] = [
+    flake::NAME,
+    sno::NAME,
+    flake128::NAME,
+    guid::NAME,
+    guid::LOCAL_NAME,
+    uniqueid::NAME,
+    uuidv7::NAME,
+];
 
 struct StreamsSetting;
 
@@ -59,7 +70,7 @@ fn check(name: &str) -> Result<(), String> {
             "\"{name}\" is not a name of 1 to {LONGEST_STREAM} letters, digits, and characters of \"_-.\"."
         ));
     }
-    match SQL_ID_TYPES.iter().any(|id_type| id_type.name == name) {
+    match ID_TYPE_STREAMS.contains(&name) {
         true => Err(format!("\"{name}\" is the stream of an ID type.")),
         false => Ok(()),
     }

@@ -6,8 +6,7 @@
 
 use crate::error::Report;
 use crate::generator::{Readiness, readiness};
-use crate::horizon;
-use crate::id_types::ServerIdType;
+use crate::{guc, horizon};
 use flakeid_core::clock::Scale;
 use flakeid_core::{flake, flake128, guid, guid_local, sno, uniqueid, uuidv7};
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
@@ -20,8 +19,6 @@ pub type Code = unsafe extern "C-unwind" fn(FunctionCallInfo) -> Datum;
 pub struct SqlIdTypeEntry {
     /// The name with which the names of the type's functions begin.
     pub name: &'static str,
-    /// The index of what a server generates, in [`ID_TYPES`](crate::id_types::ID_TYPES).
-    pub index: usize,
     pub value: ValueType,
     /// How IDs count time, for the bounds of partitions.
     pub scale: fn() -> Result<Scale, Report>,
@@ -72,11 +69,12 @@ unsafe extern "C-unwind" {
     fn uuidv7_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
 }
 
+const _: () = assert!(SQL_ID_TYPES.len() == guc::ID_TYPE_STREAMS.len());
+
 /// All ID types, in the order in which pages list them.
 pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     SqlIdTypeEntry {
         name: flake::NAME,
-        index: flake::Flake::INDEX,
         value: ValueType::Bigint { input: flake_in_wrapper },
         scale: || Ok(horizon::server_epoch()?.signed_scale()),
         readiness: Some(readiness::<flake::Flake>),
@@ -88,7 +86,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: sno::NAME,
-        index: sno::TickTock::INDEX,
         value: ValueType::Own { input: sno_in_wrapper, bytes: sno::LEN, by_value: false },
         scale: || Ok(sno::SCALE),
         readiness: Some(readiness::<sno::TickTock>),
@@ -100,7 +97,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: flake128::NAME,
-        index: flake128::Flake128::INDEX,
         value: ValueType::Own { input: flake128_in_wrapper, bytes: flake128::LEN, by_value: false },
         scale: || Ok(flake128::SCALE),
         readiness: Some(readiness::<flake128::Flake128>),
@@ -112,7 +108,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: guid::NAME,
-        index: guid::Guid::INDEX,
         value: ValueType::Own { input: guid_in_wrapper, bytes: guid::LEN, by_value: false },
         scale: || Ok(guid::SCALE),
         readiness: Some(readiness::<guid::Guid>),
@@ -124,7 +119,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: guid::LOCAL_NAME,
-        index: guid::Guid::INDEX,
         value: ValueType::Own {
             input: guid_local_in_wrapper,
             bytes: size_of::<guid_local::Local>(),
@@ -140,7 +134,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: uniqueid::NAME,
-        index: uniqueid::UniqueId::INDEX,
         value: ValueType::Own {
             input: uniqueid_in_wrapper,
             bytes: size_of::<uniqueid::Id>(),
@@ -156,7 +149,6 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
     },
     SqlIdTypeEntry {
         name: uuidv7::NAME,
-        index: uuidv7::Uuidv7::INDEX,
         value: ValueType::Uuid,
         scale: || Ok(uuidv7::SCALE),
         readiness: Some(readiness::<uuidv7::Uuidv7>),

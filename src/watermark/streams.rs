@@ -10,10 +10,9 @@
 
 use crate::error::{Code, Report};
 use crate::guc;
-use crate::id_types::ID_TYPES;
+use crate::id_types::{ID_TYPES, index_of_sql_name};
 use crate::lock::ExclusiveLock;
 use crate::shmem::{self, stream_of_id_type};
-use crate::types::SQL_ID_TYPES;
 use flakeid_core::watermark::{Stream, Streams};
 use std::cell::RefCell;
 
@@ -51,8 +50,7 @@ pub fn of_name(name: &str) -> Result<Stream, Report> {
 
 /// Returns the stream of the IDs of the type with this name in SQL.
 fn of_id_type(name: &str) -> Option<Stream> {
-    let index = SQL_ID_TYPES.iter().find(|id_type| id_type.name == name)?.index;
-    Some(stream_of_id_type(index))
+    index_of_sql_name(name).map(stream_of_id_type)
 }
 
 #[cold]
