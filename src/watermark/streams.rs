@@ -3,7 +3,7 @@
 //! [`flakeid_core::watermark`] argues about streams. Here a name becomes a place in the slots:
 //! * *The IDs of an ID type* are a stream whose place and name are fixed. guid and guid_local write the same IDs in two ways,
 //!   from one cell, so they have one stream with two names.
-//! * *A named stream* gets its place at its first use ([`StreamNames`](crate::shmem::StreamNames)), by a writer or by a
+//! * *A named stream* gets its place at its first use (`StreamNames` of [`crate::shmem`]), by a writer or by a
 //!   reader. A name that leaves the setting keeps its place: transactions may have entered it. A call with that name is an
 //!   error, as it is with any name that is not listed.
 //! * *A restart* forgets the places. No transaction outlives it but prepared ones, which count for all streams.
