@@ -57,10 +57,14 @@ thread_local! {
 }
 
 impl List {
-    /// Returns the answers to a snapshot with a number, at an address.
-    fn find(&self, address: usize, number: u32) -> Option<&Answers> {
-        let own = self.answers.get(&address).filter(|own| own.number == number);
-        own.or_else(|| self.answers.values().find(|first| first.number == number))
+    /// Returns the answers to a snapshot with a number, at an address. A copy takes over those of the first snapshot.
+    fn find(&mut self, address: usize, number: u32) -> Option<&mut Answers> {
+        let is_own = self.answers.get(&address).is_some_and(|own| own.number == number);
+        if !is_own {
+            let first = self.answers.values().find(|first| first.number == number)?.clone();
+            self.answers.insert(address, first);
+        }
+        self.answers.get_mut(&address)
     }
 
     fn next_number(&mut self) -> u32 {
@@ -76,14 +80,14 @@ impl List {
 
     /// Keeps an answer, and returns the number of the snapshot.
     fn keep(&mut self, address: usize, number: u32, stream: Stream, millis: i64) -> u32 {
-        let known = (number != 0).then(|| self.find(address, number).cloned()).flatten();
-        let mut answers = match known {
-            Some(answers) => answers,
-            None => Answers { number: self.next_number(), of_streams: Vec::new() },
-        };
-        answers.of_streams.push((stream, millis));
-        let number = answers.number;
-        self.answers.insert(address, answers);
+        if number != 0
+            && let Some(answers) = self.find(address, number)
+        {
+            answers.of_streams.push((stream, millis));
+            return number;
+        }
+        let number = self.next_number();
+        self.answers.insert(address, Answers { number, of_streams: vec![(stream, millis)] });
         number
     }
 }
@@ -100,7 +104,7 @@ fn transaction() -> u32 {
 pub unsafe fn find(snapshot: pg_sys::Snapshot, stream: Stream) -> Option<i64> {
     // SAFETY: the caller guarantees the snapshot.
     let number = unsafe { (*snapshot).speculativeToken };
-    LIST.with_borrow(|list| {
+    LIST.with_borrow_mut(|list| {
         if number == 0 || list.transaction != transaction() {
             return None;
         }
