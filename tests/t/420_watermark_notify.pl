@@ -26,7 +26,8 @@ $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE outbox (id 
 my ($writer, $listener) = map { session($node) } 1 .. 2;
 $listener->query_safe('LISTEN flakeid');
 
-# The payloads that a session has got since the last call.
+# The payloads that a session has got since the last call. The session is asked nothing else: psql prints what it has got
+# after each query.
 sub payloads
 {
 	my ($session) = @_;
@@ -45,7 +46,7 @@ sub is_notified
 		push @all, @new;
 		for my $payload (@new)
 		{
-			return pass($test) if $session->query_safe("SELECT " . $condition =~ s/PAYLOAD/timestamptz '$payload'/gr) =~ /^t$/m;
+			return pass($test) if $node->safe_psql('postgres', "SELECT " . $condition =~ s/PAYLOAD/timestamptz '$payload'/gr) eq 't';
 		}
 		sleep 0.01;
 	}
@@ -105,7 +106,7 @@ $id = $writer->query_safe('INSERT INTO outbox DEFAULT VALUES RETURNING id');
 my $later = session($node);
 my $above = $later->query_safe('INSERT INTO outbox DEFAULT VALUES RETURNING id');
 clock_passes($later, clock_in($later) + 200_000);
-is((grep { $listener->query_safe("SELECT flake_before($above, timestamptz '$_')") eq 't' } payloads($listener)), 0, 'a row is not announced while an earlier transaction is open');
+is((grep { $node->safe_psql('postgres', "SELECT flake_before($above, timestamptz '$_')") eq 't' } payloads($listener)), 0, 'a row is not announced while an earlier transaction is open');
 $writer->query_safe('COMMIT');
 is_notified($listener, "flake_before($above, PAYLOAD)", 'both rows are announced when that has ended');
 
@@ -130,7 +131,8 @@ my @work = (
 	'INSERT INTO outbox SELECT FROM generate_series(1, 20); PERFORM pg_sleep(random() / 20)');
 my @writers = map { session($node) } @work;
 becomes_quiet($listener);
-my $last = $listener->query_safe('SELECT max(id) FROM outbox');
+my $reader = session($node);
+my $last   = $reader->query_safe('SELECT max(id) FROM outbox');
 begin_in($writers[$_], "DO \$\$ BEGIN WHILE NOT EXISTS (SELECT FROM stop) LOOP $work[$_]; COMMIT; END LOOP; END \$\$") for 0 .. $#work;
 my ($stopped, $notified, @read) = (0, 0);
 my $begun = time();
@@ -141,7 +143,7 @@ while (time() < $until)
 	if (@payloads)
 	{
 		$notified += @payloads;
-		my @ids = grep { /^\d/ } split /\n/, $listener->query_safe("SELECT id FROM outbox WHERE id > " . ($read[-1] // $last) . " AND id < timestamptz '$payloads[-1]' ORDER BY id");
+		my @ids = split /\n/, $reader->query_safe("SELECT id FROM outbox WHERE id > " . ($read[-1] // $last) . " AND id < timestamptz '$payloads[-1]' ORDER BY id");
 		push @read, @ids;
 	}
 	if (!$stopped && @read > 2000)
@@ -156,6 +158,7 @@ while (time() < $until)
 is(join("\n", @read), $node->safe_psql('postgres', "SELECT id FROM outbox WHERE id > $last ORDER BY id"), 'a reader that reads after notifications alone reads each row once, in order');
 cmp_ok($notified, '<=', (time() - $begun) / 0.02 + 1, 'there is no more than one notification in an interval');
 $node->safe_psql('postgres', 'TRUNCATE stop');
+$reader->quit;
 
 # databases ------------------------------------------------------------------------------------------------------------
 
