@@ -326,6 +326,8 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 like(error_of($standby, "SELECT flakeid_watermark('one')"), qr/ERROR:  55000: this standby has replayed no watermark of its primary/, 'a standby that has replayed no watermark has none of a named stream');
 reload_with($node, standby_watermark_interval => '20ms');
+# The first ID after the reload starts the worker that writes it.
+$node->safe_psql('postgres', 'SELECT flake_next()');
 ok($standby->poll_query_until('postgres', 'SELECT flakeid_watermark() IS NOT NULL'), 'a standby replays a watermark');
 is($standby->safe_psql('postgres', "SELECT flakeid_watermark('one') = flakeid_watermark() AND flakeid_watermark('flake') = flakeid_watermark()"), 't', 'on a standby the watermark of a stream is that of all IDs');
 $standby->stop;
