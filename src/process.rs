@@ -91,6 +91,38 @@ pub fn wake(number: usize) {
     };
 }
 
+/// Lets SIGTERM end this process, a worker, as it ends a session: also while it waits for a lock.
+pub fn end_as_sessions_do() {
+    unsafe extern "C-unwind" {
+        // pgrx puts a guard around it, which no signal handler may have.
+        fn die(signal: std::ffi::c_int);
+    }
+    // SAFETY: this is the handler of PostgreSQL's own sessions.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
+    unsafe {
+        pg_sys::pqsignal(libc::SIGTERM, Some(die));
+    }
+    // SAFETY: this is the handler of PostgreSQL's own sessions.
+    #[cfg(feature = "pg18")]
+    unsafe {
+        pg_sys::pqsignal_be(libc::SIGTERM, Some(die));
+    }
+    // SAFETY: this is the handler of PostgreSQL's own sessions, which has a second argument from PostgreSQL 19 on.
+    #[cfg(feature = "pg19")]
+    unsafe {
+        type Handler = unsafe extern "C-unwind" fn(std::ffi::c_int);
+        type Later = unsafe extern "C-unwind" fn(std::ffi::c_int, *const pg_sys::pg_signal_info);
+        let die = std::mem::transmute::<Handler, Later>(die as Handler);
+        pg_sys::pqsignal_be(libc::SIGTERM, Some(die));
+    }
+}
+
+/// Returns whether this process was told to end by a signal that [`end_as_sessions_do`] handles.
+pub fn must_end() -> bool {
+    // SAFETY: reads a variable that a signal handler sets.
+    unsafe { (&raw const pg_sys::ProcDiePending).read_volatile() != 0 }
+}
+
 /// Returns the IDs of the transactions that run in processes now. One that ends at this moment may be missing.
 pub fn session_transactions() -> impl Iterator<Item = u32> {
     let ids = (0..count()).map(|number| get(number).transaction_id);

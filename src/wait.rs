@@ -132,7 +132,8 @@ fn exit_without_postmaster() {
     }
     // SAFETY: these calls have no preconditions; the exit runs the process's callbacks, as from any wait.
     unsafe {
-        if !PostmasterIsAliveInternal() {
+        // Single-user mode has no postmaster.
+        if pg_sys::IsUnderPostmaster && !PostmasterIsAliveInternal() {
             pg_sys::proc_exit(1);
         }
     }
@@ -149,6 +150,11 @@ pub fn for_watermark(longest: Duration) {
     // The latch counts whole milliseconds.
     wait_on_latch(longest + Duration::from_micros(999), Event::Watermark);
     pg_sys::check_for_interrupts!();
+}
+
+/// Waits for at most this time, or until the process is woken. This is for the main loop of a worker.
+pub fn for_pause(longest: Duration) {
+    wait_on_latch(longest, Event::Watermark);
 }
 
 /// Waits on the latch for at most `left`.

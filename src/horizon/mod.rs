@@ -88,6 +88,7 @@ use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
+use flakeid_core::horizon_message::HorizonMessage;
 use opening::{begin_at, check_cluster, install_state, load, merge_replayed, write};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -189,6 +190,21 @@ pub fn make_durable(shared: &Shared) -> Result<(), Report> {
         write(record, horizon, record.names(), record.epochs(), record.last_clock_reading())?;
     }
     Ok(())
+}
+
+/// Writes the present horizon into the WAL. The state has been opened.
+///
+/// After a crash it can be that the horizon is in the state file and not in the WAL: the message about its last move was
+/// not flushed. No ID needs the message then, as each ID moves the horizon again. A watermark does: it can be up to that
+/// horizon, and a standby that knows it must begin above it when it is promoted.
+pub fn log_horizon(shared: &Shared) {
+    let record = &shared.record;
+    // A horizon that another process is moving is greater, and has a message of its own.
+    message::write(&HorizonMessage {
+        horizon: shared.gates.horizon(),
+        read_at: record.last_clock_reading(),
+        flake_epoch: record.epochs()[Flake::INDEX],
+    });
 }
 
 /// Returns the random names of this server. They are as durable as the horizon before the first ID that has them.

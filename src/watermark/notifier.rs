@@ -3,12 +3,15 @@
 //! It runs on behalf of the [`publisher`], and ends with it, or when `flakeid.notify_databases` no
 //! longer has its database. A transaction with a `NOTIFY` takes a lock that all such transactions of the server wait for.
 //! Writers have none, and this worker has one in an interval.
+//!
+//! A commit of this worker waits for no standby: with `synchronous_standby_names` and no standby it would keep that lock.
+//! SIGTERM ends it as it ends a session, also while it waits for the lock.
 
 use super::publisher::{self, Ended, LOOK_INTERVAL};
 use crate::clock::{now, since_boot};
 use crate::error::{Report, moment};
 use crate::shmem::{self, Shared, Watermark, shared};
-use crate::{guc, process, server_log};
+use crate::{guc, process, server_log, wait};
 use flakeid_core::announcer::Announcer;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::bgworkers::{
@@ -43,9 +46,19 @@ pub fn start(database: &str) -> Option<DynamicBackgroundWorker> {
 #[pgrx::pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_notifier_main(_argument: pg_sys::Datum) {
-    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
+    process::end_as_sessions_do();
     let database = BackgroundWorker::get_extra().to_owned();
     BackgroundWorker::connect_worker_to_spi(Some(&database), None);
+    // SAFETY: both are strings, and the setting is one that each session may set.
+    unsafe {
+        pg_sys::SetConfigOption(
+            c"synchronous_commit".as_ptr(),
+            c"off".as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_OVERRIDE,
+        );
+    }
     let (Ok(shared), Ok(memory)) = (shared(), shmem::watermark()) else { return };
     let publisher = memory.publisher.pid();
     let mut ended = Ended::default();
@@ -65,9 +78,12 @@ pub extern "C-unwind" fn flakeid_notifier_main(_argument: pg_sys::Datum) {
                 }
             }
         }
-        if !publisher::wait(pause) {
+        wait::for_pause(pause);
+        if process::must_end() {
             break;
         }
+        pg_sys::check_for_interrupts!();
+        publisher::take_settings();
     }
 }
 

@@ -46,7 +46,8 @@ pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// time.
 const REPEAT: Duration = Duration::from_secs(1);
 
-/// The pause before a notifier that has ended is started again, which doubles each time.
+/// The pause before a notifier that has ended is started again. It doubles each time, unless the notifier has run for the
+/// longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 fn builder() -> BackgroundWorkerBuilder {
@@ -67,12 +68,23 @@ pub fn register() {
 }
 
 fn is_wanted() -> bool {
+    // pg_upgrade must be alone in each database, and single-user mode has no workers.
+    // SAFETY: reads plain variables of PostgreSQL's.
+    let is_possible = unsafe { !pg_sys::IsBinaryUpgrade };
+    is_possible && is_configured()
+}
+
+fn is_configured() -> bool {
     guc::standby_watermark_interval().is_some() || !guc::notify_databases().is_empty()
 }
 
 /// Starts the worker if the settings want it and it does not run. It starts none twice within seconds, and raises no
 /// error: a session that generates an ID needs no reader.
 pub fn ensure_publisher() {
+    // SAFETY: reads a plain variable of PostgreSQL's.
+    if !unsafe { pg_sys::IsUnderPostmaster } {
+        return;
+    }
     let Ok(memory) = shmem::watermark() else { return };
     if is_wanted() && memory.publisher.is_missing(since_boot()) && builder().load_dynamic().is_err()
     {
@@ -120,14 +132,15 @@ pub fn present(
 struct Notifier {
     database: String,
     worker: Option<DynamicBackgroundWorker>,
-    /// The time since boot at which it is started again, and the pause after that.
-    again_at: Duration,
+    /// The time since boot at which it was started last.
+    started_at: Duration,
+    /// The pause between two starts.
     pause: Duration,
 }
 
 impl Notifier {
     fn new(database: String) -> Self {
-        Self { database, worker: None, again_at: Duration::ZERO, pause: PAUSES.0 }
+        Self { database, worker: None, started_at: Duration::ZERO, pause: Duration::ZERO }
     }
 
     /// Starts it if it does not run.
@@ -136,11 +149,19 @@ impl Notifier {
         let has_ended = |worker: &DynamicBackgroundWorker| {
             matches!(worker.pid(), Err(Stopped | PostmasterDied))
         };
-        if self.worker.as_ref().is_some_and(|worker| !has_ended(worker)) || boot < self.again_at {
+        let is_running = self.worker.as_ref().is_some_and(|worker| !has_ended(worker));
+        let ran = boot.saturating_sub(self.started_at);
+        if is_running {
+            if ran >= PAUSES.1 {
+                self.pause = PAUSES.0;
+            }
             return;
         }
-        self.again_at = boot + self.pause;
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        if ran < self.pause {
+            return;
+        }
+        self.started_at = boot;
+        self.pause = (self.pause * 2).clamp(PAUSES.0, PAUSES.1);
         self.worker = notifier::start(&self.database);
         if self.worker.is_none() {
             server_log::no_publisher();
@@ -217,13 +238,18 @@ fn tell_standbys(
 }
 
 /// Waits for a time, and reads the settings again after a reload. Returns whether the worker may continue.
-pub fn wait(pause: Duration) -> bool {
+fn wait(pause: Duration) -> bool {
     let continues = BackgroundWorker::wait_latch(Some(pause));
+    take_settings();
+    continues
+}
+
+/// Reads the settings again after a reload.
+pub fn take_settings() {
     if BackgroundWorker::sighup_received() {
         // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this function, too.
         unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
     }
-    continues
 }
 
 /// Gives the place of the worker back when this process ends.

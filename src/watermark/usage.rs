@@ -9,6 +9,8 @@
 //! 2. *A standby learns it.* A message in the WAL follows the file. As for the horizon (`horizon::wal`), a server that
 //!    replays what came after has replayed the message, or began with the file. It writes the file itself before it can
 //!    begin behind the message ([`keep`]). That holds if it preloads the library, as for the horizon.
+//!    For a standby that is told watermarks the horizon must be in the WAL, too, before the first of them. After a crash
+//!    the message about its last move can be lost. So each life of the memory writes it again (`horizon::log_horizon`).
 //! 3. *It stays so.* Nothing takes the file away. A file that is damaged, or of another version, says the same. The next
 //!    life that needs it replaces it ([`begin_life`]).
 //!
@@ -51,7 +53,7 @@ pub fn begin_life(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
     if on_disk == OnDisk::Missing && !memory.used.load(Ordering::Relaxed) {
         return Ok(());
     }
-    save(on_disk)?;
+    save(shared, on_disk)?;
     memory.used.store(true, Ordering::Release);
     memory.floor.raise(first_floor(&shared.record.start()));
     Ok(())
@@ -69,17 +71,18 @@ pub fn begin_use(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
     horizon::make_durable(shared)?;
     let _lock = ExclusiveLock::take_interruptibly(memory.lock());
     if !memory.used.load(Ordering::Acquire) {
-        save(OnDisk::Missing)?;
+        save(shared, OnDisk::Missing)?;
         memory.used.store(true, Ordering::Release);
     }
     Ok(())
 }
 
-/// Writes the file if it is not there, and then the message. The caller holds the lock.
-fn save(on_disk: OnDisk) -> Result<(), Report> {
+/// Writes the file if it is not there, and then the messages. The horizon has been loaded, and the caller holds the lock.
+fn save(shared: &Shared, on_disk: OnDisk) -> Result<(), Report> {
     if on_disk != OnDisk::Present {
         file::write()?;
     }
+    horizon::log_horizon(shared);
     wal_message::write(PREFIX, &MESSAGE);
     Ok(())
 }

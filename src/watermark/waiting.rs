@@ -13,8 +13,8 @@
 //! its snapshot after the wait. The function `flakeid_watermark` gives whole milliseconds, and so does the leader compare.
 //!
 //! # When the leader looks
-//! The watermark cannot pass a time before the clock has. So the leader sleeps until then, and looks every
-//! [`POLL_INTERVAL`] after that. It looks at the clock at least once in [`LONGEST_SLEEP`], since a clock can be set. On a
+//! The watermark follows the clock, unless it is ahead of it already: the clock may have stepped back. So the leader looks
+//! first, sleeps until the clock has passed the time, and looks every [`POLL_INTERVAL`] after that. It looks at the clock at least once in [`LONGEST_SLEEP`], since a clock can be set. On a
 //! standby the clock of the primary counts, so the leader looks as often [`BEFORE_DUE`].
 
 use super::session;
@@ -37,6 +37,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The longest time for which a waiting session sleeps.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// The time after which a leader that has not looked is replaced. It is some times as long as a leader sleeps.
+const LONGEST_BEAT: Duration = Duration::from_secs(3);
+
 /// The time by which the leader on a standby begins to look early: the primary's clock may be ahead.
 const BEFORE_DUE: Duration = Duration::from_secs(10);
 
@@ -58,6 +61,8 @@ pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Re
     let (waiters, waits, own) = (&memory.waiters, memory.waits(), process::number() as usize);
     let watch = Stopwatch::start();
     let mut leader = None;
+    // The leader's beat, and when this session first found it.
+    let mut beat = (0, Duration::ZERO);
     register();
     WAITS.store(true, Ordering::Relaxed);
     waiters.begin(waits, own, nanos);
@@ -68,6 +73,8 @@ pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Re
         let left = timeout.map(|timeout| timeout.saturating_sub(watch.elapsed()));
         let sleep = match waiters.lead(own) {
             Role::Leader => {
+                waiters.beat();
+                leader = None;
                 let watermark = present_if_due(shared, memory)?;
                 if let Some(watermark) = watermark {
                     let wake = |number| {
@@ -83,15 +90,21 @@ pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Re
                 until_due(memory)
             }
             Role::Follower(other) => {
+                let now = (waiters.beats(), watch.elapsed());
                 if leader != Some(other) {
                     process::wake(other);
                     leader = Some(other);
+                    beat = now;
+                } else if beat.0 != now.0 {
+                    beat = now;
+                } else if now.1 - beat.1 >= LONGEST_BEAT && waiters.take_over(own, other) {
+                    continue;
                 }
                 LONGEST_SLEEP
             }
         };
         match left {
-            Some(Duration::ZERO) => break Err(not_passed(until, shared, memory)),
+            Some(Duration::ZERO) => break ensure_passed(until, nanos, shared, memory),
             left => wait::for_watermark(left.map_or(sleep, |left| left.min(sleep))),
         }
     };
@@ -162,7 +175,7 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
     match has_snapshot {
         true => {
             Err(Report::wrong_state("flakeid_wait cannot run while a query or a cursor is open")
-                .hint("Close cursors, and do not CALL it in a loop over the rows of a query."))
+                .hint("Close cursors, and do not CALL it in a loop over the rows of a query. A procedure with OUT parameters must COMMIT first."))
         }
         false => Ok(()),
     }
@@ -194,7 +207,11 @@ fn present_if_due(
     shared: &'static Shared,
     memory: &'static Watermark,
 ) -> Result<Option<UnixNanos>, Report> {
-    let is_due = |until| due(until) <= now();
+    // The watermark can be ahead of the clock, and is never above the floor. A standby only reads what it has replayed.
+    // SAFETY: a call without preconditions.
+    let is_standby = unsafe { pg_sys::RecoveryInProgress() };
+    let floor = memory.floor.get();
+    let is_due = |until| is_standby || until < floor || due(until) <= now();
     match memory.waiters.earliest(memory.waits()).is_some_and(is_due) {
         true => present(shared, memory).map(Some),
         false => Ok(None),
@@ -221,19 +238,32 @@ fn due(until: UnixNanos) -> UnixNanos {
     UnixNanos(next_milli.saturating_add(LONGEST_TICK.as_nanos() as u64))
 }
 
-fn not_passed(until: UnixMicros, shared: &'static Shared, memory: &'static Watermark) -> Report {
-    // The time may be infinite, or beyond what can be shown.
+/// Ensures that the watermark has passed a time, when the timeout is over.
+///
+/// # Errors
+/// It has not.
+fn ensure_passed(
+    until: UnixMicros,
+    nanos: UnixNanos,
+    shared: &'static Shared,
+    memory: &'static Watermark,
+) -> Result<(), Report> {
+    // The leader may be about to find it.
+    let present = present(shared, memory);
+    if present.as_ref().is_ok_and(|&watermark| nanos < watermark) {
+        return Ok(());
+    }
     let report = Report::new(
         Code::ERRCODE_LOCK_NOT_AVAILABLE,
         format!("the watermark has not passed {} within the timeout", moment(until)),
     );
-    match present(shared, memory) {
+    Err(match present {
         Ok(watermark) => report
             .detail(format!(
                 "The watermark is {}.",
                 moment(UnixMicros((watermark.0 / 1000) as i64))
             ))
-            .hint("pg_stat_flakeid_watermark shows the transactions that hold it back."),
+            .hint("On the primary pg_stat_flakeid_watermark shows the transactions that hold it back."),
         Err(_) => report,
-    }
+    })
 }

@@ -25,6 +25,12 @@
 //! The leader reads all waits after it was woken last. S shows its time before it wakes the leader. So the leader has
 //! read the time of S before it sleeps, or does not sleep.
 //!
+//! # A leader that stands still
+//! A leader may be stopped, or wait for its client to read an error. It shows a *beat* each time it looks
+//! ([`Waiters::beat`]). The others wake from time to time by themselves. A session that finds the same beat for long takes
+//! the leadership over ([`Waiters::take_over`]). The former leader notices that when it goes on, and sleeps as the others
+//! do. While two sessions believe to lead, each wait is still over only if its time has passed.
+//!
 //! # What outlives what
 //! * *A session that is canceled or terminated* ends its wait, as the transaction that calls ends.
 //! * *A crash.* All waits are lost, with all sessions.
@@ -70,6 +76,7 @@ impl Default for Wait {
 #[derive(Debug)]
 pub struct Waiters {
     leader: AtomicU64,
+    beats: AtomicU64,
 }
 
 /// The place of a session after it has tried to become the leader.
@@ -84,7 +91,7 @@ pub enum Role {
 impl Waiters {
     /// Creates the state without a leader.
     pub fn new() -> Self {
-        Self { leader: AtomicU64::new(NOBODY) }
+        Self { leader: AtomicU64::new(NOBODY), beats: AtomicU64::new(0) }
     }
 
     /// Shows the time for which the session with a number waits. The time is neither the first nor the last of the range.
@@ -102,6 +109,23 @@ impl Waiters {
             Err(leader) if leader == name => Role::Leader,
             Err(leader) => Role::Follower(leader as usize - 1),
         }
+    }
+
+    /// Shows that the leader looks.
+    pub fn beat(&self) {
+        self.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how often leaders have looked.
+    pub fn beats(&self) -> u64 {
+        self.beats.load(Ordering::Relaxed)
+    }
+
+    /// Makes the session with a number the leader instead of another one, if that one still leads. Returns whether it leads
+    /// now.
+    pub fn take_over(&self, own: usize, from: usize) -> bool {
+        let (name, former) = (own as u64 + 1, from as u64 + 1);
+        self.leader.compare_exchange(former, name, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// Returns whether the wait of the session with a number is over.
