@@ -28,6 +28,8 @@ sub server
 shared_preload_libraries = 'flakeid'
 flakeid.generator_ids = '3'
 flakeid.max_clock_wait = '100ms'
+flakeid.notify_databases = 'postgres, template1'
+flakeid.standby_watermark_interval = '50ms'
 END
 	return ($node, FakedNode->new($node));
 }
