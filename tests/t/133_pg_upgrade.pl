@@ -28,8 +28,6 @@ sub server
 shared_preload_libraries = 'flakeid'
 flakeid.generator_ids = '3'
 flakeid.max_clock_wait = '100ms'
-flakeid.notify_databases = 'postgres, template1'
-flakeid.standby_watermark_interval = '50ms'
 END
 	return ($node, FakedNode->new($node));
 }
@@ -43,6 +41,9 @@ $old->safe_psql('postgres', "INSERT INTO ${_}s (nr) SELECT generate_series(1, 20
 $old->stop;
 
 my ($new, $new_clock) = server('new');
+# pg_upgrade must be alone in each database.
+my $workers = "flakeid.notify_databases = 'postgres, template1'\nflakeid.standby_watermark_interval = '50ms'\n";
+$_->append_conf('postgresql.auto.conf', $workers) for $old, $new;
 {
 	# It leaves files where it is called.
 	my $here = PostgreSQL::Test::Utils::tempdir('upgrade');
@@ -52,7 +53,8 @@ my ($new, $new_clock) = server('new');
 			'pg_upgrade', '-b', $bindir, '-B', $bindir, '-d', $old->data_dir, '-D', $new->data_dir,
 			'-p', $old->port, '-P', $new->port, '-s', $new->host, @no_sync
 		],
-		'pg_upgrade');
+		'pg_upgrade beside settings that want workers');
+	unlink map { $_->data_dir . '/postgresql.auto.conf' } $old, $new;
 }
 ok(!-e $new->data_dir . '/flakeid', '... takes no state file along');
 

@@ -32,7 +32,7 @@ for my $until ('(clock_timestamp())', "(clock_timestamp() + '20 ms')", "(date_tr
 }
 like(
 	error_in($waiter, "CALL flakeid_wait(clock_timestamp() + '1 hour', '30 ms')"),
-	qr/ERROR:  55P03: the watermark has not passed [-\d]+ [\d:.]+\+00 within the timeout\nDETAIL:  The watermark is [-\d]+ [\d:.]+\+00\.\nHINT:  pg_stat_flakeid_watermark /,
+	qr/ERROR:  55P03: the watermark has not passed [-\d]+ [\d:.]+\+00 within the timeout\nDETAIL:  The watermark is [-\d]+ [\d:.]+\+00\.\nHINT:  On the primary pg_stat_flakeid_watermark /,
 	'a timeout is an error of its own, which says where the watermark is');
 like(error_in($waiter, "CALL flakeid_wait('infinity', '0')"), qr/55P03: the watermark has not passed infinity/, 'no time is passed with a timeout of 0');
 is(error_in($waiter, "CALL flakeid_wait('2000-01-01', '0')"), '', 'a time that has passed needs no timeout');
