@@ -156,6 +156,27 @@ fn one_begins_later(flaw: Flaw) {
     assert!(other.join().unwrap());
 }
 
+/// A session that leads stands still. Another one takes over, and a third one begins at the same time.
+fn the_leader_stands_still() {
+    let server = Server::<3>::new(Flaw::None, 30);
+    server.waiters.begin(&server.waits, 2, UnixNanos(50));
+    assert_eq!(server.waiters.lead(2), Role::Leader);
+    let other = thread::spawn(move || server.wait(1, 20, usize::MAX));
+    if let Role::Follower(2) = server.waiters.lead(0) {
+        server.waiters.take_over(0, 2);
+    }
+    assert!(server.wait(0, 10, usize::MAX));
+    assert!(other.join().unwrap());
+    // It goes on, and leads no more than another session lets it.
+    assert!(!server.waiters.is_over(&server.waits, 2));
+    assert_eq!(server.waiters.lead(2), Role::Leader);
+}
+
+#[test]
+fn another_session_takes_over_from_a_leader_that_stands_still() {
+    model(3, the_leader_stands_still);
+}
+
 #[test]
 fn each_session_is_woken_whose_time_has_passed() {
     model(3, || both_have_passed(Flaw::None));
