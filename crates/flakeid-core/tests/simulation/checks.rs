@@ -60,12 +60,16 @@ pub enum Fault {
     NotServed,
     /// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
     Missed,
+    /// The same on a standby.
+    MissedOnStandby,
     /// The watermark of a later snapshot is less.
     Fell,
     /// The ID is of a tick that begins before a watermark that was told.
     Undercut,
     /// Nothing is open, and the watermark does not follow the clock.
     HeldBack,
+    /// Nothing with IDs is open and all is replayed, and the watermark on a standby has not passed all rows.
+    HeldBackOnStandby,
 }
 
 /// A tick and the numbers that were issued in it.

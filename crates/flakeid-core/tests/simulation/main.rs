@@ -82,6 +82,19 @@
 //! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID type, and the
 //!   watermark follows the clock.
 //!
+//! The server writes a log (WAL), and loses the end of it in a crash unless that was flushed. A commit is in the log before
+//! its transaction ends, flushed or not. A worker writes watermarks into the log. Standbys replay it with any lag. They
+//! restart and replay again, and one of them may become the primary. A reader on a standby has a new snapshot or an old
+//! one, and the replay continues between its steps. It is told the watermark of all IDs, also for a stream. Then:
+//! * No row becomes visible on a standby after a snapshot with an ID of a tick that begins before the watermark that was
+//!   told for that snapshot. This holds across restarts and promotions.
+//! * No primary issues an ID of a tick that begins before a watermark that was told on a standby which follows it.
+//! * Once no transaction with IDs is open and the log is replayed, the watermark of a new snapshot passes all rows. A
+//!   transaction with a number and no ID does not hold it back.
+//!
+//! A standby knows the transactions as PostgreSQL's does: from the numbers in all records, and from records of the running
+//! transactions. After a crash the numbers of transactions that left no record are assigned again.
+//!
 //! Some transactions are prepared as by another library, without a bound lock. The list is that of the core, but short.
 //! It is made when the first session or reader of a life needs it.
 //!
@@ -441,4 +454,49 @@ fn a_bound_that_stays_when_a_stream_is_entered_is_found() {
 #[test]
 fn a_source_that_takes_a_new_transaction_for_the_last_one_is_found() {
     assert!(is_found_by_readers(watermark::Flaw::ComparesBounds, Fault::Missed));
+}
+
+#[test]
+fn a_session_that_leaves_before_its_commit_is_in_the_log_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LogsLate, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_prepared_transaction_that_ends_before_its_commit_is_in_the_log_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LogsPreparedLate, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_message_that_is_in_the_log_before_its_scan_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::MessageFirst, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_message_whose_position_was_read_before_the_scan_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::MessagePositionFirst, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_message_whose_position_is_one_less_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::MessagePositionBefore, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_message_that_does_not_count_prepared_transactions_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::MessageWithoutList, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_standby_that_tells_each_snapshot_the_last_message_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::LatestToAll, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_standby_that_compares_only_the_ends_of_snapshots_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::ComparesEnds, Fault::MissedOnStandby));
+}
+
+#[test]
+fn a_log_without_the_horizon_of_a_crashed_primary_is_found() {
+    assert!(is_found_by_readers(watermark::Flaw::HorizonNotInLog, Fault::Undercut));
 }

@@ -48,6 +48,23 @@ pub enum Flaw {
     KeepsEarlierBound,
     /// A source takes a transaction with the same bound for the last one, and does not enter the stream of its ID type.
     ComparesBounds,
+    /// A session ends its transaction and leaves before the commit is in the WAL.
+    LogsLate,
+    /// A prepared transaction ends before its commit is in the WAL.
+    LogsPreparedLate,
+    /// The message in the WAL is before the scan.
+    MessageFirst,
+    /// The message has a position from before the scan, or the number before its position.
+    MessagePositionFirst,
+    MessagePositionBefore,
+    /// The message does not count prepared transactions.
+    MessageWithoutList,
+    /// The log may lack the horizon that is on disk, and has a watermark up to it.
+    HorizonNotInLog,
+    /// A standby tells each snapshot what the last message has.
+    LatestToAll,
+    /// A standby compares only the numbers between which snapshots differ.
+    ComparesEnds,
 }
 
 /// The events that a run must have had to be meaningful.
@@ -99,10 +116,26 @@ pub enum Event {
     NumbersAgain,
     Stop,
     Reload,
+    /// A transaction ended without waiting for the WAL.
+    CommitAsynchronously,
+    /// Records were lost in a crash, or a commit was in the WAL and its transaction had not ended.
+    LoseRecords,
+    CommitInCrash,
+    /// A watermark was written into the WAL, and replayed.
+    Publish,
+    ReplayMessage,
+    /// A reader on a standby was told the last watermark, an earlier one, or that there is none for its snapshot.
+    ToldLatestOnStandby,
+    ToldByHistoryOnStandby,
+    ToldNothingOnStandby,
+    /// A standby had replayed no message.
+    NoMessageOnStandby,
+    RestartStandby,
+    Promote,
 }
 
 impl Event {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 40] = [
         Self::Enter,
         Self::EnterStream,
         Self::Replace,
@@ -132,5 +165,16 @@ impl Event {
         Self::NumbersAgain,
         Self::Stop,
         Self::Reload,
+        Self::CommitAsynchronously,
+        Self::LoseRecords,
+        Self::CommitInCrash,
+        Self::Publish,
+        Self::ReplayMessage,
+        Self::ToldLatestOnStandby,
+        Self::ToldByHistoryOnStandby,
+        Self::ToldNothingOnStandby,
+        Self::NoMessageOnStandby,
+        Self::RestartStandby,
+        Self::Promote,
     ];
 }

@@ -49,7 +49,7 @@ impl Server {
             let unknown = if self.flaw == Flaw::NoUnknown { NO_IDS } else { UNKNOWN };
             let bound = prepared.bound.unwrap_or(unknown);
             let is_kept = self.flaw != Flaw::LockNotKept || prepared.life == self.life_number();
-            self.add_to_list(life, prepared.number, if is_kept { bound } else { NO_IDS });
+            self.add_to_list(life, prepared.numbers.own, if is_kept { bound } else { NO_IDS });
         }
         let sessions = life.transactions.iter().filter_map(|transaction| transaction.get()?.number);
         sessions.for_each(|number| self.add_to_list(life, number, NO_IDS));
@@ -73,6 +73,12 @@ impl Server {
     /// Returns whether a transaction is in the list whose IDs are not known.
     pub fn has_unknown(&self, life: &Life) -> bool {
         life.list.borrow().iter().any(|entry| entry.bound == UNKNOWN)
+    }
+
+    /// Returns the least bound of the prepared transactions that have not ended.
+    pub fn running_bound(&self, life: &Life) -> UnixNanos {
+        let has_ended = |number| self.database.has_ended(number);
+        prepared::unseen_bound(&life.list.borrow(), life.forgotten.get(), has_ended, |_| true)
     }
 
     /// Returns the least bound of the prepared transactions that a snapshot does not see.

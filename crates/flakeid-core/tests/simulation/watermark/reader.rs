@@ -2,15 +2,13 @@
 
 use super::database::Snapshot;
 use super::events::{Event, Flaw};
-use super::server::{Life, STREAMS, Server};
+use super::log::Record;
+use super::server::{Life, SNAPSHOTS, STREAMS, Server};
 use crate::checks::Fault;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::generator::Stamp;
 use flakeid_core::watermark::{Floor, Position, Scan, Stream};
-
-/// How many old snapshots there are at most.
-const SNAPSHOTS: usize = 6;
 
 impl Server {
     /// Tells a reader the watermark of a new snapshot, or of an old one.
@@ -87,22 +85,8 @@ impl Server {
         let sees = |number| snapshot.sees(number);
         let early_position = Position(self.database.next());
         let early_list = self.unseen_bound(life, snapshot);
-        let to = self.settled();
-        self.go(life)?;
-        let durable = if self.flaw == Flaw::NotDurable { to } else { self.extend_to(life, to)? };
-        let to = to.min(durable);
-        let late = Floor::at(to);
-        let floor = if self.flaw == Flaw::FloorLate { &late } else { &life.floor };
-        let mut scan = Scan::begin(floor, stream, to);
-        self.go(life)?;
-        if self.flaw != Flaw::NotDurable {
-            self.extend_to(life, life.floor.get())?;
-        }
-        for slot in &life.slots {
-            scan.read(slot, sees);
-            self.go(life)?;
-        }
-        life.floor.raise(to);
+        let late = Floor::at(UnixNanos(0));
+        let mut scan = self.scan(life, stream, &late, sees)?;
         let prepared = match self.flaw {
             Flaw::ListFirst => early_list,
             _ => self.unseen_bound(life, snapshot),
@@ -139,13 +123,41 @@ impl Server {
         Some((watermark.min(prepared), false, prepared))
     }
 
+    /// Raises the floor to the present time, and reads all slots for a stream; `None` if the server has crashed. The other
+    /// floor is one that no session reads.
+    pub fn scan<'a>(
+        &self,
+        life: &'a Life,
+        stream: Stream,
+        late: &'a Floor,
+        sees: impl Fn(u64) -> bool + Copy,
+    ) -> Option<Scan<'a>> {
+        let to = self.settled();
+        self.go(life)?;
+        let durable = if self.flaw == Flaw::NotDurable { to } else { self.extend_to(life, to)? };
+        let to = to.min(durable);
+        late.raise(to);
+        let floor = if self.flaw == Flaw::FloorLate { late } else { &life.floor };
+        let mut scan = Scan::begin(floor, stream, to);
+        self.go(life)?;
+        if self.flaw != Flaw::NotDurable {
+            self.extend_to(life, life.floor.get())?;
+        }
+        for slot in &life.slots {
+            scan.read(slot, sees);
+            self.go(life)?;
+        }
+        life.floor.raise(to);
+        Some(scan)
+    }
+
     /// Lets other processes run; `None` if the server has crashed.
-    fn go(&self, life: &Life) -> Option<()> {
+    pub fn go(&self, life: &Life) -> Option<()> {
         self.interruption(life).then_some(())
     }
 
     /// Remembers on disk that there are readers, before the first watermark of all is reported.
-    fn begin_use(&self, life: &Life) -> Option<()> {
+    pub fn begin_use(&self, life: &Life) -> Option<()> {
         if life.used.get() {
             return Some(());
         }
@@ -154,6 +166,7 @@ impl Server {
         self.go(life)?;
         life.used.set(true);
         self.used.set(true);
+        self.log.insert(Record::Used);
         Some(())
     }
 

@@ -1,8 +1,10 @@
 //! The server: its disk, its memory from a start to a crash or a stop, and what happens to it.
 
-use super::database::{Database, Earliest, NO_ID, Snapshot};
+use super::database::{Database, Earliest, FIRST_NUMBER, NO_ID, Snapshot};
 use super::events::{Event, Flaw};
 use super::ids::Process;
+use super::log::{Log, Numbers, Record};
+use super::standby::{Disk, Standby};
 use crate::checks::{Checks, Fault};
 use crate::clock::{Clock, HOUR, MILLISECOND, SECOND, YEAR};
 use crate::node::{Cells, State, seal_all};
@@ -19,7 +21,10 @@ use std::rc::Rc;
 /// The transactions that a slot keeps, and the length of the history. They are small, so that readers with old snapshots
 /// miss some.
 const ENTRIES: usize = 4;
-const HISTORY: usize = 5;
+pub const HISTORY: usize = 5;
+
+/// How many old snapshots a server or a standby has at most.
+pub const SNAPSHOTS: usize = 6;
 
 /// The streams: that of all IDs, one for each ID type, and two named ones.
 pub const STREAMS: usize = FIRST_NAMED + 2;
@@ -31,7 +36,7 @@ const DEPTH: u32 = 4;
 /// A prepared transaction as the database keeps it.
 #[derive(Clone, Copy)]
 pub struct Prepared {
-    pub number: u64,
+    pub numbers: Numbers,
     pub earliest: Earliest,
     /// In which life it was prepared.
     pub life: u64,
@@ -58,6 +63,10 @@ pub struct Server {
     state: Cell<Option<State>>,
     pub used: Cell<bool>,
     pub prepared: RefCell<Vec<Prepared>>,
+    pub log: Log,
+    pub standbys: RefCell<Vec<Rc<Standby>>>,
+    /// How often a standby was promoted.
+    promotions: u32,
     life: Option<Rc<Life>>,
     lives: Cell<u64>,
     /// The life in which readers begin.
@@ -71,6 +80,8 @@ pub struct Server {
 #[derive(Clone, Copy)]
 pub struct Transaction {
     pub number: Option<u64>,
+    /// The number of a subtransaction that ends with it.
+    pub sub: Option<u64>,
     pub earliest: Earliest,
     /// It ends once in so many actions.
     pub length: u64,
@@ -78,7 +89,7 @@ pub struct Transaction {
 
 impl Transaction {
     pub fn new(length: u64) -> Self {
-        Self { number: None, earliest: [NO_ID; STREAMS], length }
+        Self { number: None, sub: None, earliest: [NO_ID; STREAMS], length }
     }
 
     pub fn has_ids(&self) -> bool {
@@ -100,11 +111,15 @@ pub struct Life {
     pub processes: Vec<RefCell<Process>>,
     pub history: RefCell<History<HISTORY>>,
     pub used: Cell<bool>,
+    /// Whether the log has the horizon of this life.
+    pub published: Cell<bool>,
     /// The number that the next transaction had when the list was made; 0 before that.
     pub loaded_at: Cell<u64>,
     /// How many snapshots had been taken then.
     pub loaded_after: Cell<u64>,
     pub list: RefCell<Vec<Entry>>,
+    /// The prepared transactions that a session is ending.
+    pub ending: RefCell<Vec<u64>>,
     pub forgotten: Cell<Option<Forgotten>>,
     /// How often the list has forgotten entries.
     pub forgets: Cell<u64>,
@@ -132,14 +147,17 @@ impl Server {
             looks_for,
             first_read: random.pick(&[1, 1, 1, 2, 5]),
             checks: RefCell::new(checks),
-            database: Database::new(),
-            seen: Default::default(),
+            database: Database::beginning_at(FIRST_NUMBER, 0),
+            seen: std::array::from_fn(|_| Cell::new(0)),
             noisy: random.one_in(2),
             lead: random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
             generators,
             state: Cell::new(None),
             used: Cell::new(false),
             prepared: RefCell::default(),
+            log: Log::default(),
+            standbys: RefCell::new((0..random.pick(&[1, 2])).map(|_| Standby::new()).collect()),
+            promotions: 0,
             life: None,
             lives: Cell::new(0),
             depth: Cell::new(0),
@@ -200,8 +218,10 @@ impl Server {
         let random = &self.random;
         self.pass(random.duration());
         let Some(life) = self.life.clone() else {
-            match random.below(4) {
-                0 => self.clock.disturb(random, self.time.get()),
+            match random.below(8) {
+                0..=1 => self.clock.disturb(random, self.time.get()),
+                2 => self.something_on_a_standby(),
+                3 if random.one_in(10) => self.promote(),
                 _ => self.start(),
             }
             return;
@@ -209,7 +229,8 @@ impl Server {
         match random.below(2000) {
             0..=3 => life.over.set(true),
             4..=9 => return self.stop(),
-            10..=11 => self.lead = random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
+            10..=15 => return self.promote(),
+            16..=17 => self.lead = random.pick(&[10 * MILLISECOND, SECOND, 20 * SECOND]),
             _ => self.something(&life),
         }
         if life.over.get() {
@@ -225,6 +246,10 @@ impl Server {
             10..=14 => self.reload(life),
             15..=29 => self.end_prepared(life),
             30..=129 => self.read_watermark(life),
+            130..=149 => self.publish(life),
+            150..=249 => self.something_on_a_standby(),
+            250..=259 => self.log.flush(),
+            260..=264 => self.log_running(false),
             _ => self.act(life, random.below(life.processes.len() as u64) as usize),
         }
     }
@@ -279,9 +304,11 @@ impl Server {
                 .collect(),
             history: RefCell::new(History::new()),
             used: Cell::new(used),
+            published: Cell::new(false),
             loaded_at: Cell::new(0),
             loaded_after: Cell::new(0),
             list: RefCell::default(),
+            ending: RefCell::default(),
             forgotten: Cell::new(None),
             forgets: Cell::new(0),
             reading: RefCell::default(),
@@ -289,26 +316,80 @@ impl Server {
             lowering: Cell::new(0),
             over: Cell::new(false),
         };
-        self.life = Some(Rc::new(life));
+        let life = Rc::new(life);
+        self.life = Some(life.clone());
+        self.log_running(true);
+        if self.random.one_in(3) {
+            self.publish(&life);
+            self.log.flush();
+        }
+    }
+
+    /// Writes the running transactions into the log.
+    fn log_running(&self, is_start: bool) {
+        let (next, oldest, ended, running) = self.database.running();
+        self.log.insert(Record::Running { is_start, next, oldest, ended, running });
+    }
+
+    /// Loses some records that are not durable. What is in the others has happened.
+    fn lose_records(&self) {
+        let (durable, length) = (self.log.flushed(), self.log.records().len());
+        let left = durable + self.random.below((length - durable + 1) as u64) as usize;
+        if left < length {
+            self.saw(Event::LoseRecords);
+        }
+        self.log.truncate(left);
+        let records = self.log.records();
+        for record in records.iter() {
+            record.numbers().for_each(|number| self.database.keep(number));
+            if let Record::Running { is_start: true, next, .. } = record {
+                self.database.keep(next - 1);
+            }
+            if let Record::End(numbers, earliest) = record
+                && self.database.is_running(numbers.own)
+            {
+                self.saw(Event::CommitInCrash);
+                self.show(*numbers, *earliest);
+                self.prepared.borrow_mut().retain(|prepared| prepared.numbers.own != numbers.own);
+            }
+        }
     }
 
     /// Loses the memory, and all transactions that were not prepared.
     fn crash(&mut self) {
         self.saw(Event::Crash);
+        self.lose_records();
         let prepared = self.prepared.borrow();
         if !prepared.is_empty() {
             self.saw(Event::CrashWithPrepared);
         }
         let random = &self.random;
-        let again =
-            self.database.crash(prepared.iter().map(|prepared| prepared.number), |least, most| {
-                if random.one_in(2) { most } else { least + random.below(most - least + 1) }
-            });
+        let again = self.database.crash(&prepared, |least, most| {
+            if random.one_in(2) { most } else { least + random.below(most - least + 1) }
+        });
         if again {
             self.saw(Event::NumbersAgain);
         }
         drop(prepared);
         self.end();
+    }
+
+    /// Begins again with the data of a standby.
+    pub fn continue_with(&mut self, disk: Disk) {
+        self.state.set(disk.state);
+        self.used.set(disk.used);
+        let next = disk.next;
+        self.database.crash(&disk.prepared, |_, _| next);
+        self.prepared.replace(disk.prepared);
+        self.end();
+        // An ID that the standby does not know may be generated again.
+        self.promotions += 1;
+        let mut checks = self.checks.borrow_mut();
+        for (id_type, generators) in self.generators.iter_mut().enumerate() {
+            for (id, generator) in generators.iter_mut().enumerate() {
+                *generator = checks.generator(id_type, id as u16, self.promotions);
+            }
+        }
     }
 
     fn end(&mut self) {
@@ -333,7 +414,8 @@ impl Server {
         self.state.set(Some(State { horizon: exact, written: self.read(MILLISECOND), lead: 0 }));
         let all = |_, next| next;
         let prepared = self.prepared.borrow();
-        self.database.crash(prepared.iter().map(|prepared| prepared.number), all);
+        self.database.crash(&prepared, all);
+        self.log.flush();
         drop(prepared);
         self.saw(Event::Stop);
         self.end();
@@ -359,7 +441,9 @@ impl Server {
         let moment = UnixNanos(written.max(past).0 + lead);
         let make_durable = |horizon| {
             if crash != 0 {
-                self.state.set(Some(State { horizon, written, lead }));
+                let state = State { horizon, written, lead };
+                self.state.set(Some(state));
+                self.log.insert(Record::Horizon(state));
             }
             if crash <= 1 { Err(()) } else { Ok(()) }
         };
@@ -373,22 +457,49 @@ impl Server {
     fn go_on(&mut self) {
         match self.life.take() {
             Some(life) => {
+                self.publish(&life);
+                self.log.flush();
                 self.life = Some(life);
                 self.crash();
             }
             None => self.end(),
         }
+        self.well.set(true);
         self.start();
         let Some(life) = self.life.clone() else { return };
-        self.well.set(true);
         for slot in 0..life.slots.len() {
             self.begin(&life, slot);
             self.take_each(&life, &mut life.processes[slot].borrow_mut());
-            self.roll_back(&life, &mut life.processes[slot].borrow_mut());
+            match slot {
+                0 => self.commit(&life, &mut life.processes[slot].borrow_mut()),
+                _ => self.roll_back(&life, &mut life.processes[slot].borrow_mut()),
+            }
         }
         while !self.prepared.borrow().is_empty() {
             self.end_prepared(&life);
         }
         self.expect(self.read_anew(&life) >= self.settled().0 - 2 * MILLISECOND, Fault::HeldBack);
+        self.go_on_on_standbys(&life);
+    }
+
+    /// Checks that the watermark passes all rows on standbys, also beside a transaction without IDs.
+    fn go_on_on_standbys(&self, life: &Life) {
+        self.begin(life, 0);
+        self.assign(life, 0);
+        let standbys = self.standbys.borrow();
+        let replay = || {
+            self.log.flush();
+            standbys.iter().for_each(|standby| self.replay(standby, u64::MAX));
+        };
+        replay();
+        let latest = standbys.iter().map(|standby| standby.latest_shown()).max().unwrap_or(0);
+        let time = self.clock.time_of(latest + 10 * MILLISECOND, self.time.get());
+        self.time.set(time);
+        self.publish(life);
+        replay();
+        let least = (latest + 1).max(self.settled().0 - 2 * MILLISECOND);
+        for standby in standbys.iter() {
+            self.expect(self.read_anew_on(standby) >= least, Fault::HeldBackOnStandby);
+        }
     }
 }
