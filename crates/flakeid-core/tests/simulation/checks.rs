@@ -60,7 +60,7 @@ pub enum Fault {
     NotServed,
     /// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
     Missed,
-    /// The same on a standby.
+    /// A row became visible on a standby like this.
     MissedOnStandby,
     /// The watermark of a later snapshot is less.
     Fell,

@@ -124,7 +124,7 @@ pub enum Event {
     /// A watermark was written into the WAL, and replayed.
     Publish,
     ReplayMessage,
-    /// A reader on a standby was told the last watermark, an earlier one, or that there is none for its snapshot.
+    /// A reader on a standby was told the last watermark, an earlier one, or no watermark for its snapshot.
     ToldLatestOnStandby,
     ToldByHistoryOnStandby,
     ToldNothingOnStandby,

@@ -18,7 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// What a standby has after the replay of some records, without its memory.
+/// The data of a standby after the replay of some records.
 #[derive(Clone)]
 pub struct Disk {
     pub replayed: usize,
@@ -38,7 +38,7 @@ pub struct Standby {
     opens_at: usize,
     history: RefCell<History<HISTORY>>,
     snapshots: RefCell<Vec<Snapshot>>,
-    /// What it has after a restart.
+    /// The data with which it restarts.
     restart: RefCell<Disk>,
     /// How many records it has replayed at most, and the greatest watermark that was told, across restarts.
     farthest: Cell<usize>,
