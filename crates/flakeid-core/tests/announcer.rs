@@ -23,7 +23,7 @@ const LAG: u64 = 4 * MILLI;
 /// The longest time between two looks, in milliseconds.
 const LONGEST_LOOK: u64 = 40;
 
-/// What happens in one millisecond.
+/// An event within one millisecond.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Nothing,
@@ -175,7 +175,7 @@ impl Server {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn each_row_is_announced_at_last_and_then_nothing_is(
