@@ -253,14 +253,17 @@ impl Server {
         }
     }
 
-    /// Makes a standby the primary, if one is open. The server goes on with its data. Standbys that have replayed more
-    /// are replaced.
+    /// Makes a standby the primary, if it is open after it has replayed all that it has received. The server goes on with
+    /// its data. Standbys that have replayed more are replaced.
     pub fn promote(&mut self) {
-        let standbys = self.standbys.get_mut();
-        let place = self.random.below(standbys.len() as u64) as usize;
-        if !standbys[place].is_open() {
+        let place = self.random.below(self.standbys.get_mut().len() as u64) as usize;
+        let standby = self.standbys.get_mut()[place].clone();
+        let received = standby.farthest() - standby.disk.borrow().replayed;
+        self.replay(&standby, received as u64);
+        if !standby.is_open() {
             return;
         }
+        let standbys = self.standbys.get_mut();
         let promoted = standbys.swap_remove(place);
         let disk = promoted.disk.borrow().clone();
         let length = standbys.len() + 1;
