@@ -13,8 +13,9 @@
 //! 2. *No announcement is without use*, but a few. While nothing is pending nothing is announced. The first announcement
 //!    waits for a watermark after the first reading. If other transactions hold that back for longer than the interval, a
 //!    watermark that has risen is announced: it may cover earlier IDs of long transactions.
-//! 3. *A clock that steps back* shows readings before the IDs of rows. Then the readings before the step count, and the
-//!    time between two looks is added, with room to spare ([`AFTER_STEP`]).
+//! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading counts that a session may
+//!    have had by then: at each look, that of the last look with the time since. A clock that is set forth and back
+//!    between two looks can be ahead of that.
 //!
 //! # What outlives what
 //! An announcer lives as long as its process. A new one begins with something pending: the rows of its predecessor may
@@ -22,9 +23,6 @@
 
 use crate::clock::UnixNanos;
 use core::time::Duration;
-
-/// The time after the last reading before a clock stepped back at which all IDs of that time are covered.
-const AFTER_STEP: Duration = Duration::from_secs(1);
 
 /// The state of one announcer.
 #[derive(Clone, Debug)]
@@ -36,7 +34,9 @@ pub struct Announcer {
     pending_since: Duration,
     /// The last watermark that was announced, and when, as time since boot.
     announced: Option<(UnixNanos, Duration)>,
-    /// The greatest reading of the clock.
+    /// The last look: the reading of the clock, and the time since boot.
+    looked: (UnixNanos, Duration),
+    /// The greatest reading of the clock that a session may have had.
     greatest: UnixNanos,
 }
 
@@ -48,6 +48,7 @@ impl Announcer {
             pending: Some((now, now)),
             pending_since: boot,
             announced: None,
+            looked: (now, boot),
             greatest: now,
         }
     }
@@ -60,19 +61,17 @@ impl Announcer {
     /// Notes a look at the transactions: whether some with IDs have ended since the last look. The clock was read after
     /// that.
     pub fn look(&mut self, has_ended: bool, now: UnixNanos, boot: Duration) {
-        let stepped_back = now < self.greatest;
-        if !has_ended && !stepped_back {
-            self.greatest = now;
+        // The clock may have shown this before it was set back.
+        let (before, at) = self.looked;
+        let passed = boot.saturating_sub(at).as_nanos() as u64;
+        self.greatest = self.greatest.max(now).max(UnixNanos(before.0.saturating_add(passed)));
+        self.looked = (now, boot);
+        if !has_ended {
             return;
         }
-        let last = match stepped_back {
-            true => UnixNanos(self.greatest.0.saturating_add(AFTER_STEP.as_nanos() as u64)),
-            false => now,
-        };
-        // A step is noted once: the readings after it are the greatest from now on.
-        self.greatest = now;
+        let last = self.greatest;
         match &mut self.pending {
-            Some((_, pending)) => *pending = last.max(*pending),
+            Some((_, pending)) => *pending = last,
             None => {
                 self.pending = Some((last, last));
                 self.pending_since = boot;
