@@ -535,16 +535,16 @@ impl<const LENGTH: usize> History<LENGTH> {
         Self { records: [(Position(0), UnixNanos(0)); LENGTH], len: 0 }
     }
 
-    /// Records what a scan found settled, and the position that was read after it. A record that is no later and no
-    /// greater than the last one adds nothing.
+    /// Records what a scan found settled, and the position that was read after it. A record that is no greater than the
+    /// last one adds nothing.
     pub fn record(&mut self, position: Position, settled: UnixNanos) {
         if let Some((last, watermark)) = self.len.checked_sub(1).map(|last| self.records[last]) {
-            // A greater watermark at a position holds for all snapshots that an earlier position covers it for, too,
-            // only if the position is the same.
-            if position < last || settled <= watermark {
+            if settled <= watermark {
                 return;
             }
-            if position == last {
+            // A snapshot that covers the last position covers an earlier one, too. A position is earlier if another scan
+            // was faster, or after a crash or a promotion, when numbers without a record are assigned again.
+            if position <= last {
                 self.records[self.len - 1].1 = settled;
                 return;
             }

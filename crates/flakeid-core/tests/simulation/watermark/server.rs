@@ -457,6 +457,15 @@ impl Server {
     fn go_on(&mut self) {
         match self.life.take() {
             Some(life) => {
+                // Nothing holds the watermark back but prepared transactions. Transactions that write nothing have numbers,
+                // which are assigned again after the crash.
+                self.well.set(!life.over.get());
+                for process in &life.processes {
+                    self.roll_back(&life, &mut process.borrow_mut());
+                }
+                for _ in 0..self.random.below(20) {
+                    self.database.assign();
+                }
                 self.publish(&life);
                 self.log.flush();
                 self.life = Some(life);
