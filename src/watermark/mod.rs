@@ -36,6 +36,7 @@
 //! | the clock steps back | IDs of later transactions are not below the floor. A session waits for the clock, also in sno's other timeline. |
 //! | a reload, a change of generator IDs | A new source compares its entry with the process's, and so begins at the bound. |
 
+mod announcing;
 mod answers;
 mod bound_lock;
 mod file;

@@ -1,13 +1,13 @@
 //! The worker that sends `NOTIFY flakeid` in one database, with the watermark as payload.
 //!
-//! It runs on behalf of the [`publisher`], and ends with it, or when `flakeid.notify_databases` no
+//! It runs on behalf of the [`publisher`](super::publisher), and ends with it, or when `flakeid.notify_databases` no
 //! longer has its database. A transaction with a `NOTIFY` takes a lock that all such transactions of the server wait for.
 //! Writers have none, and this worker has one in an interval.
 //!
 //! A commit of this worker waits for no standby: with `synchronous_standby_names` and no standby it would keep that lock.
 //! SIGTERM ends it as it ends a session, also while it waits for the lock.
 
-use super::publisher::{self, Ended, LOOK_INTERVAL};
+use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
 use crate::clock::{now, since_boot};
 use crate::error::{Report, moment};
 use crate::shmem::{self, Shared, Watermark, shared};
@@ -83,7 +83,7 @@ pub extern "C-unwind" fn flakeid_notifier_main(_argument: pg_sys::Datum) {
             break;
         }
         pg_sys::check_for_interrupts!();
-        publisher::take_settings();
+        take_settings();
     }
 }
 
@@ -96,7 +96,7 @@ fn notify(
     if !announcer.is_due(since_boot()) {
         return Ok(());
     }
-    let watermark = publisher::present(shared, memory)?.watermark;
+    let watermark = present(shared, memory)?.watermark;
     // Readers see whole milliseconds.
     let millis = watermark.0 / 1_000_000;
     if announcer.announces(UnixNanos(millis * 1_000_000), since_boot()) {

@@ -1,12 +1,8 @@
 //! The worker that tells readers of the watermark, off the path of the writers.
 //!
 //! It serves two settings. With `flakeid.standby_watermark_interval` it writes the watermark into the WAL for standbys. For
-//! each database in `flakeid.notify_databases` it keeps a [`notifier`](super::notifier) running, as a process can be
+//! each database in `flakeid.notify_databases` it keeps a [`notifier`] running, as a process can be
 //! connected to one database alone. [`flakeid_core::announcer`] argues when there is something to tell.
-//!
-//! # How it finds that transactions have ended
-//! It adds up how many transactions have left each slot, which is a number that sessions write anyway. Transactions that
-//! were prepared stand in the list ([`prepared`]), so it compares the list as well ([`Ended`]). Sessions do nothing for it.
 //!
 //! # When it runs
 //! The postmaster starts it if the settings want it when the server starts. If a reload changes the settings, the next
@@ -18,17 +14,13 @@
 //!   notifiers notice that their publisher is another one, and end; the next one starts others.
 //! * *A crash.* Its place in shared memory is new.
 
-use super::notifier;
-use super::replayed;
-use super::transactions::next_transaction;
-use super::{prepared, reader, usage};
+use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
+use super::{notifier, replayed};
 use crate::clock::{now, since_boot};
 use crate::error::Report;
 use crate::shmem::{self, Shared, Watermark, shared};
-use crate::{guc, horizon, process, server_log};
+use crate::{guc, process, server_log};
 use flakeid_core::announcer::Announcer;
-use flakeid_core::watermark::Position;
-use flakeid_core::watermark_message::WatermarkMessage;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, DynamicBackgroundWorker,
     SignalWakeFlags,
@@ -38,9 +30,6 @@ use std::time::Duration;
 
 /// The time after which the worker comes back, after an error or if it was told to end and the server was not.
 const RESTART: Duration = Duration::from_secs(1);
-
-/// The interval at which workers look whether transactions have ended.
-pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The time after which the WAL gets a watermark although no transaction has ended: sessions on a standby may wait for a
 /// time.
@@ -90,42 +79,6 @@ pub fn ensure_publisher() {
     {
         server_log::no_publisher();
     }
-}
-
-/// The transactions that have ended, as far as a worker has seen.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ended {
-    left: u64,
-    prepared: u64,
-}
-
-impl Ended {
-    /// Looks at all slots and at the list of prepared transactions.
-    fn look(memory: &Watermark) -> Self {
-        let left = memory.slots().iter().map(|slot| slot.slot.left());
-        Self { left: left.fold(0, u64::wrapping_add), prepared: prepared::fingerprint(memory) }
-    }
-
-    /// Looks again, and returns whether transactions have ended since the last look.
-    pub fn have_changed(&mut self, memory: &Watermark) -> bool {
-        let seen = std::mem::replace(self, Self::look(memory));
-        seen != *self
-    }
-}
-
-/// Returns the watermark of all snapshots that are taken from now on, and a position that was read after it was computed.
-///
-/// # Errors
-/// The errors of the horizon, without which there are no IDs; the file cannot be written.
-pub fn present(
-    shared: &'static Shared,
-    memory: &'static Watermark,
-) -> Result<WatermarkMessage, Report> {
-    horizon::ensure_loaded(shared)?;
-    prepared::ensure_loaded(shared, memory)?;
-    usage::begin_use(shared, memory)?;
-    let watermark = reader::present(shared, memory)?;
-    Ok(WatermarkMessage { watermark, position: Position(next_transaction()) })
 }
 
 /// A notifier of one database.
@@ -242,14 +195,6 @@ fn wait(pause: Duration) -> bool {
     let continues = BackgroundWorker::wait_latch(Some(pause));
     take_settings();
     continues
-}
-
-/// Reads the settings again after a reload.
-pub fn take_settings() {
-    if BackgroundWorker::sighup_received() {
-        // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this function, too.
-        unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
-    }
 }
 
 /// Gives the place of the worker back when this process ends.

@@ -3,7 +3,7 @@
 //! [`flakeid_core::watermark_message`] has the message, and argues for which snapshots of the standby it holds.
 //!
 //! # Which process writes what
-//! * The primary's worker writes the messages ([`super::publisher`]), with [`write`].
+//! * The primary's worker writes the messages ([`super::publisher`]), with [`write()`].
 //! * The startup process of a standby keeps them in shared memory ([`replay`]). It does so only if the library is
 //!   preloaded.
 //! * Sessions on the standby read them, under the lock.
@@ -11,7 +11,8 @@
 //! # What outlives what
 //! * *The standby restarts.* What was replayed is lost. Until the next message there is no watermark, and a call is an
 //!   error. Messages that are replayed a second time are earlier ones, and hold as they did.
-//! * *The standby is promoted.* All IDs of the new primary are above the horizon, which covers each message before it.
+//! * *The standby is promoted.* All IDs of the new primary are above the horizon. A horizon in the WAL
+//!   covers each message, and precedes it (`horizon::log_horizon`).
 //!   A snapshot from before the promotion gets an error.
 //! * *The standby follows another primary.* Its messages are later ones, since its IDs are above the horizon.
 //! * *A cascaded standby* replays the same records.

@@ -6,7 +6,7 @@
 //!
 //! # The argument
 //! Take a row that became visible. Its ID has a time before the reading of the clock at which the server first found that
-//! its transaction had ended ([`Announcer::ended`]). So a watermark after that reading covers the row.
+//! its transaction had ended ([`Announcer::look`]). So a watermark after that reading covers the row.
 //! 1. *Each row is covered by an announcement.* From that reading on something is pending. It stays so until a watermark
 //!    after the reading has been announced ([`Announcer::announces`]). The watermark gets there, as soon as no transaction
 //!    holds it back.
@@ -14,7 +14,7 @@
 //!    waits for a watermark after the first reading. If other transactions hold that back for longer than the interval, a
 //!    watermark that has risen is announced: it may cover earlier IDs of long transactions.
 //! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading counts that a session may
-//!    have had by then: at each look, that of the last look with the time since. A clock that is set forth and back
+//!    have had by then: at each look, that of the last look with the time since. A clock that is set ahead and then steps back
 //!    between two looks can be ahead of that.
 //!
 //! # What outlives what
@@ -61,7 +61,7 @@ impl Announcer {
     /// Notes a look at the transactions: whether some with IDs have ended since the last look. The clock was read after
     /// that.
     pub fn look(&mut self, has_ended: bool, now: UnixNanos, boot: Duration) {
-        // The clock may have shown this before it was set back.
+        // The clock may have shown this before it stepped back.
         let (before, at) = self.looked;
         let passed = boot.saturating_sub(at).as_nanos() as u64;
         self.greatest = self.greatest.max(now).max(UnixNanos(before.0.saturating_add(passed)));
