@@ -2,6 +2,7 @@
 
 use super::database::Snapshot;
 use super::events::{Event, Flaw};
+use super::log::Record;
 use super::server::{Life, Server};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::{self, Entry, NO_IDS, UNKNOWN};
@@ -45,6 +46,10 @@ impl Server {
         }
         life.loaded_at.set(self.database.next());
         life.loaded_after.set(self.database.snapshots());
+        if life.used.get() {
+            // A crash may have lost the record.
+            self.log.insert(Record::Used);
+        }
         for prepared in self.prepared.borrow().iter() {
             let unknown = if self.flaw == Flaw::NoUnknown { NO_IDS } else { UNKNOWN };
             let bound = prepared.bound.unwrap_or(unknown);
