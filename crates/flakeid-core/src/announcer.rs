@@ -14,8 +14,8 @@
 //!    waits for a watermark after the first reading. If other transactions hold that back for longer than the interval, a
 //!    watermark that has risen is announced: it may cover earlier IDs of long transactions.
 //! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading counts that a session may
-//!    have had by then: at each look, that of the last look with the time since. A clock that is set ahead and then steps back
-//!    between two looks can be ahead of that.
+//!    have had by then: at each look, that of the last look with the time since. A clock that is set ahead, and then steps
+//!    back between two looks, can be ahead of that.
 //!
 //! # What outlives what
 //! An announcer lives as long as its process. A new one begins with something pending: the rows of its predecessor may
