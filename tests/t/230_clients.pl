@@ -30,8 +30,8 @@ my %clients = (
 	'tokio-postgres'    => [$rust]);
 is_deeply(
 	[ sort keys %clients ],
-	[ grep { !/\A(?:README\.md|public.form\.(?:py|js))\z/ } map { s{.*/}{}r } sort glob 'examples/*' ],
-	'every example is tried here or in 232_public_form_clients.pl');
+	[ grep { !/\A(?:README\.md|consumers\.sql|public.form\.(?:py|js))\z/ } map { s{.*/}{}r } sort glob 'examples/*' ],
+	'every example is tried here, in 232_public_form_clients.pl or in 414_consumers.pl');
 
 my $node = PostgreSQL::Test::Cluster->new('clients');
 # Without an encoding text is bytes to Python.
