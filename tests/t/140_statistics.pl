@@ -567,7 +567,7 @@ SKIP:
 	skip 'wait events have no list before PostgreSQL 17', 1 if $version < 17;
 	is(
 		$node->safe_psql('postgres', "SELECT string_agg(type || ' ' || name, ', ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Flakeid'"),
-		'Extension FlakeidClock, Extension FlakeidHorizonWrite, Extension FlakeidLease', '... which the server lists');
+		'Extension FlakeidClock, Extension FlakeidHorizonWrite, Extension FlakeidLease, Extension FlakeidWatermark', 'the server lists the wait events of flakeid');
 }
 $clock->step(7201);
 $waiter->finish;
