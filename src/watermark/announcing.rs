@@ -6,9 +6,8 @@
 //! were prepared stand in the list ([`prepared`]), so it compares the list as well ([`Ended`]). Sessions do nothing for it.
 
 use super::transactions::next_transaction;
-use super::{prepared, reader, usage};
+use super::{prepared, reader};
 use crate::error::Report;
-use crate::horizon;
 use crate::shmem::{Shared, Watermark};
 use flakeid_core::watermark::Position;
 use flakeid_core::watermark_message::WatermarkMessage;
@@ -48,9 +47,6 @@ pub fn present(
     shared: &'static Shared,
     memory: &'static Watermark,
 ) -> Result<WatermarkMessage, Report> {
-    horizon::ensure_loaded(shared)?;
-    prepared::ensure_loaded(shared, memory)?;
-    usage::begin_use(shared, memory)?;
     let watermark = reader::present(shared, memory)?;
     Ok(WatermarkMessage { watermark, position: Position(next_transaction()) })
 }

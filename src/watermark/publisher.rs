@@ -57,19 +57,18 @@ pub fn register() {
 }
 
 fn is_wanted() -> bool {
-    // pg_upgrade must be alone in each database, and single-user mode has no workers.
-    // SAFETY: reads plain variables of PostgreSQL's.
-    let is_possible = unsafe { !pg_sys::IsBinaryUpgrade };
-    is_possible && is_configured()
-}
-
-fn is_configured() -> bool {
-    guc::standby_watermark_interval().is_some() || !guc::notify_databases().is_empty()
+    // pg_upgrade must be alone in each database.
+    // SAFETY: reads a plain variable of PostgreSQL's.
+    let is_upgrade = unsafe { pg_sys::IsBinaryUpgrade };
+    let has_readers =
+        guc::standby_watermark_interval().is_some() || !guc::notify_databases().is_empty();
+    has_readers && !is_upgrade
 }
 
 /// Starts the worker if the settings want it and it does not run. It starts none twice within seconds, and raises no
 /// error: a session that generates an ID needs no reader.
 pub fn ensure_publisher() {
+    // Single-user mode has no workers.
     // SAFETY: reads a plain variable of PostgreSQL's.
     if !unsafe { pg_sys::IsUnderPostmaster } {
         return;

@@ -16,8 +16,8 @@
 //! the snapshot is older than the first scan. Then the watermark is the horizon at which this life of the memory began.
 //! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
-use super::prepared;
 use super::transactions::{Transactions, full_transaction, next_transaction};
+use super::{prepared, usage};
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
@@ -127,7 +127,17 @@ impl Snapshot {
     }
 }
 
-/// Returns the watermark of a stream for a snapshot. The horizon has been loaded, and `begin_use` of [`super::usage`] was called.
+/// Prepares the server for a reader: opens the state, and remembers that the watermark is in use.
+///
+/// # Errors
+/// The errors of the horizon, without which there are no IDs; the file cannot be written.
+pub fn prepare(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+    horizon::ensure_loaded(shared)?;
+    prepared::ensure_loaded(shared, memory)?;
+    usage::begin_use(shared, memory)
+}
+
+/// Returns the watermark of a stream for a snapshot. The server is [prepared](prepare).
 ///
 /// # Errors
 /// The state file cannot be written.
@@ -160,12 +170,12 @@ pub fn watermark(
     Ok(watermark.min(prepared))
 }
 
-/// Returns the watermark of every snapshot that is taken from now on. The horizon has been loaded, and `begin_use` of
-/// [`super::usage`] was called.
+/// Returns the watermark of every snapshot that is taken from now on.
 ///
 /// # Errors
-/// The state file cannot be written.
+/// The errors of [`prepare`]; the state file cannot be written.
 pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNanos, Report> {
+    prepare(shared, memory)?;
     let scan = scan(shared, memory, Stream::ALL, |_| true)?;
     let has_ended = |transaction| Transactions.has_ended(transaction);
     let prepared = prepared::unseen_bound(memory, has_ended, |_| true, |_| std::iter::empty());

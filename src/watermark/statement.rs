@@ -7,10 +7,10 @@
 //!
 //! [`answers`] keeps the watermarks of a snapshot: one for each stream that it was asked for.
 
-use super::{answers, prepared, reader, replayed, rewritten, usage};
+use super::{answers, reader, replayed, rewritten};
 use crate::error::{Code, Report};
+use crate::process;
 use crate::shmem::{self, shared};
-use crate::{horizon, process};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::watermark::Stream;
 use pgrx::pg_sys;
@@ -33,9 +33,7 @@ pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
     // SAFETY: the snapshot is active.
     let is_standby = unsafe { (*snapshot).takenDuringRecovery };
     if !is_standby {
-        horizon::ensure_loaded(shared)?;
-        prepared::ensure_loaded(shared, memory)?;
-        usage::begin_use(shared, memory)?;
+        reader::prepare(shared, memory)?;
     }
     let view = reader::Snapshot::new(snapshot);
     let watermark = match rewritten::hide_rows(&view) {

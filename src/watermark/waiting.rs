@@ -17,12 +17,11 @@
 //! first, sleeps until the clock has passed the time, and looks every [`POLL_INTERVAL`] after that. It looks at the clock at least once in [`LONGEST_SLEEP`], since a clock can be set. On a
 //! standby the clock of the primary counts, so the leader looks as often [`BEFORE_DUE`].
 
-use super::session;
-use super::{prepared, reader, replayed, usage};
+use super::{reader, replayed, session};
 use crate::clock::{Stopwatch, now};
 use crate::error::{Code, Report, moment};
 use crate::shmem::{self, Shared, Watermark, shared};
-use crate::{horizon, process, wait};
+use crate::{process, wait};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::waiters::Role;
 use flakeid_core::watermark::LONGEST_TICK;
@@ -189,12 +188,7 @@ fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNa
     // SAFETY: a call without preconditions.
     let watermark = match unsafe { pg_sys::RecoveryInProgress() } {
         true => replayed::present(memory)?,
-        false => {
-            horizon::ensure_loaded(shared)?;
-            prepared::ensure_loaded(shared, memory)?;
-            usage::begin_use(shared, memory)?;
-            reader::present(shared, memory)?
-        }
+        false => reader::present(shared, memory)?,
     };
     Ok(UnixNanos(watermark.0 / NANOS_PER_MILLI * NANOS_PER_MILLI))
 }

@@ -12,7 +12,7 @@
 //! * [`generator_ids`] reads the setting that names a server's generator IDs. [`lease`] has the limits of leased
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
-//!   argues why such a reader misses no row. [`prepared`] is the list of prepared transactions that it needs.
+//!   argues why such a reader misses no row. [`history`] is for old snapshots, and [`prepared`] is the list of prepared transactions.
 //!   [`waiters`] is for sessions that wait for it, [`announcer`] decides when a server tells readers of it, and
 //!   [`watermark_message`] tells standbys.
 //!
@@ -42,6 +42,7 @@ pub mod generator;
 pub mod generator_ids;
 pub mod guid;
 pub mod guid_local;
+pub mod history;
 pub mod horizon_message;
 pub mod in_turn;
 pub mod lease;
@@ -50,6 +51,7 @@ pub mod public_form;
 pub mod session;
 pub mod sno;
 pub mod sort_key;
+pub mod streams;
 mod sync;
 pub mod uniqueid;
 pub mod uuidv7;

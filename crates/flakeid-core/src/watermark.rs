@@ -53,14 +53,7 @@
 //! bounds, and [`Scan::watermark`] returns `None`. Then a watermark of an earlier scan can serve, if it holds for the
 //! snapshot: [`History`] keeps some. [`Scan::settled`] is such a watermark. It ignores the entries of transactions
 //! that have left, so it holds for every snapshot that sees all transactions which had left before the scan.
-//!
-//! A [`Position`] says which snapshots these are. It is the number that the next transaction gets, read after the
-//! scan. A transaction that had left before the scan has a smaller number. A snapshot has two numbers: it sees all
-//! transactions below `xmin`, and none from `xmax` on, which is one more than the greatest number of a transaction
-//! that had ended.
-//! * *The position is at or below `xmin`.* Then the snapshot sees all smaller numbers.
-//! * *The position is below `xmax`.* Then a transaction had ended, when the snapshot was taken, that had got its
-//!   number after the scan. So the snapshot was taken after the scan, and sees all that had left before it.
+//! A [`Position`] says which snapshots these are.
 //!
 //! # What does not fall
 //! The floor never falls, and a scan begins with the greatest floor there is. No bound that a scan meets is below an
@@ -113,6 +106,8 @@
 //!   transaction without a bound, which another program prepared, has the bound 0.
 
 use crate::clock::UnixNanos;
+pub use crate::history::{History, Position};
+pub use crate::streams::{Stream, Streams};
 use crate::sync::{AtomicU64, Ordering, fence, keep_seq_cst_order};
 use core::array;
 use core::time::Duration;
@@ -161,73 +156,6 @@ impl Floor {
     pub fn raise(&self, to: UnixNanos) -> UnixNanos {
         let to = time_of(to.0);
         UnixNanos(self.0.fetch_max(to.0, Ordering::SeqCst)).max(to)
-    }
-}
-
-/// A stream of IDs, by its place in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream(u8);
-
-impl Stream {
-    /// The stream of all IDs.
-    pub const ALL: Self = Self(0);
-
-    /// Returns the stream with a place. It is below the number of streams of the slots, and at most 63.
-    pub const fn at(place: usize) -> Self {
-        assert!(place < u64::BITS as usize, "a set of streams has a bit for each");
-        Self(place as u8)
-    }
-
-    /// Returns the stream's place.
-    pub const fn place(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A set of streams, as bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams(u64);
-
-impl Streams {
-    pub const NONE: Self = Self(0);
-
-    /// Returns the set of this one stream.
-    #[inline]
-    pub const fn of(stream: Stream) -> Self {
-        Self(1 << stream.0)
-    }
-
-    /// Returns the set with the streams of another.
-    #[inline]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Returns the set without the streams of another.
-    #[inline]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    #[inline]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    #[inline]
-    pub const fn has(self, stream: Stream) -> bool {
-        self.0 & 1 << stream.0 != 0
-    }
-
-    /// Returns the streams by their places.
-    #[inline]
-    pub fn iter(self) -> impl Iterator<Item = Stream> {
-        let mut left = self.0;
-        core::iter::from_fn(move || {
-            let stream = (left != 0).then(|| Stream(left.trailing_zeros() as u8))?;
-            left &= left - 1;
-            Some(stream)
-        })
     }
 }
 
@@ -290,7 +218,7 @@ impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
         floor: &Floor,
         clock: impl FnOnce() -> UnixNanos,
     ) -> UnixNanos {
-        self.entered.store(self.streams().and(streams).0, Ordering::Relaxed);
+        self.entered.store(self.streams().and(streams).bits(), Ordering::Relaxed);
         let provisional = floor.get().0 | PROVISIONAL;
         for stream in streams.iter() {
             // Release: a reader that finds this bound finds the entries of the last transaction.
@@ -356,7 +284,7 @@ impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
     /// Returns the streams that the transaction has entered.
     #[inline]
     pub fn streams(&self) -> Streams {
-        Streams(self.entered.load(Ordering::Relaxed))
+        Streams::from_bits(self.entered.load(Ordering::Relaxed))
     }
 
     /// Returns how many transactions have left that may have written rows. The number never falls.
@@ -400,7 +328,7 @@ impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
         let entry = &self.entries[(written % ENTRIES as u64) as usize];
         entry.transaction.store(transaction, Ordering::Relaxed);
         entry.bound.store(time_of(bound).0, Ordering::Relaxed);
-        entry.streams.store(streams.0, Ordering::Relaxed);
+        entry.streams.store(streams.bits(), Ordering::Relaxed);
         self.written.store(written + 1, Ordering::Release);
     }
 
@@ -414,7 +342,7 @@ impl<const ENTRIES: usize, const STREAMS: usize> Slot<ENTRIES, STREAMS> {
             let entry = &self.entries[(number % ENTRIES as u64) as usize];
             let transaction = entry.transaction.load(Ordering::Relaxed);
             let bound = UnixNanos(entry.bound.load(Ordering::Relaxed));
-            let streams = Streams(entry.streams.load(Ordering::Relaxed));
+            let streams = Streams::from_bits(entry.streams.load(Ordering::Relaxed));
             fence(Ordering::Acquire);
             if number + ENTRIES as u64 <= self.written.load(Ordering::Relaxed) {
                 return Err(Forgotten);
@@ -511,80 +439,5 @@ impl<'a> Scan<'a> {
     /// is for [`History::record`].
     pub fn settled(&self) -> UnixNanos {
         self.settled
-    }
-}
-
-/// The number that the next transaction gets, read after a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(pub u64);
-
-/// Watermarks of earlier scans, for old snapshots. The caller holds a lock.
-///
-/// It keeps `LENGTH` of them. The further back, the fewer: of three neighbors it forgets the middle one where the gap
-/// that this leaves is smallest beside its age.
-#[derive(Clone, Copy, Debug)]
-pub struct History<const LENGTH: usize> {
-    records: [(Position, UnixNanos); LENGTH],
-    len: usize,
-}
-
-impl<const LENGTH: usize> History<LENGTH> {
-    /// Creates an empty history.
-    pub const fn new() -> Self {
-        const { assert!(LENGTH >= 3, "the first and the last stay") };
-        Self { records: [(Position(0), UnixNanos(0)); LENGTH], len: 0 }
-    }
-
-    /// Records what a scan found settled, and the position that was read after it. A record that is no greater than the
-    /// last one adds nothing.
-    pub fn record(&mut self, position: Position, settled: UnixNanos) {
-        if let Some((last, watermark)) = self.len.checked_sub(1).map(|last| self.records[last]) {
-            if settled <= watermark {
-                return;
-            }
-            // A snapshot that covers the last position covers an earlier one, too. A position is earlier if another scan
-            // was faster, or after a crash or a promotion, when numbers without a record are assigned again.
-            if position <= last {
-                self.records[self.len - 1].1 = settled;
-                return;
-            }
-        }
-        if self.len == LENGTH {
-            self.forget_one();
-        }
-        self.records[self.len] = (position, settled);
-        self.len += 1;
-    }
-
-    /// Returns the greatest recorded watermark that holds for a snapshot; `None` if no record is that old.
-    pub fn watermark(&self, xmin: u64, xmax: u64) -> Option<UnixNanos> {
-        // Positions and watermarks rise together, so the last record that holds is the greatest.
-        let holds =
-            |&&(position, _): &&(Position, UnixNanos)| position.0 <= xmin || position.0 < xmax;
-        self.records[..self.len].iter().rev().find(holds).map(|&(_, watermark)| watermark)
-    }
-
-    /// Returns the last record's watermark; `None` if there is no record.
-    pub fn latest(&self) -> Option<UnixNanos> {
-        self.len.checked_sub(1).map(|last| self.records[last].1)
-    }
-
-    /// Forgets the record whose absence matters least. The first and the last stay.
-    fn forget_one(&mut self) {
-        let newest = self.records[self.len - 1].0.0;
-        let gap = |at: usize| {
-            let (before, after) = (self.records[at - 1].0.0, self.records[at + 1].0.0);
-            // In parts of the age, scaled; ages are at least 1.
-            u128::from(after - before) * (1 << 32) / u128::from(newest - before)
-        };
-        let at = (1..self.len - 1).min_by_key(|&at| gap(at)).unwrap_or(1);
-        self.records.copy_within(at + 1..self.len, at);
-        self.len -= 1;
-    }
-}
-
-impl<const LENGTH: usize> Default for History<LENGTH> {
-    fn default() -> Self {
-        Self::new()
     }
 }
