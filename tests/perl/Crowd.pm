@@ -23,9 +23,9 @@ sub connect_as
 # What a client gets for its statements, by lines; undefined when its session was ended.
 sub ask
 {
-	my ($client, $sql) = @_;
+	my ($client, @statements) = @_;
 	my @lines;
-	print { $client->{in} } "$sql\n\\echo =\n";
+	print { $client->{in} } map { "$_\n" } @statements, '\echo =';
 	while (defined(my $line = readline $client->{out}))
 	{
 		chomp $line;

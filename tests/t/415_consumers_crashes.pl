@@ -8,7 +8,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use IPC::Open3;
+use Crowd;
 use IPC::Run;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
@@ -45,56 +45,23 @@ SQL
 
 my $dir = PostgreSQL::Test::Utils::tempdir('workers');
 
-# A psql that a process of the test talks to. What it prints, errors too, is read by lines.
-sub connect_as
-{
-	my ($name) = @_;
-	local $ENV{PGAPPNAME} = $name;
-	my $pid = open3(my $in, my $out, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr('postgres'));
-	$in->autoflush(1);
-	return { pid => $pid, in => $in, out => $out };
-}
-
-# What a client gets for its statements, by lines; undefined when its session has ended. Then the client is closed.
-sub ask
-{
-	my ($client, @statements) = @_;
-	my @lines;
-	print { $client->{in} } map { "$_\n" } @statements, '\echo =';
-	while (defined(my $line = readline $client->{out}))
-	{
-		chomp $line;
-		return \@lines if $line eq '=';
-		push @lines, $line;
-	}
-	close $client->{$_} for 'in', 'out';
-	waitpid $client->{pid}, 0;
-	my $nothing;
-	return $nothing;
-}
-
 # Gives the work a session, and a new one when that has ended, until the test says that it is enough.
 sub work_as
 {
 	my ($work) = @_;
-	my $pid = fork;
-	die "could not fork: $!" unless defined $pid;
-	return $pid if $pid;
-	srand;
-	$SIG{PIPE} = 'IGNORE';
-	my $test    = getppid();
-	my $is_done = eval {
-		my $client;
-		until (-e "$dir/enough" || getppid() != $test)
-		{
-			$client //= connect_as('worker');
-			undef $client unless $work->($client);
-		}
-		1;
-	};
-	print STDERR $@ unless $is_done;
-	# Neither the test's plan nor its servers are this process's to end.
-	POSIX::_exit($is_done ? 0 : 1);
+	my $test = $$;
+	return in_a_process(
+		sub {
+			srand;
+			my $client;
+			until (-e "$dir/enough" || getppid() != $test)
+			{
+				$client //= connect_as($node, 'worker');
+				next if $work->($client);
+				disconnect($client);
+				undef $client;
+			}
+		});
 }
 
 # Names the step of a session, and lets some time pass in it.
@@ -138,7 +105,7 @@ sub work_at_least_once
 {
 	my ($client, $file) = @_;
 	my $part   = int rand 4;
-	my $answer = expect(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, @{[ limit() ]}, '1 day');", step('mailer: the batch')), "$ended|42704");
+	my $answer = expect(scalar(ask($client, "SELECT turn, (message).id FROM consumers.next_batch('mailer', $part, @{[ limit() ]}, '1 day');", step('mailer: the batch'))), "$ended|42704");
 	# Beside them there can be errors.
 	my @rows = map { [ split /\|/ ] } grep { /\|/ } @{ $answer // [] };
 	my $turn = @rows ? $rows[0][0] : undef;
@@ -150,7 +117,7 @@ sub work_at_least_once
 		# Some workers end within their batch.
 		my $upto = rand() < 0.2 ? $rows[ rand @rows ][1] : $rows[-1][1];
 		my $acknowledge = "SELECT consumers.acknowledge('$turn', '$upto') \\g /dev/null";
-		$answer = expect(ask($client, 'BEGIN;', $acknowledge, step('mailer: the acknowledgement'), 'COMMIT;', step('idle')), "$ended|55000|25P02");
+		$answer = expect(scalar(ask($client, 'BEGIN;', $acknowledge, step('mailer: the acknowledgement'), 'COMMIT;', step('idle'))), "$ended|55000|25P02");
 		return $answer if $answer;
 		# It lost its session, and so much time passes that the lease is over. Then it acknowledges all the same.
 		lose_turn($part);
@@ -175,7 +142,7 @@ sub sql_anyway
 	my $answer;
 	until ($answer)
 	{
-		$answer = expect(ask(connect_as('worker'), $statement), "$ended|55000");
+		$answer = expect(scalar(ask(connect_as($node, 'worker'), $statement)), "$ended|55000");
 	}
 	return;
 }
