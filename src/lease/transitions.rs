@@ -9,7 +9,7 @@ use crate::shmem::{Authority, LeaseState, LeaseStatus, LeasedId, Revision, Share
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator_ids::MAX_OWNED;
-use flakeid_core::lease::{Claim, RequestTime};
+use flakeid_core::lease::{LeaseLimits, RequestTime};
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -134,7 +134,7 @@ pub struct Granted<'a> {
     pub authority: Authority,
     pub cluster: u16,
     pub epoch: UnixNanos,
-    pub claim: Claim,
+    pub claim: LeaseLimits,
     pub sent: Duration,
     pub sent_at: UnixNanos,
 }
@@ -184,7 +184,7 @@ pub fn publish_claims(shared: &'static Shared, granted: Granted<'_>, new: &[Leas
 pub fn renew(
     shared: &Shared,
     lease: i64,
-    claim: Claim,
+    claim: LeaseLimits,
     sent: RequestTime,
     revisions: &[Revision],
 ) -> bool {

@@ -5,7 +5,7 @@ use crate::clock::since_boot;
 use crate::lock::{ExclusiveLock, Lock};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::MAX_OWNED;
-use flakeid_core::lease::Claim;
+use flakeid_core::lease::LeaseLimits;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -118,7 +118,7 @@ pub struct LeaseState {
     /// The duration for which etcd grants the lease.
     pub ttl: Duration,
     /// The limits up to which the generator IDs may be used.
-    pub claim: Claim,
+    pub claim: LeaseLimits,
     /// The time since boot at which the request was sent that renewed the lease last.
     pub sent: Duration,
     pub leased_at: UnixNanos,
@@ -146,7 +146,7 @@ impl LeaseState {
         lease: 0,
         namespace: Text::EMPTY,
         ttl: Duration::ZERO,
-        claim: Claim { ceiling: UnixNanos(0), deadline: Duration::ZERO },
+        claim: LeaseLimits { ceiling: UnixNanos(0), deadline: Duration::ZERO },
         sent: Duration::ZERO,
         leased_at: UnixNanos(0),
         renewed: UnixNanos(0),

@@ -7,9 +7,9 @@
 //! it. So no two holders issue the same ID, with any clocks.
 //!
 //! # Why no two holders issue the same ID
-//! 1. *The high-water mark is ahead of the IDs.* Before a server may issue up to a time, its [`Claim::ceiling`], that
+//! 1. *The high-water mark is ahead of the IDs.* Before a server may issue up to a time, its [`LeaseLimits::ceiling`], that
 //!    time is in the registry as the high-water mark. It was written in one transaction with the proof that the
-//!    server still has the claim. The server's gate is never past the ceiling ([`Claim::caps`]), and an ID is issued
+//!    server still has the claim. The server's gate is never past the ceiling ([`LeaseLimits::caps`]), and an ID is issued
 //!    only for a tick that begins before the gate.
 //! 2. *A successor begins above the high-water mark.* It reads the high-water mark, and takes the claim in such a way
 //!    that the claim fails if the high-water mark has changed since. Without the claim no server can change the
@@ -71,7 +71,7 @@ pub struct RequestTime {
 
 /// The limits of a server that holds generator IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct LeaseLimits {
     /// The time before which the tick of each ID must begin. The registry has it, or a later time, as the
     /// high-water mark of each of the generator IDs.
     pub ceiling: UnixNanos,
@@ -79,7 +79,7 @@ pub struct Claim {
     pub deadline: Duration,
 }
 
-impl Claim {
+impl LeaseLimits {
     /// Creates the claim that results from a request sent at `sent`, once the registry has granted it.
     pub fn from_grant(sent: RequestTime, term: LeaseDuration) -> Self {
         let usable = term.usable();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_claim_counts_from_before_the_request() {
-        let claim = Claim::from_grant(sent(1000, 50), TERM);
+        let claim = LeaseLimits::from_grant(sent(1000, 50), TERM);
         assert_eq!(claim.ceiling, UnixNanos(1027 * SECOND));
         assert!(!claim.is_expired(Duration::from_secs(77) - Duration::from_nanos(1)));
         assert!(claim.is_expired(Duration::from_secs(77)));
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn a_ceiling_never_comes_down_and_a_deadline_goes_by_the_last_request() {
-        let claim = Claim::from_grant(sent(5000, 50), TERM).renewed(sent(1000, 60), TERM);
+        let claim = LeaseLimits::from_grant(sent(5000, 50), TERM).renewed(sent(1000, 60), TERM);
         assert_eq!(claim.ceiling, UnixNanos(5027 * SECOND));
         assert_eq!(claim.deadline, Duration::from_secs(87));
     }
 
     #[test]
     fn a_gate_is_capped_by_the_ceiling_by_what_is_left_and_by_the_end() {
-        let claim = Claim::from_grant(sent(1000, 50), TERM);
+        let claim = LeaseLimits::from_grant(sent(1000, 50), TERM);
         let far = Horizon { toggle: true, ..Horizon::NONE.raised(UnixNanos(9000 * SECOND)) };
         let cap = |now: u64, boot: u64| {
             let capped = claim.caps(far, UnixNanos(now * SECOND), Duration::from_secs(boot));

@@ -5,7 +5,7 @@ use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::{CellInit, Gate, Horizon};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
-use flakeid_core::lease::{Claim, LeaseDuration, RequestTime};
+use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::sno::SCALE;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ const ASK: IssueRequest = IssueRequest {
     ..IssueRequest::any(1)
 };
 
-fn claim_at(now: u64) -> Claim {
-    Claim::from_grant(RequestTime { now: SCALE.nanos(Tick(now)), boot: Duration::ZERO }, TERM)
+fn claim_at(now: u64) -> LeaseLimits {
+    LeaseLimits::from_grant(RequestTime { now: SCALE.nanos(Tick(now)), boot: Duration::ZERO }, TERM)
 }
 
 /// Returns a gate that only the claim of this time caps.

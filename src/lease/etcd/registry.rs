@@ -49,7 +49,7 @@ use etcd_client::{
 };
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::{Claim, LeaseDuration, RequestTime};
+use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::uniqueid;
 use keys::{ID, another, gets, is_absent, quoted, read};
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub const MAX_CLAIMS_PER_TXN: usize = 32;
 #[derive(Debug)]
 pub enum Renewal {
     /// The lease is renewed from this request on. The high-water marks are at its ceiling, as of these revisions.
-    Done(RequestTime, Claim, Vec<Revision>),
+    Done(RequestTime, LeaseLimits, Vec<Revision>),
     /// Only these claims are still this lease's, as of these revisions. Nothing was renewed.
     Only(Vec<Revision>),
     /// The etcd that answered is not the one that granted the lease.
@@ -273,7 +273,7 @@ impl Registry {
         &self,
         client: &mut Client,
         holding: &Holding<'_>,
-        before: Claim,
+        before: LeaseLimits,
     ) -> Result<Renewal, Error> {
         let (mut keeper, mut answers) = match client.lease_keep_alive(holding.lease).await {
             Err(Error::LeaseKeepAliveError(_)) => return Ok(Renewal::Gone),

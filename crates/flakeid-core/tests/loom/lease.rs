@@ -3,7 +3,7 @@
 
 use super::*;
 use flakeid_core::gate::{CellInit, Horizon};
-use flakeid_core::lease::{Claim, LeaseDuration, RequestTime};
+use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn request_at(now: u64) -> RequestTime {
 }
 
 /// Returns where a gate stands that only this claim caps.
-fn capped(claim: Claim, now: u64) -> Horizon {
+fn capped(claim: LeaseLimits, now: u64) -> Horizon {
     claim.caps(Horizon::NONE.raised(moment(900)), moment(now), Duration::ZERO)
 }
 
@@ -147,7 +147,7 @@ type Registry = Mutex<(usize, UnixNanos)>;
 /// Lets a server take IDs by one thread and renew its claim by another. During that a second server with the same
 /// clock takes the claim over. Returns all IDs, and those of the second server.
 fn handed_on<S: IdLayout + 'static>(flaw: Flaw) -> [Vec<(u64, bool)>; 2] {
-    let claim = Claim::from_grant(request_at(10), TERM);
+    let claim = LeaseLimits::from_grant(request_at(10), TERM);
     assert_eq!(claim.ceiling, moment(13));
     let first = Node::new::<S>(0);
     first.gate.set(capped(claim, 10));
@@ -191,7 +191,7 @@ fn handed_on<S: IdLayout + 'static>(flaw: Flaw) -> [Vec<(u64, bool)>; 2] {
         })
     };
     // The clock of the second server is a little ahead.
-    let claim = Claim::from_grant(request_at(14), TERM);
+    let claim = LeaseLimits::from_grant(request_at(14), TERM);
     let floor = {
         let (holder, high_water_mark) = &mut *registry.lock().unwrap();
         let floor = if flaw == Flaw::IgnoresHighWaterMark { moment(12) } else { *high_water_mark };

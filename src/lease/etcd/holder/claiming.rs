@@ -37,7 +37,7 @@ use crate::lease::transitions;
 use crate::shmem::{LeaseState, LeaseStatus, LeasedId};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
-use flakeid_core::lease::{Claim, LeaseDuration, RequestTime, choose};
+use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime, choose};
 use std::time::Duration;
 
 /// A lease that etcd has granted.
@@ -47,7 +47,7 @@ struct NewLease {
     ttl: Duration,
     /// The time before it was requested.
     sent: RequestTime,
-    claim: Claim,
+    claim: LeaseLimits,
 }
 
 impl Holder {
@@ -287,7 +287,7 @@ impl Holder {
                 Err(Halt::Because("etcd granted a lease of 0 s".into()))
             }
             Ok(ttl) => {
-                let claim = Claim::from_grant(sent, LeaseDuration(ttl));
+                let claim = LeaseLimits::from_grant(sent, LeaseDuration(ttl));
                 Ok(NewLease { lease, ttl, sent, claim })
             }
             Err(error) => {

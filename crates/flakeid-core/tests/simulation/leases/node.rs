@@ -13,7 +13,7 @@ use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use flakeid_core::lease::{Claim, RequestTime};
+use flakeid_core::lease::{LeaseLimits, RequestTime};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
 use std::cell::{Cell as Slot, RefCell};
@@ -68,7 +68,7 @@ pub struct Life {
     /// The gate of the server, capped by the claim.
     pub leased: Gate,
     pub held: RefCell<BTreeMap<u16, Held>>,
-    pub claim: Slot<Option<Claim>>,
+    pub claim: Slot<Option<LeaseLimits>>,
     /// The number of changes of the set of IDs, and of the right to use them.
     pub generation: Slot<u64>,
     /// Whether generator IDs are leased.

@@ -9,7 +9,7 @@ use super::fleet::Fleet;
 use super::node::{Held, Life, Node};
 use crate::clock::SECOND;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::lease::{Claim, RequestTime, choose};
+use flakeid_core::lease::{LeaseLimits, RequestTime, choose};
 use std::time::Duration;
 
 #[derive(Default)]
@@ -349,7 +349,7 @@ impl Node {
             return;
         };
         worker.start = 0;
-        let ceiling = Claim::from_grant(sent, fleet.term).ceiling.0;
+        let ceiling = LeaseLimits::from_grant(sent, fleet.term).ceiling.0;
         let high_water_marks = ids.as_slice().iter().map(|&id| (id, listing.high_water_mark(id)));
         let change = |(id, high_water_mark): (u16, HighWaterMark)| {
             let becomes = if fleet.flaw == Flaw::Record { high_water_mark.until } else { ceiling };
@@ -400,7 +400,7 @@ impl Node {
             return;
         }
         fleet.events.saw(Event::Reclaim);
-        let ceiling = Claim::from_grant(sent, fleet.term).ceiling;
+        let ceiling = LeaseLimits::from_grant(sent, fleet.term).ceiling;
         let high_water_mark = |&(id, UnixNanos(exact)): &(u16, UnixNanos)| {
             listing.high_water_mark(id).until.max(exact)
         };
@@ -427,7 +427,7 @@ impl Node {
         revision: impl Fn(u16) -> u64,
     ) {
         let sent = self.sent(fleet.world.time.get());
-        let mut claim = Claim::from_grant(claim_request.sent, fleet.term);
+        let mut claim = LeaseLimits::from_grant(claim_request.sent, fleet.term);
         if let Some(held) = life.claim.get() {
             claim.ceiling = claim.ceiling.min(held.ceiling);
             claim.deadline = claim.deadline.min(held.deadline);
