@@ -16,11 +16,12 @@
 //!   [`waiters`] is for sessions that wait for it, [`announcer`] decides when a server tells readers of it, and
 //!   [`watermark_message`] tells standbys.
 //!
-//! This crate reads no clock and no entropy: both are arguments. It allocates nothing, and has no dependencies and no
-//! unsafe code.
+//! This crate reads no clock and no entropy: both are arguments. It has no dependencies and no unsafe code, and
+//! allocates nothing but in [`registry`], which decides whether a server may lease generator IDs.
 #![cfg_attr(not(loom), no_std)]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
 #[cfg(all(test, not(loom)))]
 extern crate std;
 
@@ -48,6 +49,7 @@ pub mod in_turn;
 pub mod lease;
 pub mod prepared;
 pub mod public_form;
+pub mod registry;
 pub mod session;
 pub mod sno;
 pub mod sort_key;

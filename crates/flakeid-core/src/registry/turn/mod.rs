@@ -1,0 +1,229 @@
+//! The order of a worker's turn: view, decide, plan, act.
+//!
+//! [`Worker::next`] returns one action, the caller does it, and [`Worker::after`] gets its outcome. So the worker of a
+//! server and the simulation run the same protocol. What [`Worker`] keeps from one turn to the next is in this process
+//! alone. A worker that ends loses it, and nothing of it is needed to be safe:
+//! * `seen` lets an earlier state be noticed at its first listing. The revisions of what is held have the same effect.
+//! * `orphans_until` begins again with a worker that finds a lease.
+//! * `unrevoked`, `forgotten` and `replacing` save waiting time. Leases end by themselves.
+//!
+//! A turn ends with its errand: each listing is for one errand.
+
+mod after;
+mod next;
+
+use super::listing::{ClaimRevision, HighWaterMark, Listing};
+use super::memory::{Memory, Seen};
+use super::plan::{Action, Forgotten, GraceBegins, Lease, Loss, NewLease, Renewal, Settings};
+use super::refusal::Refusal;
+use super::transaction::{Answer, LeasedId};
+use super::trust::View;
+use crate::lease::RequestTime;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The time after which the worker tries again after an error.
+pub const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The longest time for which a call that was given up may still be done, and leave orphans.
+const ORPHAN_WINDOW: Duration = Duration::from_secs(60);
+
+/// The time after which the worker tries again if other servers were faster every time.
+const CONTENTION_BACKOFF: Duration = Duration::from_millis(100);
+
+/// The number of tries of a claim at which other servers are faster, or of a renewal whose answers do not agree, in one
+/// turn.
+const TRIES: u8 = 5;
+
+/// The number of times in one turn that a registry can need a change before a server may lease from it.
+const MOST_PREPARATIONS: u8 = 8;
+
+/// What the worker finds when it plans its next action.
+#[derive(Clone, Debug)]
+pub struct Situation<'a> {
+    pub now: RequestTime,
+    pub settings: Settings<'a>,
+    /// The lease, if this server holds one that has not ended.
+    pub lease: Option<&'a Lease>,
+    /// The number and the duration of the last lease; 0 if there was none.
+    pub last_lease: (i64, Duration),
+    /// What the server remembers, or why it can't read that.
+    pub memory: Result<Option<&'a Memory>, &'a str>,
+    /// The endpoint that answered last.
+    pub endpoint: &'a str,
+    pub random: Random,
+}
+
+/// Random numbers, other ones for each call.
+#[derive(Clone, Copy, Debug)]
+pub struct Random {
+    /// For a lease: positive, as etcd's are.
+    pub lease: i64,
+    /// For the ID of a registry.
+    pub registry: u64,
+    /// For a place in the pool, so that servers begin at different ones.
+    pub place: u16,
+}
+
+/// The result of an action that was done.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Listed(Listing),
+    /// Each high-water mark that was read; `None` if it does not exist.
+    Marks(Vec<(u16, Option<HighWaterMark>)>),
+    /// For how long the lease was granted.
+    Granted(RequestTime, Duration),
+    Renewed(Renewal),
+    Changed(Answer),
+    /// The generator IDs that were given up, with their exact high-water marks.
+    GaveUp(Vec<LeasedId>),
+    /// Whether sessions may use what was published or extended: not if the lease has ended.
+    Usable(bool),
+    Done,
+}
+
+/// Why an action was not done, or may not have been done.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The process was told to end, or to do something else.
+    Interrupted,
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// Nothing is due before this time since boot.
+    Rest(Duration),
+    /// Something may be due now.
+    Again,
+    Interrupted,
+    Failed(Refusal),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Act(Action),
+    End(TurnEnd),
+}
+
+/// What the listing of a turn is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Errand {
+    #[default]
+    Start,
+    Claim,
+    /// Finds out why a renewal failed, or why claims are not there. `ours` are the claims that are still the lease's.
+    Doubt {
+        ours: Option<Vec<ClaimRevision>>,
+    },
+    /// Writes the high-water marks of what was lost, and renews the rest.
+    AfterLoss,
+    /// Deletes claims of the lease that are not held.
+    Orphans,
+    /// Learns that an endpoint shows the registry.
+    NoteEndpoint,
+    /// Nothing more: the turn ends when its actions are done.
+    Finish,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Turn {
+    errand: Errand,
+    todo: VecDeque<Action>,
+    /// What the endpoints have shown since the last change.
+    views: Vec<View>,
+    /// The listing by which the server may lease.
+    listing: Option<Listing>,
+    /// The number of the lease that was held when the turn began; 0 for none.
+    lease: i64,
+    /// A lease that was granted and is not used yet.
+    new_lease: Option<NewLease>,
+    /// Whether a lease was granted or renewed before the listing.
+    is_fresh: bool,
+    /// Whether a renewal comes before a claim.
+    is_for_claim: bool,
+    /// The revisions in which the claims were found that a renewal did not expect.
+    found: Vec<ClaimRevision>,
+    /// The claim that is made, and whether it is made for the second time.
+    claim: Option<Action>,
+    is_second_claim: bool,
+    tries: u8,
+    preparations: u8,
+    /// Why generator IDs are lost, and those that etcd has forgotten.
+    loss: Option<Loss>,
+    forgotten: Vec<LeasedId>,
+    /// The time since boot until which this server may claim it in a grace period.
+    forgotten_until: Duration,
+    /// Whether orphans stay.
+    has_orphans: bool,
+    /// The lease of which generator IDs are released, and these.
+    release: Option<(Lease, Vec<LeasedId>)>,
+    /// The grace period that begins.
+    grace: Option<GraceBegins>,
+}
+
+/// What a worker keeps from one turn to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Worker {
+    turn: Turn,
+    /// The duration that the lease was requested for. etcd may have granted a longer one.
+    requested_ttl: Duration,
+    is_renewal_requested: bool,
+    /// The time since boot before which there is no call.
+    not_before: Duration,
+    /// The time since boot of the next try to lease those that are missing.
+    next_claim_at: Duration,
+    /// The place in the pool at which to begin.
+    place: u16,
+    /// The last lease that was held and is lost or given back.
+    ended_lease: i64,
+    /// Leases that may still exist and are not wanted.
+    unrevoked: Vec<i64>,
+    /// The time since boot until which etcd may still do a call that was given up, and leave orphans. Renewals look for
+    /// them, up to the first one after this time that finds none left. `None` if no such call was given up.
+    orphans_until: Option<Duration>,
+    /// The high-water marks that were read for the last listing, and its namespace. From one listing to the next only
+    /// broken values stay, so that they are not read again unless they change. A valid one is read again each time:
+    /// revisions start over in an etcd that is set up again, and one value must never be taken for another.
+    marks: BTreeMap<u16, HighWaterMark>,
+    namespace: String,
+    /// The registry that was listed last, and the latest revision of its etcd that this server knows.
+    seen: Seen,
+    /// The endpoint of the last listing.
+    listed_at: String,
+    /// The registry that a grace period was begun for, and the registry of the last lease, which it replaces.
+    replacing: Option<(String, String)>,
+    /// The lease of a grace period that this server requested without getting an answer, and why.
+    unanswered_grace: Option<(i64, GraceBegins)>,
+    /// The generator IDs that were held by a lease that etcd has forgotten.
+    forgotten: Option<Forgotten>,
+}
+
+impl Worker {
+    /// Returns the worker of a server that may hold a lease already: the previous worker may have ended during a call.
+    pub fn new(ttl: Duration, holds_lease: bool, now: Duration) -> Self {
+        let mut worker = Self { requested_ttl: ttl, ..Self::default() };
+        if holds_lease {
+            worker.expect_orphans(now);
+        }
+        worker
+    }
+
+    /// Lets the next turn begin at once, since settings have changed.
+    pub fn reload(&mut self) {
+        (self.not_before, self.next_claim_at) = (Duration::ZERO, Duration::ZERO);
+    }
+
+    /// Lets the next turn renew the lease.
+    pub fn request_renewal(&mut self) {
+        self.is_renewal_requested = true;
+    }
+
+    /// Begins a turn that gives the lease back.
+    pub fn give_back(&mut self, lease: &Lease) {
+        self.turn = Turn::default();
+        self.release(lease, lease.ids());
+    }
+}

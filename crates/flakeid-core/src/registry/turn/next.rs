@@ -1,0 +1,508 @@
+//! Which action is next.
+
+use super::{
+    CONTENTION_BACKOFF, Errand, MOST_PREPARATIONS, ORPHAN_WINDOW, RETRY_DELAY, Situation, Step,
+    TRIES, TurnEnd, Worker,
+};
+use crate::clock::UnixNanos;
+use crate::registry::listing::{Listing, address, name};
+use crate::registry::memory::{Memory, Seen};
+use crate::registry::plan::{
+    self, Action, Choice, ClaimFor, Due, GraceBegins, Lease, Loss, MemoryPurpose, Report,
+};
+use crate::registry::refusal::Refusal;
+use crate::registry::transaction::{Change, Listed};
+use crate::registry::trust::{
+    GraceReason, Knowledge, MarksVerdict, Preparation, Verdict, View, check_marks, decide,
+};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+
+/// The result of planning: the end of the turn, or nothing if there is an action now, or another errand.
+type Planned = Result<Option<TurnEnd>, Refusal>;
+
+impl Worker {
+    /// Returns the next action of this turn, or how the turn ends.
+    pub fn next(&mut self, situation: &Situation<'_>) -> Step {
+        loop {
+            if let Some(action) = self.turn.todo.front() {
+                return Step::Act(action.clone());
+            }
+            let end = match self.plan(situation) {
+                Ok(None) => continue,
+                Ok(Some(end)) => end,
+                // These errands are for later turns. What is held does not depend on them.
+                Err(_) if matches!(self.turn.errand, Errand::Orphans | Errand::NoteEndpoint) => {
+                    TurnEnd::Again
+                }
+                Err(refusal) => TurnEnd::Failed(refusal),
+            };
+            return Step::End(self.end_turn(end, situation.now.boot));
+        }
+    }
+
+    fn plan(&mut self, situation: &Situation<'_>) -> Planned {
+        let number = situation.lease.map_or(0, |lease| lease.lease);
+        if self.turn.errand == Errand::Start {
+            return Ok(self.start(situation, number));
+        }
+        // The lease has ended since the turn began, by its deadline or by what this turn has found. What was found is
+        // still to be written down.
+        if number != self.turn.lease && !matches!(self.turn.errand, Errand::AfterLoss) {
+            return Ok(Some(TurnEnd::Again));
+        }
+        let Some(listing) = self.turn.listing.clone() else {
+            return match self.turn.errand {
+                Errand::Finish => Ok(Some(TurnEnd::Again)),
+                _ => self.view(situation),
+            };
+        };
+        match (self.turn.errand.clone(), situation.lease) {
+            (Errand::Claim, lease) => self.claim(situation, lease, &listing),
+            (Errand::Doubt { ours }, Some(lease)) => self.doubt(situation, lease, ours),
+            (Errand::AfterLoss, lease) => self.after_loss(lease, &listing),
+            (Errand::Orphans, Some(lease)) => Ok(self.delete_orphans(situation, lease, &listing)),
+            _ => Ok(Some(TurnEnd::Again)),
+        }
+    }
+
+    /// Begins a turn with what is due.
+    fn start(&mut self, situation: &Situation<'_>, lease: i64) -> Option<TurnEnd> {
+        let Situation { settings, now, .. } = situation;
+        if now.boot < self.not_before {
+            return Some(TurnEnd::Rest(self.not_before));
+        }
+        self.turn.lease = lease;
+        let due = plan::due(
+            situation.lease,
+            settings,
+            self.requested_ttl,
+            self.is_renewal_requested,
+            self.next_claim_at,
+            now.boot,
+        );
+        match (due, situation.lease) {
+            (Due::Rest(until), _) => return Some(TurnEnd::Rest(until)),
+            (Due::Release(ids), Some(lease)) => self.release(lease, ids),
+            (Due::Renew, Some(lease)) => self.renew(lease),
+            (Due::Claim(_), held) => {
+                self.turn.errand = Errand::Claim;
+                if held.is_none() {
+                    self.requested_ttl = settings.ttl;
+                    if self.namespace != settings.namespace {
+                        self.namespace = settings.namespace.into();
+                        self.marks.clear();
+                    }
+                    // A lease that was lost may exist in etcd for a while.
+                    let (last, _) = situation.last_lease;
+                    if last != self.ended_lease {
+                        self.ended_lease = last;
+                        self.unrevoked.push(last);
+                    }
+                }
+            }
+            _ => return Some(TurnEnd::Again),
+        }
+        None
+    }
+
+    pub(super) fn release(&mut self, lease: &Lease, ids: Vec<u16>) {
+        self.note_revision(lease);
+        self.turn.errand = Errand::Finish;
+        self.turn.release = Some((lease.clone(), Vec::new()));
+        self.turn.todo.push_back(Action::GiveUp { ids, is_lost: false });
+    }
+
+    /// Renews what is held, as of the revisions in which a failed renewal has found it.
+    pub(super) fn renew(&mut self, lease: &Lease) {
+        self.is_renewal_requested = false;
+        let found = &self.turn.found;
+        let held = lease.held.iter().map(|held| held.as_of(found)).collect();
+        let holding = lease.holding(held);
+        self.turn.todo.push_back(Action::Renew { holding, limits: lease.limits });
+    }
+
+    fn knowledge<'a>(
+        &'a self,
+        situation: &Situation<'a>,
+        memory: Option<&'a Memory>,
+    ) -> Knowledge<'a> {
+        Knowledge {
+            memory,
+            namespace: situation.settings.namespace,
+            epoch: situation.settings.epoch,
+            endpoints: situation.settings.endpoints,
+            seen: self.seen,
+            replacing: self.replacing.as_ref(),
+            random: situation.random.registry,
+        }
+    }
+
+    /// Notes the revisions in which the generator IDs that are held were written. etcd must not be behind them.
+    pub(super) fn note_revision(&mut self, lease: &Lease) {
+        let written = lease.held.iter().map(|held| held.revision).max().unwrap_or(0);
+        if written > 0 {
+            let is_same = self.seen.authority == lease.authority;
+            let revision = if is_same { self.seen.revision.max(written) } else { written };
+            self.seen = Seen { authority: lease.authority, revision };
+        }
+    }
+
+    /// Lists the registry, and decides whether the server may lease by that.
+    fn view(&mut self, situation: &Situation<'_>) -> Planned {
+        if self.turn.views.is_empty() {
+            self.turn.todo.push_back(match self.unrevoked.last() {
+                Some(&lease) => Action::Revoke(lease),
+                None => Action::List { at: None },
+            });
+            return Ok(None);
+        }
+        if let Some(lease) = situation.lease {
+            self.note_revision(lease);
+        }
+        let memory = situation.memory.map_err(|error| Refusal::Failed(error.into()))?;
+        match decide(self.knowledge(situation, memory), &self.turn.views) {
+            Verdict::Ask(endpoint) => {
+                self.turn.todo.push_back(Action::List { at: Some(endpoint) });
+            }
+            Verdict::Lease { view, note } => {
+                let asked = self.turn.views.len();
+                let View { endpoint, shown } = self.turn.views.swap_remove(view);
+                let listing = shown.map_err(Refusal::Failed)?;
+                self.seen = Seen { authority: listing.authority(), revision: listing.revision };
+                self.marks.retain(|id, mark| {
+                    mark.moment.is_err() && listing.mark_revisions.get(id) == Some(&mark.revision)
+                });
+                self.listed_at.clone_from(&endpoint);
+                if asked > 1 {
+                    self.turn.todo.push_back(Action::Prefer(endpoint.clone()));
+                }
+                if let Some(memory) = note {
+                    let purpose = MemoryPurpose::Note;
+                    self.turn.todo.push_back(Action::Remember { memory, purpose });
+                }
+                self.turn.views = [View { endpoint, shown: Ok(listing.clone()) }].into();
+                self.turn.listing = Some(listing);
+            }
+            Verdict::Prepare { view, first } => {
+                self.turn.preparations += 1;
+                if self.turn.preparations > MOST_PREPARATIONS {
+                    return Err(Refusal::WrittenKeyLost);
+                }
+                let View { shown, .. } = self.turn.views.swap_remove(view);
+                let listing = shown.map_err(Refusal::Failed)?;
+                self.turn.views.clear();
+                for preparation in first {
+                    self.prepare(situation, &listing, preparation)?;
+                }
+            }
+            Verdict::Refuse(refusal) => return Err(refusal),
+        }
+        Ok(None)
+    }
+
+    fn prepare(
+        &mut self,
+        situation: &Situation<'_>,
+        listing: &Listing,
+        preparation: Preparation,
+    ) -> Result<(), Refusal> {
+        let change = match preparation {
+            Preparation::BeginGrace(reason) => {
+                self.begin_grace(situation, listing, reason);
+                return Ok(());
+            }
+            Preparation::SwitchTo { memory, names } => {
+                let purpose = MemoryPurpose::Switch(names);
+                self.turn.todo.push_back(Action::Remember { memory, purpose });
+                return Ok(());
+            }
+            Preparation::Note(memory) => {
+                let purpose = MemoryPurpose::Note;
+                self.turn.todo.push_back(Action::Remember { memory, purpose });
+                return Ok(());
+            }
+            Preparation::Found(identity) => {
+                let address = address(listing.etcd, situation.settings.namespace);
+                let id = listing.identity()?.map_or(identity.id, |listed| listed.id);
+                let why = GraceBegins::Founded(name(&address, Some(id)));
+                let (lease, until) = (self.grant_grace(situation, listing, why), UnixNanos(0));
+                let epoch = situation.settings.epoch;
+                Change::Found { lease, until, address, epoch, identity }
+            }
+            Preparation::Identify(identity) => Change::Identify(identity),
+            Preparation::Retire(retired) => Change::Retire(retired),
+            Preparation::Create(key) => Change::Create(key),
+        };
+        self.change_at(listing, change);
+        Ok(())
+    }
+
+    /// Makes a change at the endpoint of this listing alone, since it depends on what that endpoint has shown.
+    fn change_at(&mut self, listing: &Listing, change: Change) {
+        let at = Some(listing.endpoint.clone());
+        self.turn.todo.push_back(Action::Change { at, listed: Listed::from(listing), change });
+    }
+
+    /// Requests a lease for a grace period. It is never revoked: if an answer is lost, a grace period may be bound to it.
+    fn grant_grace(
+        &mut self,
+        situation: &Situation<'_>,
+        listing: &Listing,
+        why: GraceBegins,
+    ) -> i64 {
+        self.turn.grace = Some(why);
+        let lease = situation.random.lease;
+        let (_, last) = situation.last_lease;
+        let (ttl, at) = (self.requested_ttl.max(last), Some(listing.endpoint.clone()));
+        self.turn.todo.push_back(Action::Grant { lease, ttl, at });
+        lease
+    }
+
+    /// Begins a grace period because etcd has forgotten.
+    fn begin_grace(&mut self, situation: &Situation<'_>, listing: &Listing, why: GraceReason) {
+        let lease = self.grant_grace(situation, listing, GraceBegins::Forgotten(why));
+        // The end follows from the answer to the request of the lease.
+        self.change_at(listing, Change::BeginGrace { lease, until: UnixNanos(0) });
+    }
+
+    /// Claims generator IDs that are missing.
+    fn claim(
+        &mut self,
+        situation: &Situation<'_>,
+        lease: Option<&Lease>,
+        listing: &Listing,
+    ) -> Planned {
+        let Situation { settings, now, .. } = situation;
+        let uniqueid_cluster = listing.uniqueid_cluster(settings.epoch)?;
+        if let Some(lease) = lease {
+            if lease.cluster != uniqueid_cluster {
+                self.release(lease, lease.ids());
+                return Ok(None);
+            }
+            // A claim of ours that was deleted looks free, and must not be claimed beside the one that we hold.
+            if !plan::lost_claims(lease, listing).is_empty() {
+                let ours = Some(listing.claims_of(lease.lease));
+                self.turn.errand = Errand::Doubt { ours };
+                return Ok(None);
+            }
+        }
+        let want = settings.wanted.saturating_sub(lease.map_or(0, |lease| lease.held.len()));
+        let grace = listing.grace.value.as_ref();
+        let choice = match grace {
+            None => {
+                let (pool, place) = (&settings.pool, self.place);
+                plan::choose_free(listing, &self.marks, pool, place, want, now.now)
+            }
+            Some(_) => {
+                let forgotten = self.forgotten.as_ref();
+                plan::choose_forgotten(listing, &self.marks, forgotten, want, now.boot)
+            }
+        };
+        let chosen = match (choice, lease) {
+            // Many broken high-water marks take long to read. The renewal comes first; those that were read stay.
+            (Choice::Read(_), Some(lease))
+                if now.boot >= lease.renewal() || self.is_renewal_requested =>
+            {
+                return Ok(Some(TurnEnd::Again));
+            }
+            (Choice::Read(ids), _) => {
+                self.turn.todo.push_back(plan::read(listing, ids));
+                return Ok(None);
+            }
+            (Choice::Nothing, None) if let Some(until) = grace => {
+                return Err(Refusal::GracePeriod(until.clone()));
+            }
+            (Choice::Nothing, lease) => return Ok(self.find_nothing(situation, lease, listing)),
+            (Choice::Claim(chosen), _) => chosen,
+        };
+        let memory = situation.memory.map_err(|error| Refusal::Failed(error.into()))?;
+        let (namespace, endpoints) = (settings.namespace, settings.endpoints);
+        let remembered = Memory::after(memory, listing, namespace, endpoints, self.seen)?;
+        let claim = plan::Claim {
+            lease: match (lease, &self.turn.new_lease) {
+                (Some(lease), _) => ClaimFor::Held(lease),
+                (None, Some(new)) => ClaimFor::New(new),
+                (None, None) => ClaimFor::Nothing,
+            },
+            is_fresh: self.turn.is_fresh,
+            listing,
+            chosen,
+            uniqueid_cluster,
+            memory,
+            remembered,
+            request: (situation.random.lease, self.requested_ttl),
+        };
+        self.turn.is_for_claim = true;
+        self.turn.todo.extend(plan::claim(claim));
+        Ok(None)
+    }
+
+    /// Waits for a claim to end, since the pool has nothing to claim.
+    fn find_nothing(
+        &mut self,
+        situation: &Situation<'_>,
+        lease: Option<&Lease>,
+        listing: &Listing,
+    ) -> Option<TurnEnd> {
+        let third = self.requested_ttl / 3;
+        self.next_claim_at = situation.now.boot + third;
+        // The next turn revokes the lease that was granted in this one. Its claims are free then.
+        if lease.is_some() || self.turn.new_lease.is_some() {
+            return Some(TurnEnd::Again);
+        }
+        let (revision, longest) = (listing.revision, third.max(RETRY_DELAY));
+        self.turn.errand = Errand::Finish;
+        self.turn.todo.push_back(Action::Report(Report::PoolEmpty));
+        self.turn.todo.push_back(Action::AwaitRelease { revision, longest });
+        None
+    }
+
+    /// Begins with new views, as other servers were faster or an earlier call has claimed some of the generator IDs.
+    pub(super) fn lose_race(&mut self, situation: &Situation<'_>) {
+        self.place = situation.random.place;
+        self.expect_orphans(situation.now.boot);
+        self.turn.tries += 1;
+        self.list_again();
+        if self.turn.tries > TRIES {
+            let later = situation.now.boot + CONTENTION_BACKOFF;
+            match situation.lease {
+                Some(_) => self.next_claim_at = later,
+                None => self.not_before = later,
+            }
+            self.turn.errand = Errand::Finish;
+        }
+    }
+
+    pub(super) fn list_again(&mut self) {
+        self.turn.views.clear();
+        self.turn.listing = None;
+    }
+
+    /// Finds out whether etcd has forgotten what this server wrote, and gives up what is lost.
+    fn doubt(
+        &mut self,
+        situation: &Situation<'_>,
+        lease: &Lease,
+        ours: Option<Vec<(u16, i64)>>,
+    ) -> Planned {
+        let found = &self.turn.found;
+        let held: Vec<_> = lease.held.iter().map(|held| held.as_of(found)).collect();
+        let memory = situation.memory.map_err(|error| Refusal::Failed(error.into()))?;
+        let knowledge = self.knowledge(situation, memory);
+        let forgotten = match check_marks(knowledge, &self.turn.views, lease.authority, &held) {
+            MarksVerdict::Ask(endpoint) => {
+                self.turn.todo.push_back(Action::List { at: Some(endpoint) });
+                return Ok(None);
+            }
+            MarksVerdict::Refuse(refusal) => return Err(refusal),
+            MarksVerdict::Kept(view) => {
+                if view > 0 {
+                    let View { endpoint, shown } = self.turn.views.swap_remove(view);
+                    self.turn.listing = Some(shown.map_err(Refusal::Failed)?);
+                    self.turn.todo.push_back(Action::Prefer(endpoint));
+                }
+                None
+            }
+            MarksVerdict::Forgotten(reason) => Some(reason),
+        };
+        let Some(listing) = self.turn.listing.clone() else { return Ok(Some(TurnEnd::Again)) };
+        let is_gone = ours.is_none();
+        let ours = match forgotten {
+            Some(_) => ours.unwrap_or_default(),
+            // The renewal may have been answered by another etcd than this listing.
+            None => listing.claims_of(lease.lease),
+        };
+        if let Some(reason) = forgotten {
+            // With older data, claims may be back that this server gave up.
+            self.expect_orphans(situation.now.boot);
+            if listing.grace.value.is_none() {
+                self.begin_grace(situation, &listing, reason);
+            }
+        }
+        let is_ours = |id: &u16| ours.iter().any(|(ours, _)| ours == id);
+        let lost: Vec<u16> = lease.ids().into_iter().filter(|id| !is_ours(id)).collect();
+        self.turn.loss = Some(match (forgotten, is_gone) {
+            (Some(_), _) => Loss::Forgotten,
+            (None, true) if ours.is_empty() => Loss::Ended,
+            (None, _) if ours.is_empty() => Loss::AllDeleted,
+            (None, _) => Loss::SomeDeleted,
+        });
+        if !lost.is_empty() {
+            let early = lease.sent.boot.saturating_add(lease.ttl / 2);
+            self.turn.release = Some((lease.clone(), Vec::new()));
+            self.turn.forgotten_until = lease.limits.deadline.min(early);
+            self.turn.todo.push_back(Action::GiveUp { ids: lost, is_lost: true });
+        }
+        self.turn.found = ours;
+        self.turn.errand = Errand::AfterLoss;
+        Ok(None)
+    }
+
+    /// Writes the exact high-water marks of what etcd has forgotten, and renews what is left.
+    fn after_loss(&mut self, lease: Option<&Lease>, listing: &Listing) -> Planned {
+        let forgotten = mem::take(&mut self.turn.forgotten);
+        if let (false, Some((of, _))) = (forgotten.is_empty(), &self.turn.release) {
+            let actions = plan::finalize_forgotten(of.cluster, &forgotten, listing, &self.marks);
+            if matches!(actions.first(), Some(Action::ReadMarks { .. })) {
+                self.turn.forgotten = forgotten;
+            }
+            self.turn.todo.extend(actions);
+            return Ok(None);
+        }
+        match lease {
+            Some(lease) if !self.turn.found.is_empty() && lease.lease == self.turn.lease => {
+                self.turn.tries += 1;
+                if self.turn.tries > TRIES {
+                    return Err(Refusal::LeaderChanges);
+                }
+                self.renew(lease);
+                Ok(None)
+            }
+            _ => Ok(Some(TurnEnd::Again)),
+        }
+    }
+
+    fn delete_orphans(
+        &mut self,
+        situation: &Situation<'_>,
+        lease: &Lease,
+        listing: &Listing,
+    ) -> Option<TurnEnd> {
+        let (actions, unknown) = plan::delete_orphans(lease, listing, &self.marks);
+        let is_reading = matches!(actions.first(), Some(Action::ReadMarks { .. }));
+        if !is_reading {
+            self.turn.has_orphans |= unknown > 0;
+            if actions.is_empty() {
+                let is_over = self.orphans_until.is_some_and(|until| situation.now.boot >= until);
+                if is_over && !self.turn.has_orphans {
+                    self.orphans_until = None;
+                }
+                return Some(TurnEnd::Again);
+            }
+            // The next renewal looks whether any are left.
+            self.turn.has_orphans = true;
+            self.turn.errand = Errand::Finish;
+        }
+        self.turn.todo.extend(actions);
+        None
+    }
+
+    pub(super) fn expect_orphans(&mut self, boot: Duration) {
+        self.orphans_until = Some(boot + ORPHAN_WINDOW);
+    }
+
+    /// Returns the namespace in which the next action works.
+    pub fn namespace<'a>(&'a self, settings: &'a str) -> &'a str {
+        self.turn.release.as_ref().map_or(settings, |(lease, _)| &*lease.namespace)
+    }
+
+    /// Returns a generator ID of the pool that is not leased, since its high-water mark is not a time, and that value.
+    pub fn unreadable_mark(&self, pool: RangeInclusive<u16>) -> Option<(u16, &String)> {
+        let mut marks = self.marks.range(pool);
+        marks.find_map(|(&id, mark)| Some((id, mark.moment.as_ref().err()?)))
+    }
+}
