@@ -164,7 +164,7 @@ fn rehearse<S: Issuer>(
             // Each copy reports this once.
             Err(Stall::SteppedBack { .. }) => continue,
             Err(Stall::Gated(stamp)) => match lease {
-                Some(lease) if scale.nanos(stamp.tick::<S>()) >= lease.claim.ceiling => {
+                Some(lease) if scale.nanos(stamp.tick::<S>()) >= lease.limits.ceiling => {
                     match scale.nanos(stamp.tick::<S>()) > now() {
                         true => reach(stamp.tick::<S>()),
                         false => Err(lease::not_leased(lease).into()),

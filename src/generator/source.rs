@@ -213,7 +213,7 @@ impl Source {
         shared.lease.request_renewal();
         lease::wait(shared, |lock| {
             let state = lease::held(shared, &lock)?;
-            match self.scale.nanos(tick) < state.claim.ceiling {
+            match self.scale.nanos(tick) < state.limits.ceiling {
                 true => Ok(()),
                 false => Err(lease::not_leased(state)),
             }

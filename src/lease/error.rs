@@ -32,7 +32,7 @@ impl From<LeaseError> for Report {
 }
 
 /// The hint if etcd may be the cause.
-const LOOK: &str = "See the last error in pg_stat_flakeid_lease. If it has no error, check that etcd answers at \
+const ETCD_HINT: &str = "See the last error in pg_stat_flakeid_lease. If it has no error, check that etcd answers at \
                     \"flakeid.etcd_endpoints\". IDs are generated as soon as generator IDs are leased.";
 
 /// Returns the error that says why this server holds no generator IDs.
@@ -40,7 +40,7 @@ pub fn not_leased(state: &LeaseState) -> LeaseError {
     let (message, hint) = match state.status_at(since_boot()) {
         LeaseStatus::Lost => (
             format!("the lease of this server's generator IDs was lost {} ago", span(lost(state))),
-            LOOK,
+            ETCD_HINT,
         ),
         LeaseStatus::Waiting => (
             "all generator IDs of the pool in etcd are leased by other servers".into(),
@@ -54,7 +54,7 @@ pub fn not_leased(state: &LeaseState) -> LeaseError {
         ),
         // A statement uses the settings with which it began.
         LeaseStatus::Off => return LeaseError::StillLeased,
-        LeaseStatus::Starting => ("no generator IDs are leased from etcd yet".into(), LOOK),
+        LeaseStatus::Starting => ("no generator IDs are leased from etcd yet".into(), ETCD_HINT),
     };
     let report = Report::wrong_state(message).hint(hint);
     let lease = state.lease_text().map(|lease| format!("The last lease was {lease}."));
@@ -71,7 +71,7 @@ pub fn not_leased(state: &LeaseState) -> LeaseError {
 /// Returns how long ago the lease was lost. A session may notice the deadline before the worker does.
 fn lost(state: &LeaseState) -> Duration {
     match state.status {
-        LeaseStatus::Held => since_boot().saturating_sub(state.claim.deadline),
+        LeaseStatus::Held => since_boot().saturating_sub(state.limits.deadline),
         _ => Duration::from_nanos(now().0.saturating_sub(state.lost.0)),
     }
 }

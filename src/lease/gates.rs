@@ -25,7 +25,7 @@ pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
     let state = shared.lease.state(lock);
     let (now, boot) = (now(), since_boot());
     match state.is_usable(boot) {
-        true => shared.leased.cap(&shared.gates, |horizon| state.claim.caps(horizon, now, boot)),
+        true => shared.leased.cap(&shared.gates, |horizon| state.limits.caps(horizon, now, boot)),
         false => {
             shared.leased.set(Horizon { toggle: shared.gates.horizon().toggle, ..Horizon::NONE })
         }

@@ -88,16 +88,16 @@ fn register_now(_: &Shared) -> Result<(), LeaseError> {
     Ok(())
 }
 
-/// The cluster ID that this process's uniqueids have by the registry; [`NO_CLUSTER`] if the setting counts.
+/// The uniqueid cluster that this process's uniqueids have by the registry; [`NO_CLUSTER`] if the setting counts.
 static CLUSTER: AtomicU32 = AtomicU32::new(NO_CLUSTER);
 const NO_CLUSTER: u32 = u32::MAX;
 
-/// Sets the cluster ID that this process's uniqueids have by the registry; `None` if the setting counts.
+/// Sets the uniqueid cluster that this process's uniqueids have by the registry; `None` if the setting counts.
 pub fn set_cluster(cluster: Option<u16>) {
     CLUSTER.store(cluster.map_or(NO_CLUSTER, u32::from), Ordering::Relaxed);
 }
 
-/// Returns the cluster ID of this process's uniqueids: the registry's, or the setting's.
+/// Returns the uniqueid cluster of this process's IDs: the registry's, or the setting's.
 #[inline]
 pub fn cluster() -> u64 {
     match CLUSTER.load(Ordering::Relaxed) {

@@ -5,15 +5,16 @@ use crate::clock::{now, since_boot};
 use crate::horizon;
 use crate::id_types::ID_TYPES;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{Authority, LeaseState, LeaseStatus, LeasedId, Revision, Shared};
+use crate::shmem::{LeaseState, LeaseStatus, LeasedId, Shared};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use flakeid_core::generator_ids::MAX_OWNED;
 use flakeid_core::lease::{LeaseLimits, RequestTime};
+use flakeid_core::registry::listing::ClaimRevision;
+use flakeid_core::registry::plan::Lease;
 use pgrx::pg_sys;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// The server's lock, held to change the lease. When it is dropped, views see the change.
 struct Changing<'a> {
@@ -125,30 +126,16 @@ pub fn set_endpoint(shared: &Shared, endpoint: &str) {
     });
 }
 
-/// A lease as the registry granted it, without its generator IDs.
-#[derive(Clone, Copy, Debug)]
-pub struct Granted<'a> {
-    pub lease: i64,
-    pub namespace: &'a str,
-    pub ttl: Duration,
-    pub authority: Authority,
-    pub cluster: u16,
-    pub epoch: UnixNanos,
-    pub claim: LeaseLimits,
-    pub sent: Duration,
-    pub sent_at: UnixNanos,
-}
-
 /// Publishes claims: sessions may use these generator IDs from now on, beside others of the same lease. Returns false
 /// if the deadline passed before the claims were known.
-pub fn publish_claims(shared: &'static Shared, granted: Granted<'_>, new: &[LeasedId]) -> bool {
+pub fn publish_claims(shared: &'static Shared, granted: &Lease) -> bool {
     let mut lock = Changing::begin(shared);
-    if granted.claim.is_expired(since_boot()) {
+    if granted.limits.is_expired(since_boot()) {
         return false;
     }
     next_generation(shared, &lock);
     // They may have been this server's before.
-    for &leased in new {
+    for &leased in &granted.held {
         let _ = seal(shared, Some(leased));
         for (slot, _) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
             for (_, cell) in shared.cells(slot).filter(|&(id, _)| id == leased.id) {
@@ -159,22 +146,22 @@ pub fn publish_claims(shared: &'static Shared, granted: Granted<'_>, new: &[Leas
     let state = shared.lease.change(&mut lock);
     if state.status != LeaseStatus::Held || state.lease != granted.lease {
         state.count = 0;
-        state.leased_at = granted.sent_at;
-        state.claim = granted.claim;
-        (state.sent, state.renewed) = (granted.sent, granted.sent_at);
+        state.leased_at = granted.since;
+        state.limits = granted.limits;
+        (state.sent, state.renewed) = (granted.sent.boot, granted.sent.now);
     }
-    for &leased in new.iter().take(MAX_OWNED - state.count) {
+    for &leased in granted.held.iter().take(MAX_OWNED - state.count) {
         state.insert(leased);
     }
     state.status = LeaseStatus::Held;
     state.lease = granted.lease;
-    state.namespace = granted.namespace.into();
+    state.namespace = (&*granted.namespace).into();
     state.ttl = granted.ttl;
     (state.authority, state.cluster) = (granted.authority, granted.cluster);
     state.epoch = granted.epoch;
     // Another claim does not renew the lease, and all its generator IDs have one gate.
-    state.claim.ceiling = state.claim.ceiling.min(granted.claim.ceiling);
-    state.claim.deadline = state.claim.deadline.min(granted.claim.deadline);
+    state.limits.ceiling = state.limits.ceiling.min(granted.limits.ceiling);
+    state.limits.deadline = state.limits.deadline.min(granted.limits.deadline);
     cap(shared, &lock);
     true
 }
@@ -184,17 +171,17 @@ pub fn publish_claims(shared: &'static Shared, granted: Granted<'_>, new: &[Leas
 pub fn renew(
     shared: &Shared,
     lease: i64,
-    claim: LeaseLimits,
+    limits: LeaseLimits,
     sent: RequestTime,
-    revisions: &[Revision],
+    revisions: &[ClaimRevision],
 ) -> bool {
     let mut lock = Changing::begin(shared);
     let state = shared.lease.change(&mut lock);
     let boot = since_boot();
-    if state.lease != lease || !state.is_usable(boot) || claim.is_expired(boot) {
+    if state.lease != lease || !state.is_usable(boot) || limits.is_expired(boot) {
         return false;
     }
-    (state.claim, state.sent, state.renewed) = (claim, sent.boot, sent.now);
+    (state.limits, state.sent, state.renewed) = (limits, sent.boot, sent.now);
     state.set_revisions(revisions);
     cap(shared, &lock);
     true

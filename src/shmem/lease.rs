@@ -6,6 +6,8 @@ use crate::lock::{ExclusiveLock, Lock};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::MAX_OWNED;
 use flakeid_core::lease::LeaseLimits;
+use flakeid_core::registry::listing::{Authority, ClaimRevision};
+pub use flakeid_core::registry::transaction::LeasedId;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -63,38 +65,6 @@ impl<const N: usize> From<&str> for Text<N> {
     }
 }
 
-/// A generator ID, and the high-water mark with which it was claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeasedId {
-    pub id: u16,
-    /// The tick of every ID that was generated with it before begins before this time.
-    pub high_water_mark: UnixNanos,
-    /// The revision of etcd in which the claim and the high-water mark were last written.
-    pub revision: i64,
-}
-
-/// The etcd and the registry that granted a lease. Two etcds can have one cluster ID, and a registry can be copied
-/// into another etcd, so both count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Authority {
-    /// The cluster ID of the etcd.
-    pub etcd: u64,
-    /// The ID of the registry; 0 for no registry.
-    pub registry: u64,
-}
-
-/// A generator ID, and the revision in which its claim was last written.
-pub type Revision = (u16, i64);
-
-impl LeasedId {
-    /// Returns this leased ID with its revision from `revisions`, if that has one.
-    #[must_use]
-    pub fn as_of(self, revisions: &[Revision]) -> Self {
-        let new = revisions.iter().find(|(id, _)| *id == self.id);
-        Self { revision: new.map_or(self.revision, |&(_, revision)| revision), ..self }
-    }
-}
-
 /// The lease as all processes of the server know it. Times by the clock are in nanoseconds since 1970, and 0 is
 /// never.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +88,7 @@ pub struct LeaseState {
     /// The duration for which etcd grants the lease.
     pub ttl: Duration,
     /// The limits up to which the generator IDs may be used.
-    pub claim: LeaseLimits,
+    pub limits: LeaseLimits,
     /// The time since boot at which the request was sent that renewed the lease last.
     pub sent: Duration,
     pub leased_at: UnixNanos,
@@ -146,7 +116,7 @@ impl LeaseState {
         lease: 0,
         namespace: Text::EMPTY,
         ttl: Duration::ZERO,
-        claim: LeaseLimits { ceiling: UnixNanos(0), deadline: Duration::ZERO },
+        limits: LeaseLimits { ceiling: UnixNanos(0), deadline: Duration::ZERO },
         sent: Duration::ZERO,
         leased_at: UnixNanos(0),
         renewed: UnixNanos(0),
@@ -165,13 +135,13 @@ impl LeaseState {
 
     /// Returns whether IDs may be generated now.
     pub fn is_usable(&self, since_boot: Duration) -> bool {
-        self.status == LeaseStatus::Held && !self.claim.is_expired(since_boot)
+        self.status == LeaseStatus::Held && !self.limits.is_expired(since_boot)
     }
 
     /// Returns the status now. A deadline that has passed counts before the worker has noticed it, or if it cannot.
     pub fn status_at(&self, since_boot: Duration) -> LeaseStatus {
         match self.status {
-            LeaseStatus::Held if self.claim.is_expired(since_boot) => LeaseStatus::Lost,
+            LeaseStatus::Held if self.limits.is_expired(since_boot) => LeaseStatus::Lost,
             state => state,
         }
     }
@@ -181,16 +151,8 @@ impl LeaseState {
         (self.lease != 0).then(|| format!("{:x}", self.lease))
     }
 
-    /// Returns a copy of this state that holds these generator IDs alone, for messages.
-    #[cfg(feature = "etcd")]
-    pub fn only(&self, ids: &[LeasedId]) -> Self {
-        let mut state = Self { count: 0, ..*self };
-        ids.iter().for_each(|&leased| state.insert(leased));
-        state
-    }
-
     /// Sets the revisions in which claims were written.
-    pub fn set_revisions(&mut self, revisions: &[Revision]) {
+    pub fn set_revisions(&mut self, revisions: &[ClaimRevision]) {
         for held in &mut self.held[..self.count] {
             *held = held.as_of(revisions);
         }

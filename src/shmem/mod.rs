@@ -27,7 +27,7 @@ mod watermark;
 
 pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
-pub use lease::{Authority, Lease, LeaseState, LeaseStatus, LeasedId, Revision};
+pub use lease::{Lease, LeaseState, LeaseStatus, LeasedId};
 pub use streams::stream_of_id_type;
 pub use watermark::{ENDED, ProcessSlot, Watermark};
 

@@ -45,7 +45,7 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
         let boot_time = since_boot();
         let status = lease.status_at(boot_time);
         let held = status == LeaseStatus::Held;
-        let left = lease.claim.deadline.saturating_sub(boot_time).as_secs_f64();
+        let left = lease.limits.deadline.saturating_sub(boot_time).as_secs_f64();
         (
             status.name(),
             lease.wanted as i32,
@@ -54,7 +54,7 @@ fn pg_stat_get_flakeid_lease() -> TableIterator<
             lease.lease_text(),
             moment(lease.leased_at),
             moment(lease.renewed),
-            moment(lease.claim.ceiling),
+            moment(lease.limits.ceiling),
             held.then_some(left),
             lease.losses as i64,
             moment(lease.lost),

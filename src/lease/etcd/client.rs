@@ -177,11 +177,6 @@ impl Etcd {
         self.members.get(self.at).map_or("", |member| &member.endpoint)
     }
 
-    /// Returns whether the settings name this endpoint.
-    pub fn has(&self, endpoint: &str) -> bool {
-        self.members.iter().any(|member| member.endpoint == endpoint)
-    }
-
     /// Returns all endpoints that the settings name.
     pub fn endpoints(&self) -> Vec<String> {
         self.members.iter().map(|member| member.endpoint.clone()).collect()

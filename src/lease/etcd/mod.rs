@@ -5,8 +5,8 @@
 //! It begins when recovery is over. So a standby holds nothing, and a promoted one claims for itself.
 //!
 //! # What it does
-//! It claims N generator IDs ([`registry`]), publishes them ([`crate::lease`]), and renews the lease three times in its
-//! life. No part of a lease is on disk. So a copy of the data directory, a clone or a restored backup claims for
+//! It claims N generator IDs ([`worker`]), publishes them ([`crate::lease`]), and renews the lease three times in its
+//! life. [`flakeid_core::registry`] decides what it does, and [`act`] does it. No part of a lease is on disk. So a copy of the data directory, a clone or a restored backup claims for
 //! itself.
 //!
 //! # What it does if it fails
@@ -23,12 +23,15 @@
 //! the cells, writes the exact high-water marks and gives the lease back, in three seconds at most. It ends with 1, so
 //! that a server that still runs starts it again. It ends with 0 only if the setting names no lease any more.
 
+mod act;
 mod client;
 mod credentials;
-mod holder;
-mod note;
-mod process;
+mod listing;
+mod log;
+mod memory;
 mod registry;
+mod signals;
+mod worker;
 
 use crate::clock::since_boot;
 use crate::error::Report;
@@ -36,14 +39,14 @@ use crate::lease::error::no_worker;
 use crate::lease::transitions;
 use crate::shmem::shared;
 use crate::{guc, wait};
-use holder::Holder;
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::pg_sys;
-use process::{ENDED, RELOADED, wait_for_events};
+use signals::{ENDED, RELOADED, wait_for_events};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use worker::LeaseWorker;
 
 /// The time after which the worker comes back, after an error or if it was told to end and the server was not.
 const RESTART: Duration = Duration::from_secs(1);
@@ -93,31 +96,31 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     }
     // SAFETY: this process has joined the server, and registers the callback once. `leave` has the type of a callback.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null()) };
-    let mut holder = match Holder::new(shared) {
-        Ok(holder) => holder,
+    let mut worker = match LeaseWorker::new(shared) {
+        Ok(worker) => worker,
         Err(error) => pgrx::error!("could not begin to lease generator IDs: {error}"),
     };
     loop {
         if RELOADED.swap(false, Ordering::Relaxed) {
             // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this function, too.
             unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
-            holder.reloaded();
+            worker.reload();
         }
         if ENDED.load(Ordering::Relaxed) {
-            holder.give_back(None, Some(since_boot() + AT_A_STOP));
+            worker.give_back(since_boot() + AT_A_STOP);
             break;
         }
         let Some(wanted) = guc::leased() else {
-            holder.give_back(None, Some(since_boot() + AT_A_RELOAD));
+            worker.give_back(since_boot() + AT_A_RELOAD);
             transitions::disable(shared);
             return;
         };
-        let pause = holder.run_once(wanted);
+        let pause = worker.run_turn(wanted);
         if !shared.lease.is_renewal_requested() {
             wait_for_events(pause);
         }
     }
-    drop(holder);
+    drop(worker);
     // SAFETY: this process is a worker, and holds nothing that has to be dropped. PostgreSQL runs its exit callbacks.
     unsafe { pg_sys::proc_exit(1) };
 }

@@ -1,4 +1,4 @@
-//! What one endpoint shows of a registry.
+//! A listing: all that one endpoint shows of a registry.
 
 use super::identity::Identity;
 use super::refusal::Refusal;

@@ -1,4 +1,4 @@
-//! What a server remembers of the registry that it leased from last.
+//! The memory of a server: the registry that it leased from last.
 //!
 //! The memory is durable before the server claims anything ([`plan`](super::plan)). The worker keeps it in the
 //! file `flakeid/etcd`. What can outlive what:

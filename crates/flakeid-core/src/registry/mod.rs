@@ -8,7 +8,8 @@
 //! 1. [`listing`]: what an endpoint shows. [`identity`]: the ID of a registry.
 //! 2. [`memory`]: what the server remembers. [`retired`]: registries that servers have retired.
 //! 3. [`relation`]: how a listed registry relates to the remembered one.
-//! 4. [`trust`]: whether the server may lease by what the endpoints show, or what must be done first.
+//! 4. [`trust`]: whether the server may lease by what the endpoints show, or what must be done first. [`survey`]: why it
+//!    asks all of them.
 //! 5. [`plan`]: what the server does with its lease.
 //! 6. [`transaction`]: how a registry changes.
 //! 7. [`turn`]: the order of all this.
@@ -23,6 +24,7 @@ pub mod plan;
 pub mod refusal;
 pub mod relation;
 pub mod retired;
+pub mod survey;
 pub mod transaction;
 pub mod trust;
 pub mod turn;

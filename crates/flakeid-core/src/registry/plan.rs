@@ -1,4 +1,4 @@
-//! What a server does next with its lease: an ordered list of actions. Each plan is a pure function of the lease, a
+//! Plans: the ordered actions of a server on its lease. Each plan is a pure function of the lease, a
 //! listing that [`trust`](super::trust) lets the server use, the settings and the clocks.
 //!
 //! # A listing that etcd has forgotten
@@ -143,7 +143,7 @@ pub enum GraceBegins {
     Forgotten(GraceReason),
 }
 
-/// What people read in the server's log.
+/// A line for the server's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     GraceBegan(GraceBegins),
@@ -216,8 +216,6 @@ pub enum Action {
         revisions: Vec<ClaimRevision>,
     },
     Report(Report),
-    /// Nothing is due before this time since boot.
-    Rest(Duration),
 }
 
 /// Why a server remembers a registry.
@@ -225,8 +223,8 @@ pub enum Action {
 pub enum MemoryPurpose {
     /// The server claims something there next.
     Claim,
-    /// The server leases from it instead of the last one. The names of both.
-    Switch((String, String)),
+    /// The server leases from it instead of the last one. The names of both, if a grace period has begun for that.
+    Switch(Option<(String, String)>),
     /// The memory gets more exact. The server continues if that fails.
     Note,
 }
@@ -292,7 +290,7 @@ impl Renewal {
     }
 }
 
-/// What is due without a listing.
+/// The thing that is due, as far as no listing is needed to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Give these back, as the settings do not want them any more.
@@ -426,7 +424,7 @@ pub fn lost_claims(lease: &Lease, listing: &Listing) -> Vec<u16> {
     lease.ids().into_iter().filter(|id| !is_ours(id)).collect()
 }
 
-/// What a claim of the chosen generator IDs is made for: a lease that the server holds, or a new one.
+/// The lease for which generator IDs are claimed.
 #[derive(Clone, Copy, Debug)]
 pub enum ClaimFor<'a> {
     Held(&'a Lease),
@@ -445,7 +443,7 @@ pub struct Claim<'a> {
     pub chosen: Vec<LeasedId>,
     pub uniqueid_cluster: u16,
     pub memory: Option<&'a Memory>,
-    /// What the server must remember before it claims.
+    /// The memory that must be durable before the claim.
     pub remembered: Memory,
     /// The number and the duration of a lease that is requested.
     pub request: (i64, Duration),

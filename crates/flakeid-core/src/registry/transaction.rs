@@ -82,7 +82,7 @@ pub enum Value {
     },
 }
 
-/// What must hold for a transaction to change anything.
+/// A condition without which a transaction changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     Absent(Key),

@@ -26,37 +26,8 @@
 //!   ([`check_marks`]). A high-water mark stays when a lease ends or is revoked, or a claim is deleted. Or its ID is one
 //!   that the last registry followed: see below. A grace period begins.
 //!
-//! # Why it asks all endpoints
-//! A server can find at one endpoint that its registry is lost, older than it was, followed by another one, or replaced.
-//! That says something about this endpoint alone. Examples of endpoints that mislead:
-//! * A member was removed from etcd's cluster, and starts again with an empty disk and its original flags. It forms a
-//!   cluster of its own, with the old cluster ID, at an endpoint at which the registry has answered.
-//! * A name or a local address leads to another etcd than it did, which was set up alike.
-//! * A server was misled in one of these ways, and has founded a registry there that says that it follows the lost one.
-//! * A member was restored from a snapshot by itself. It has a copy of the registry, and another cluster ID.
-//!
-//! In each of them the registry lives on at other endpoints, and other servers lease from it. No wait is long enough
-//! then. So a server asks all endpoints of its settings first:
-//!
-//! * *One shows the registry that the memory names.* Then it is not lost. The server continues at that endpoint, and
-//!   writes nothing to the one that misled it. This needs the registry's address and ID, in a revision that is not before
-//!   the last one that this server has seen, and with the high-water marks that it has written, where these are in doubt
-//!   ([`matches_memory`]).
-//! * *One does not answer.* The registry may be there. The server leases nothing until that endpoint answers, or is not
-//!   in the settings any more.
-//! * *They show different registries.* The server can't know from which one others lease. It leases nothing.
-//! * *All answer, and show one registry, which does not match the memory.* That is true of etcd, and the server acts.
-//!
-//! A server without a memory asks all endpoints, too, as it has nothing to compare with. It leases nothing while they
-//! show different registries. It founds a registry only if all answer and show nothing.
-//!
-//! The endpoints of one etcd show one state, but they are asked at different times, and the state changes. An older
-//! state could have reached the revision that a server remembers when the second endpoint answers. So the first endpoint
-//! is asked again after another one has shown a registry that matches. Reads are linearizable: if both are of one etcd,
-//! the first one shows it then, too, and proves nothing. Only if it does not are there two etcds.
-//!
-//! The price: a member that never comes back must be taken out of the settings. Otherwise nothing is leased after a
-//! loss. While the registry matches, a server does not ask further endpoints, so a member that is down costs nothing.
+//! Each of these says something about one endpoint alone. So the server asks the others, too, before it acts:
+//! [`survey`] has the argument.
 //!
 //! # Lost, or another etcd
 //! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its data
@@ -111,17 +82,18 @@
 //! * Anything, by servers of 0.6.0.
 
 use super::identity::Identity;
-use super::listing::{Authority, Listing, address, name};
+use super::listing::{Authority, Listing, address};
 use super::memory::{Memory, Seen};
 use super::refusal::Refusal;
 use super::relation::RegistryRelation;
 use super::retired::RetiredRegistry;
+use super::survey::{Survey, View, all_show_one, survey};
 use super::transaction::{Key, LeasedId, NewKey, Value};
 use crate::clock::UnixNanos;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a server knows when it decides.
+/// The knowledge of a server when it decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Knowledge<'a> {
     pub memory: Option<&'a Memory>,
@@ -137,13 +109,6 @@ pub struct Knowledge<'a> {
     pub replacing: Option<&'a (String, String)>,
     /// A random number, for the ID of a new registry.
     pub random: u64,
-}
-
-/// What an endpoint has shown, or its error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    pub endpoint: String,
-    pub shown: Result<Listing, String>,
 }
 
 /// The reason for a grace period.
@@ -166,10 +131,11 @@ pub enum Preparation {
     Identify(Identity),
     Retire(Vec<RetiredRegistry>),
     Create(NewKey),
-    /// Remembers the listed registry instead of the last one. `names` are those of both.
+    /// Remembers the listed registry instead of the last one. `names` are those of both, if a grace period must have
+    /// begun before.
     SwitchTo {
         memory: Memory,
-        names: (String, String),
+        names: Option<(String, String)>,
     },
     /// Remembers more of the same registry. This may fail.
     Note(Memory),
@@ -191,69 +157,6 @@ pub enum Verdict {
         first: Vec<Preparation>,
     },
     Refuse(Refusal),
-}
-
-/// The result of asking all endpoints, after the first one did not show what was expected.
-enum Survey {
-    Ask(String),
-    /// The view at this place shows it, and is of another etcd than the first one.
-    Elsewhere(usize),
-    /// The first endpoint shows it now, too. Its first view still says what its etcd was.
-    Changing,
-    /// No endpoint that answered shows it.
-    Nowhere,
-    Failed(String),
-}
-
-/// Returns the endpoint that has to be asked next, or the result. `views` begin with the first view, and are in the order
-/// in which they were asked.
-fn survey(views: &[View], endpoints: &[String], matches: impl Fn(&Listing) -> bool) -> Survey {
-    let Some((first, others)) = views.split_first() else { return Survey::Nowhere };
-    let shows = |view: &View| view.shown.as_ref().is_ok_and(&matches);
-    let found = others.iter().position(|view| view.endpoint != first.endpoint && shows(view));
-    if let Some(found) = found {
-        let again = others[found + 1..].iter().find(|view| view.endpoint == first.endpoint);
-        return match again.map(|again| &again.shown) {
-            None => Survey::Ask(first.endpoint.clone()),
-            Some(Ok(listing)) if matches(listing) => Survey::Changing,
-            Some(Ok(_)) => Survey::Elsewhere(found + 1),
-            Some(Err(error)) => Survey::Failed(error.clone()),
-        };
-    }
-    let is_unasked = |endpoint: &&String| views.iter().all(|view| view.endpoint != **endpoint);
-    endpoints.iter().find(is_unasked).map_or(Survey::Nowhere, |next| Survey::Ask(next.clone()))
-}
-
-/// Refuses unless all endpoints show one registry. An endpoint that does not answer may have another one, unless that
-/// does not matter.
-fn all_show_one(
-    views: &[View],
-    knowledge: Knowledge<'_>,
-    must_all_answer: bool,
-) -> Result<(), Refusal> {
-    if let Some(error) = views.iter().find_map(|view| view.shown.as_ref().err())
-        && must_all_answer
-    {
-        return Err(Refusal::EndpointSilent(error.clone()));
-    }
-    let shown = |listing: &Listing| (listing.authority(), listing.is_new());
-    // In the order of the settings: the order of calls changes with each attempt, and so would the message, which is
-    // logged when it changes.
-    let place = |listing: &&Listing| {
-        knowledge.endpoints.iter().position(|endpoint| *endpoint == listing.endpoint)
-    };
-    let mut listings: Vec<_> = views.iter().filter_map(|view| view.shown.as_ref().ok()).collect();
-    listings.sort_by_key(place);
-    let Some((first, others)) = listings.split_first() else { return Ok(()) };
-    let Some(other) = others.iter().find(|listing| shown(listing) != shown(first)) else {
-        return Ok(());
-    };
-    let described = |listing: &Listing| {
-        let Authority { etcd, registry } = listing.authority();
-        let id = (registry != 0).then_some(registry);
-        (name(&address(etcd, knowledge.namespace), id), listing.endpoint.clone())
-    };
-    Err(Refusal::DifferentRegistries { first: described(first), other: described(other) })
 }
 
 /// Returns whether a listing shows the registry of the last lease, and not an older state of it than this server has
@@ -316,7 +219,7 @@ fn adopt_first_registry(
     }
     match survey(views, knowledge.endpoints, |_| false) {
         Survey::Ask(next) => Ok(Err(next)),
-        _ => all_show_one(views, knowledge, first.is_new()).map(Ok),
+        _ => all_show_one(views, knowledge.namespace, knowledge.endpoints, first.is_new()).map(Ok),
     }
 }
 
@@ -356,12 +259,19 @@ fn resolve_mismatch(
                     | RegistryRelation::Lost
                     | RegistryRelation::Successor) = relation(listing)?
                 {
-                    all_show_one(views, knowledge, true)?;
+                    all_show_one(views, namespace, knowledge.endpoints, true)?;
                     return Ok(Resolved::As(place, relation));
                 }
             }
-            // Nothing is leased from another registry, so nothing has to be proved.
-            Ok(Resolved::As(0, RegistryRelation::Other))
+            // Nothing is leased from another registry, so nothing has to be proved. In the order of the settings: see
+            // `all_show_one`.
+            let is_listed = |place: &usize| views[*place].shown.is_ok();
+            let place = |place: &usize| {
+                let endpoint = &views[*place].endpoint;
+                knowledge.endpoints.iter().position(|configured| configured == endpoint)
+            };
+            let first = (0..views.len()).filter(is_listed).min_by_key(place);
+            Ok(Resolved::As(first.unwrap_or(0), RegistryRelation::Other))
         }
     }
 }
@@ -382,10 +292,10 @@ fn prepare(
             first.push(Preparation::BeginGrace(why));
         }
     };
-    let switch = |last: &Memory| {
+    let switch = |last: &Memory, names| {
         let Knowledge { endpoints, seen, .. } = knowledge;
         let memory = Memory::after(Some(last), listing, namespace, endpoints, seen)?;
-        Ok(Preparation::SwitchTo { memory, names: (listing.name(namespace)?, last.name()) })
+        Ok(Preparation::SwitchTo { memory, names })
     };
     match (relation, memory) {
         (RegistryRelation::Same, _) | (_, None) => {}
@@ -404,11 +314,11 @@ fn prepare(
                 });
             }
             if identity.is_some() {
-                first.push(switch(last)?);
+                first.push(switch(last, Some(names))?);
                 return Ok(first);
             }
         }
-        (RegistryRelation::Follows, Some(last)) => return Ok([switch(last)?].into()),
+        (RegistryRelation::Follows, Some(last)) => return Ok([switch(last, None)?].into()),
         (RegistryRelation::Successor, Some(last)) => {
             return match (identity, last.id) {
                 (Some(identity), Some(lost)) => {
@@ -495,7 +405,7 @@ fn note(knowledge: Knowledge<'_>, listing: &Listing) -> Option<Memory> {
     (knowledge.memory != Some(&memory)).then_some(memory)
 }
 
-/// What a failed renewal says about etcd.
+/// The verdict on etcd after a renewal has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarksVerdict {
     /// Decide again with a view of this endpoint, too.
@@ -529,10 +439,12 @@ pub fn check_marks(
         Survey::Failed(error) => MarksVerdict::Refuse(Refusal::Failed(error)),
         Survey::Elsewhere(view) => MarksVerdict::Kept(view),
         Survey::Changing => MarksVerdict::Forgotten(GraceReason::EarlierMark),
-        Survey::Nowhere => match all_show_one(views, knowledge, true) {
-            Ok(()) => MarksVerdict::Forgotten(GraceReason::EarlierMark),
-            Err(refusal) => MarksVerdict::Refuse(refusal),
-        },
+        Survey::Nowhere => {
+            match all_show_one(views, knowledge.namespace, knowledge.endpoints, true) {
+                Ok(()) => MarksVerdict::Forgotten(GraceReason::EarlierMark),
+                Err(refusal) => MarksVerdict::Refuse(refusal),
+            }
+        }
     }
 }
 

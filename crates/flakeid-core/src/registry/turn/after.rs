@@ -1,4 +1,4 @@
-//! What follows from the outcome of an action.
+//! The consequences of an action's outcome.
 
 use super::{Errand, Failure, Outcome, RETRY_DELAY, Situation, TRIES, TurnEnd, Worker};
 use crate::clock::UnixNanos;
@@ -9,8 +9,8 @@ use crate::registry::plan::{
     self, Action, Forgotten, Lease, Loss, MemoryPurpose, NewLease, Renewal, Report,
 };
 use crate::registry::refusal::Refusal;
+use crate::registry::survey::View;
 use crate::registry::transaction::{Answer, Change, Holding, LeasedId, Listed};
-use crate::registry::trust::View;
 use alloc::vec::Vec;
 use core::mem;
 use core::time::Duration;
@@ -110,6 +110,7 @@ impl Worker {
             }
             (Action::Extend { .. }, Outcome::Usable(is_usable)) => {
                 self.list_again();
+                self.turn.found.clear();
                 self.turn.errand = match is_usable {
                     false => Errand::Finish,
                     true if self.turn.is_for_claim => {
@@ -255,7 +256,9 @@ impl Worker {
             holding.held.iter().map(|leased| leased.as_of(&revisions)).collect();
         // Claims that are added to a lease have its times.
         let lease = match (situation.lease, self.turn.new_lease, &self.turn.listing) {
-            (Some(lease), _, _) => Lease { held, ..lease.clone() },
+            (Some(lease), _, Some(listing)) => {
+                Lease { authority: listing.authority(), held, ..lease.clone() }
+            }
             (None, Some(new), Some(listing)) => Lease {
                 lease: new.lease,
                 namespace: situation.settings.namespace.into(),
@@ -275,11 +278,8 @@ impl Worker {
 
     /// Reports what is lost, and writes its exact high-water marks, as far as they are still as this server wrote them.
     fn gave_up_lost(&mut self, gone: Vec<LeasedId>) {
-        let (Some((lease, _)), Some(loss)) = (&self.turn.release, self.turn.loss) else { return };
-        if gone.is_empty() {
-            return;
-        }
-        let (cluster, lease) = (lease.cluster, lease.lease);
+        let Some(loss) = self.turn.loss.filter(|_| !gone.is_empty()) else { return };
+        let Some(Lease { lease, cluster, .. }) = self.turn.lease else { return };
         self.next_claim_at = Duration::ZERO;
         self.turn.todo.push_back(Action::Report(Report::Lost { lease, gone: gone.clone(), loss }));
         if loss == Loss::Forgotten {
@@ -311,8 +311,8 @@ impl Worker {
             let is_ours = |held: &&LeasedId| ours.iter().any(|(id, _)| *id == held.id);
             let rest: Vec<_> =
                 holding.held.iter().filter(is_ours).map(|held| held.as_of(&ours)).collect();
+            self.turn.tries += 1;
             if !rest.is_empty() && self.turn.tries < TRIES {
-                self.turn.tries += 1;
                 let change = Change::Release(holding.with(rest));
                 self.turn.todo.push_back(Action::Change { at: None, listed, change });
                 return;
@@ -359,7 +359,7 @@ impl Worker {
             }
             (Action::Remember { purpose: MemoryPurpose::Note, .. }, Some(_)) => return None,
             (Action::Remember { purpose: MemoryPurpose::Switch(names), .. }, _) => {
-                self.replacing = Some(names.clone());
+                self.replacing.clone_from(names);
             }
             (Action::Grant { lease, at: None, .. }, _) => self.unrevoked.push(*lease),
             (

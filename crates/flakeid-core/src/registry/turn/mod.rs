@@ -16,8 +16,8 @@ use super::listing::{ClaimRevision, HighWaterMark, Listing};
 use super::memory::{Memory, Seen};
 use super::plan::{Action, Forgotten, GraceBegins, Lease, Loss, NewLease, Renewal, Settings};
 use super::refusal::Refusal;
+use super::survey::View;
 use super::transaction::{Answer, LeasedId};
-use super::trust::View;
 use crate::lease::RequestTime;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -40,16 +40,16 @@ const TRIES: u8 = 5;
 /// The number of times in one turn that a registry can need a change before a server may lease from it.
 const MOST_PREPARATIONS: u8 = 8;
 
-/// What the worker finds when it plans its next action.
+/// The state of everything around the worker when it plans its next action.
 #[derive(Clone, Debug)]
 pub struct Situation<'a> {
     pub now: RequestTime,
     pub settings: Settings<'a>,
     /// The lease, if this server holds one that has not ended.
     pub lease: Option<&'a Lease>,
-    /// The number and the duration of the last lease; 0 if there was none.
+    /// The number and the duration of the last lease; 0 before the first.
     pub last_lease: (i64, Duration),
-    /// What the server remembers, or why it can't read that.
+    /// The server's memory, or why it can't be read: see [`Worker::needs_memory`].
     pub memory: Result<Option<&'a Memory>, &'a str>,
     /// The endpoint that answered last.
     pub endpoint: &'a str,
@@ -96,6 +96,8 @@ pub enum Failure {
 pub enum TurnEnd {
     /// Nothing is due before this time since boot.
     Rest(Duration),
+    /// The pause after an error lasts until this time since boot.
+    Backoff(Duration),
     /// Something may be due now.
     Again,
     Interrupted,
@@ -108,7 +110,7 @@ pub enum Step {
     End(TurnEnd),
 }
 
-/// What the listing of a turn is for.
+/// The purpose of a turn's listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Errand {
     #[default]
@@ -132,12 +134,12 @@ enum Errand {
 struct Turn {
     errand: Errand,
     todo: VecDeque<Action>,
-    /// What the endpoints have shown since the last change.
+    /// The views of endpoints since the last change.
     views: Vec<View>,
     /// The listing by which the server may lease.
     listing: Option<Listing>,
-    /// The number of the lease that was held when the turn began; 0 for none.
-    lease: i64,
+    /// The lease that was held when the turn began, or that was renewed last in it.
+    lease: Option<Lease>,
     /// A lease that was granted and is not used yet.
     new_lease: Option<NewLease>,
     /// Whether a lease was granted or renewed before the listing.
@@ -164,7 +166,7 @@ struct Turn {
     grace: Option<GraceBegins>,
 }
 
-/// What a worker keeps from one turn to the next.
+/// The protocol of one server's worker, with all that it keeps from one turn to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Worker {
     turn: Turn,
@@ -219,6 +221,13 @@ impl Worker {
     /// Lets the next turn renew the lease.
     pub fn request_renewal(&mut self) {
         self.is_renewal_requested = true;
+    }
+
+    /// Returns whether [`Self::next`] will use the server's memory. A renewal does not, so that it waits for no disk.
+    pub fn needs_memory(&self) -> bool {
+        let is_due = matches!(self.turn.errand, Errand::Claim | Errand::Doubt { .. })
+            || self.turn.listing.is_none();
+        self.turn.todo.is_empty() && !self.turn.views.is_empty() && is_due
     }
 
     /// Begins a turn that gives the lease back.

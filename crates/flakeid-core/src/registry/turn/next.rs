@@ -5,15 +5,16 @@ use super::{
     TRIES, TurnEnd, Worker,
 };
 use crate::clock::UnixNanos;
-use crate::registry::listing::{Listing, address, name};
+use crate::registry::listing::{ClaimRevision, Listing, address, name};
 use crate::registry::memory::{Memory, Seen};
 use crate::registry::plan::{
     self, Action, Choice, ClaimFor, Due, GraceBegins, Lease, Loss, MemoryPurpose, Report,
 };
 use crate::registry::refusal::Refusal;
+use crate::registry::survey::View;
 use crate::registry::transaction::{Change, Listed};
 use crate::registry::trust::{
-    GraceReason, Knowledge, MarksVerdict, Preparation, Verdict, View, check_marks, decide,
+    GraceReason, Knowledge, MarksVerdict, Preparation, Verdict, check_marks, decide,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,13 +46,15 @@ impl Worker {
     }
 
     fn plan(&mut self, situation: &Situation<'_>) -> Planned {
-        let number = situation.lease.map_or(0, |lease| lease.lease);
         if self.turn.errand == Errand::Start {
-            return Ok(self.start(situation, number));
+            return Ok(self.start(situation));
         }
-        // The lease has ended since the turn began, by its deadline or by what this turn has found. What was found is
-        // still to be written down.
-        if number != self.turn.lease && !matches!(self.turn.errand, Errand::AfterLoss) {
+        // The lease has ended since the turn began, by its deadline or by what this turn has found. Whether etcd has
+        // forgotten it is still to be found out, and what is lost to be written down.
+        let number = |lease: Option<&Lease>| lease.map(|lease| lease.lease);
+        if number(situation.lease) != number(self.turn.lease.as_ref())
+            && !matches!(self.turn.errand, Errand::Doubt { .. } | Errand::AfterLoss)
+        {
             return Ok(Some(TurnEnd::Again));
         }
         let Some(listing) = self.turn.listing.clone() else {
@@ -62,7 +65,7 @@ impl Worker {
         };
         match (self.turn.errand.clone(), situation.lease) {
             (Errand::Claim, lease) => self.claim(situation, lease, &listing),
-            (Errand::Doubt { ours }, Some(lease)) => self.doubt(situation, lease, ours),
+            (Errand::Doubt { ours }, _) => self.doubt(situation, ours),
             (Errand::AfterLoss, lease) => self.after_loss(lease, &listing),
             (Errand::Orphans, Some(lease)) => Ok(self.delete_orphans(situation, lease, &listing)),
             _ => Ok(Some(TurnEnd::Again)),
@@ -70,12 +73,12 @@ impl Worker {
     }
 
     /// Begins a turn with what is due.
-    fn start(&mut self, situation: &Situation<'_>, lease: i64) -> Option<TurnEnd> {
+    fn start(&mut self, situation: &Situation<'_>) -> Option<TurnEnd> {
         let Situation { settings, now, .. } = situation;
         if now.boot < self.not_before {
-            return Some(TurnEnd::Rest(self.not_before));
+            return Some(TurnEnd::Backoff(self.not_before));
         }
-        self.turn.lease = lease;
+        self.turn.lease = situation.lease.cloned();
         let due = plan::due(
             situation.lease,
             settings,
@@ -119,6 +122,7 @@ impl Worker {
     /// Renews what is held, as of the revisions in which a failed renewal has found it.
     pub(super) fn renew(&mut self, lease: &Lease) {
         self.is_renewal_requested = false;
+        self.turn.lease = Some(lease.clone());
         let found = &self.turn.found;
         let held = lease.held.iter().map(|held| held.as_of(found)).collect();
         let holding = lease.holding(held);
@@ -195,6 +199,16 @@ impl Worker {
                 let View { shown, .. } = self.turn.views.swap_remove(view);
                 let listing = shown.map_err(Refusal::Failed)?;
                 self.turn.views.clear();
+                // These change nothing about which registry it is.
+                let is_usable = |preparation: &Preparation| {
+                    matches!(
+                        preparation,
+                        Preparation::Note(_) | Preparation::Retire(_) | Preparation::Create(_)
+                    )
+                };
+                if !first.is_empty() && first.iter().all(is_usable) {
+                    self.seen = Seen { authority: listing.authority(), revision: listing.revision };
+                }
                 for preparation in first {
                     self.prepare(situation, &listing, preparation)?;
                 }
@@ -366,8 +380,9 @@ impl Worker {
         self.place = situation.random.place;
         self.expect_orphans(situation.now.boot);
         self.turn.tries += 1;
+        self.turn.is_second_claim = false;
         self.list_again();
-        if self.turn.tries > TRIES {
+        if self.turn.tries >= TRIES {
             let later = situation.now.boot + CONTENTION_BACKOFF;
             match situation.lease {
                 Some(_) => self.next_claim_at = later,
@@ -383,12 +398,8 @@ impl Worker {
     }
 
     /// Finds out whether etcd has forgotten what this server wrote, and gives up what is lost.
-    fn doubt(
-        &mut self,
-        situation: &Situation<'_>,
-        lease: &Lease,
-        ours: Option<Vec<(u16, i64)>>,
-    ) -> Planned {
+    fn doubt(&mut self, situation: &Situation<'_>, ours: Option<Vec<ClaimRevision>>) -> Planned {
+        let Some(lease) = self.turn.lease.clone() else { return Ok(Some(TurnEnd::Again)) };
         let found = &self.turn.found;
         let held: Vec<_> = lease.held.iter().map(|held| held.as_of(found)).collect();
         let memory = situation.memory.map_err(|error| Refusal::Failed(error.into()))?;
@@ -433,7 +444,6 @@ impl Worker {
         });
         if !lost.is_empty() {
             let early = lease.sent.boot.saturating_add(lease.ttl / 2);
-            self.turn.release = Some((lease.clone(), Vec::new()));
             self.turn.forgotten_until = lease.limits.deadline.min(early);
             self.turn.todo.push_back(Action::GiveUp { ids: lost, is_lost: true });
         }
@@ -445,7 +455,7 @@ impl Worker {
     /// Writes the exact high-water marks of what etcd has forgotten, and renews what is left.
     fn after_loss(&mut self, lease: Option<&Lease>, listing: &Listing) -> Planned {
         let forgotten = mem::take(&mut self.turn.forgotten);
-        if let (false, Some((of, _))) = (forgotten.is_empty(), &self.turn.release) {
+        if let (false, Some(of)) = (forgotten.is_empty(), &self.turn.lease) {
             let actions = plan::finalize_forgotten(of.cluster, &forgotten, listing, &self.marks);
             if matches!(actions.first(), Some(Action::ReadMarks { .. })) {
                 self.turn.forgotten = forgotten;
@@ -454,9 +464,9 @@ impl Worker {
             return Ok(None);
         }
         match lease {
-            Some(lease) if !self.turn.found.is_empty() && lease.lease == self.turn.lease => {
+            Some(lease) if !self.turn.found.is_empty() => {
                 self.turn.tries += 1;
-                if self.turn.tries > TRIES {
+                if self.turn.tries >= TRIES {
                     return Err(Refusal::LeaderChanges);
                 }
                 self.renew(lease);

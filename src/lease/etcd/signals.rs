@@ -1,12 +1,12 @@
-//! The process of the worker, as its parts need it: signals and the deadline, which are checked while a call waits, the
-//! names of this server, and random numbers.
+//! The process of the worker: its signals and the deadline of its lease, which are checked while a call waits, and how
+//! its claims describe this server.
 
-use super::{note, registry};
+use super::log;
+use super::registry::ClaimDocument;
 use crate::clock::since_boot;
 use crate::error::span;
 use crate::identity;
 use crate::lease::transitions;
-use crate::random;
 use crate::shmem::{LeaseStatus, Shared, shared};
 use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys;
@@ -20,7 +20,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 pub static ENDED: AtomicBool = AtomicBool::new(false);
 /// Whether the settings may have changed.
 pub static RELOADED: AtomicBool = AtomicBool::new(false);
-/// Whether the log says that the lease was not renewed in half its time.
+/// Whether the log has the warning that the lease was not renewed in half its time.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Waits for a reload, an end or the latch, but not longer than this. Returns false if the process must end.
@@ -55,37 +55,37 @@ fn watch_deadline(shared: &'static Shared) {
         return;
     }
     let boot = since_boot();
-    if state.claim.is_expired(boot) {
+    if state.limits.is_expired(boot) {
         if !transitions::give_up(shared, None, true).is_empty() {
-            note::lost(&state, "The lease could not be renewed in time.");
+            log::lost(state.lease, state.held(), "The lease could not be renewed in time.");
         }
     } else if boot >= state.sent + state.ttl / 2 && !WARNED.swap(true, Ordering::Relaxed) {
-        let left = span(state.claim.deadline.saturating_sub(boot));
-        note::not_renewed(boot.saturating_sub(state.sent), &left, state.last_error.get());
+        let left = span(state.limits.deadline.saturating_sub(boot));
+        log::not_renewed(boot.saturating_sub(state.sent), &left, state.last_error.get());
     }
 }
 
-/// Notes that another lease is held, of which the log says nothing yet.
-pub fn began() {
+/// Ends the warning about an earlier lease, as another one is held.
+pub fn lease_began() {
     WARNED.store(false, Ordering::Relaxed);
 }
 
-/// Notes that the lease was renewed, and logs it after a warning.
-pub fn renewed() {
+/// Logs that the lease was renewed, if there was a warning.
+pub fn log_if_recovered() {
     if WARNED.swap(false, Ordering::Relaxed) {
-        note::renewed_again();
+        log::renewed_again();
     }
 }
 
-/// Returns the description of this server for people who read the claims.
-pub fn whoami() -> registry::Document {
+/// Returns how the claims of this server describe it.
+pub fn server() -> ClaimDocument {
     // SAFETY: PostgreSQL sets both when the server starts, and `DataDir` is a string that ends in NUL.
     let (data, port) = unsafe {
         let data = std::ffi::CStr::from_ptr(pg_sys::DataDir).to_string_lossy().into_owned();
         (data, pg_sys::PostPortNumber)
     };
     let data = data.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
-    registry::Document {
+    ClaimDocument {
         server: crate::horizon::system_identifier().to_string(),
         host: identity::host_name().unwrap_or_default().into(),
         port: u16::try_from(port).unwrap_or(0),
@@ -95,17 +95,4 @@ pub fn whoami() -> registry::Document {
         lease: String::new(),
         version: crate::library::version(),
     }
-}
-
-/// Returns a number that no lease has: random, and positive as etcd's are.
-pub fn new_lease() -> Option<i64> {
-    let mut bytes = [0; 8];
-    random::fill(&mut bytes).then(|| i64::from_be_bytes(bytes) & i64::MAX | 1)
-}
-
-/// Returns a random place in the pool, so that servers begin at different ones.
-pub fn anywhere() -> u16 {
-    let mut bytes = [0; 2];
-    random::fill(&mut bytes);
-    u16::from_be_bytes(bytes)
 }

@@ -1,67 +1,25 @@
-//! All that a claim depends on: which generator IDs are taken, and their high-water marks.
+//! How a listing is read from etcd.
 //!
 //! Anyone may have written anything there, also more than one answer of etcd can hold. So a listing has keys alone, in
 //! pages. High-water marks are read when they are needed, in parts that become smaller if they are too large for one
 //! answer. So a broken value stops its own generator ID and no other. The listing and the high-water marks need not be
 //! of one revision: a claim is only made if all that it depends on is still as it was read.
 
-use super::keys::{ID, LEFT, Registry, another, gets, quoted, read};
-use crate::shmem::Revision;
+use super::registry::{Registry, gets, other_etcd, parse_time};
+use crate::error::excerpt;
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
-use flakeid_core::clock::UnixNanos;
-use std::collections::{BTreeMap, BTreeSet};
+use flakeid_core::registry::listing::{HighWaterMark, Listing, VALUE_LIMIT, Versioned};
+use flakeid_core::registry::transaction::Key;
 
-/// The longest part of a value that is read, in bytes. An address with those that it replaces is the longest value.
-pub(super) const VALUE_LIMIT: usize = 1024;
+/// The longest part of a value that is kept as the reason why it is not a time, in bytes.
+const EXCERPT: usize = 64;
 
 /// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
 const PAGE: i64 = 4096;
 
-/// The beginning of a value, the revision of its last change, and the lease that it is bound to. Revision and lease are 0
-/// if the key does not exist.
-#[derive(Clone, Debug, Default)]
-pub struct Versioned {
-    pub value: Option<String>,
-    pub revision: i64,
-    pub lease: i64,
-}
-
-/// All that a claim depends on, without the values of the high-water marks.
-#[derive(Debug, Default)]
-pub struct Listing {
-    /// The cluster ID of the etcd that answered.
-    pub etcd: u64,
-    pub cluster: Versioned,
-    pub epoch: Versioned,
-    pub address: Versioned,
-    pub grace: Versioned,
-    /// The registry's ID and those of the registries that it follows, as they are written: an
-    /// [`Identity`](super::Identity).
-    pub id: Versioned,
-    /// The registries that servers have left for this one, as they are written: see `holder/left.rs`.
-    pub left: Versioned,
-    /// The endpoint that answered.
-    pub endpoint: String,
-    /// The claims: the lease, the generator ID and the revision of each.
-    pub claims: Vec<(i64, Revision)>,
-    /// The generator IDs that are claimed or registered, in any cluster.
-    pub taken: BTreeSet<u16>,
-    /// The revisions of the high-water marks that exist.
-    pub mark_revisions: BTreeMap<u16, i64>,
-    pub revision: i64,
-}
-
-/// A high-water mark as it was read.
-#[derive(Clone, Debug)]
-pub struct HighWaterMark {
-    pub revision: i64,
-    /// The time; or the value if that is not a time. Then no server leases this generator ID.
-    pub moment: Result<UnixNanos, String>,
-}
-
 /// The result of reading several high-water marks.
 #[derive(Debug)]
-pub enum HighWaterMarks {
+pub enum Marks {
     /// Each with its generator ID; `None` if the key does not exist.
     Read(Vec<(u16, Option<HighWaterMark>)>),
     /// They are more than one answer holds. Read fewer.
@@ -128,27 +86,20 @@ fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
 }
 
 /// The keys of single values that a listing has.
-const VALUES: [&str; 6] = ["cluster-id", "epoch", "address", "grace", ID, LEFT];
+const VALUES: [Key; 6] =
+    [Key::ClusterId, Key::Epoch, Key::Address, Key::Grace, Key::Id, Key::Retired];
 
-impl Listing {
-    /// Returns whether there is no registry yet: neither of the keys with which one begins.
-    pub fn is_new(&self) -> bool {
-        self.address.value.is_none() && self.epoch.value.is_none()
-    }
-
-    /// Returns the claims of this lease.
-    pub fn claims_of(&self, lease: i64) -> Vec<Revision> {
-        let claims = self.claims.iter().filter(|(of, _)| *of == lease);
-        claims.map(|&(_, revision)| revision).collect()
-    }
-
-    fn set(&mut self, values: [&GetResponse; VALUES.len()], header: Option<&ResponseHeader>) {
-        let [cluster, epoch, address, grace, id, left] = values.map(versioned);
-        (self.cluster, self.epoch, self.address, self.grace) = (cluster, epoch, address, grace);
-        (self.id, self.left) = (id, left);
-        self.etcd = header.map_or(0, ResponseHeader::cluster_id);
-        self.revision = header.map_or(0, ResponseHeader::revision);
-    }
+fn set(
+    listing: &mut Listing,
+    values: [&GetResponse; VALUES.len()],
+    header: Option<&ResponseHeader>,
+) {
+    let [cluster, epoch, address, grace, id, retired] = values.map(versioned);
+    listing.epoch_time = epoch.value.as_deref().and_then(parse_time);
+    (listing.cluster, listing.epoch, listing.address) = (cluster, epoch, address);
+    (listing.grace, listing.id, listing.retired) = (grace, id, retired);
+    listing.etcd = header.map_or(0, ResponseHeader::cluster_id);
+    listing.revision = header.map_or(0, ResponseHeader::revision);
 }
 
 impl Registry {
@@ -157,9 +108,9 @@ impl Registry {
     /// # Errors
     /// The error of etcd or of the connection, as for all calls to etcd.
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
-        let prefixes = ["pool/", "registry/", "until/"].map(|name| self.key(name));
+        let prefixes = ["pool/", "registry/", "until/"].map(|name| self.named(name));
         let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
-        let values = VALUES.map(|name| TxnOp::get(self.key(name), None));
+        let values = VALUES.map(|key| TxnOp::get(self.key(key), None));
         let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
         let mut listing = Listing::default();
         let mut lists = [const { Vec::new() }; 3];
@@ -174,7 +125,7 @@ impl Registry {
                 if pages.len() != lists.len() {
                     return Err(incomplete());
                 }
-                listing.set(values.each_ref(), response.header());
+                set(&mut listing, values.each_ref(), response.header());
                 for (place, get) in pages.iter().enumerate().take(lists.len()) {
                     lists[place] = listed(get.kvs(), &prefixes[place]);
                     next[place] = following(get);
@@ -183,11 +134,11 @@ impl Registry {
             // Long keys, or values: one after the other there is room for them.
             Err(error) if is_too_large(&error) => {
                 let mut values = Vec::new();
-                for name in VALUES {
-                    values.push(client.get(self.key(name), None).await?);
+                for key in VALUES {
+                    values.push(client.get(self.key(key), None).await?);
                 }
                 if let Some(all) = values.first_chunk() {
-                    listing.set(all.each_ref(), all[0].header());
+                    set(&mut listing, all.each_ref(), all[0].header());
                 }
             }
             Err(error) => return Err(error),
@@ -234,28 +185,28 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the high-water marks of these generator IDs, at most [`MAX_CLAIMS_PER_TXN`](super::MAX_CLAIMS_PER_TXN), of
-    /// the registry that was listed.
-    pub async fn high_water_marks(
+    /// Reads the high-water marks of these generator IDs, of the registry with this ID.
+    pub async fn marks(
         &self,
         client: &mut Client,
         ids: &[u16],
-    ) -> Result<HighWaterMarks, Error> {
-        let high_water_marks = ids.iter().map(|&id| TxnOp::get(self.until(id), None));
-        let ops = high_water_marks.chain([TxnOp::get(self.key(ID), None)]);
+        registry: Option<&str>,
+    ) -> Result<Marks, Error> {
+        let high_water_marks = ids.iter().map(|&id| TxnOp::get(self.key(Key::Mark(id)), None));
+        let ops = high_water_marks.chain([TxnOp::get(self.key(Key::Id), None)]);
         let response = match client.txn(Txn::new().and_then(ops.collect::<Vec<_>>())).await {
             Err(error) if is_too_large(&error) => match ids {
                 &[id] => return self.too_large(client, id).await,
-                _ => return Ok(HighWaterMarks::TooLarge),
+                _ => return Ok(Marks::TooLarge),
             },
             done => done?,
         };
         let high_water_mark = |get: &GetResponse| {
             get.kvs().first().map(|kv| {
                 let value = text(kv.value());
-                let moment = match read(&value) {
+                let moment = match parse_time(&value) {
                     Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
-                    _ => Err(quoted(kv.value())),
+                    _ => Err(excerpt(kv.value(), EXCERPT)),
                 };
                 HighWaterMark { revision: kv.mod_revision(), moment }
             })
@@ -265,22 +216,22 @@ impl Registry {
         if answers.len() != ids.len() {
             return Err(incomplete());
         }
-        if id.and_then(|id| versioned(&id).value).unwrap_or_default() != self.id {
-            return Err(another());
+        if id.and_then(|id| versioned(&id).value).as_deref() != registry {
+            return Err(other_etcd());
         }
-        Ok(HighWaterMarks::Read(
+        Ok(Marks::Read(
             ids.iter().zip(&answers).map(|(&id, get)| (id, high_water_mark(get))).collect(),
         ))
     }
 
     /// Reads the revision of a high-water mark whose value is longer than an answer.
-    async fn too_large(&self, client: &mut Client, id: u16) -> Result<HighWaterMarks, Error> {
+    async fn too_large(&self, client: &mut Client, id: u16) -> Result<Marks, Error> {
         let options = GetOptions::new().with_keys_only();
-        let get = client.get(self.until(id), Some(options)).await?;
+        let get = client.get(self.key(Key::Mark(id)), Some(options)).await?;
         let high_water_mark = |kv: &KeyValue| HighWaterMark {
             revision: kv.mod_revision(),
             moment: Err("...".into()),
         };
-        Ok(HighWaterMarks::Read(vec![(id, get.kvs().first().map(high_water_mark))]))
+        Ok(Marks::Read(vec![(id, get.kvs().first().map(high_water_mark))]))
     }
 }
