@@ -12,7 +12,7 @@ use crate::guc::etcd as settings;
 use crate::lease::transitions;
 use crate::shmem::Shared;
 use flakeid_core::lease::RequestTime;
-use flakeid_core::registry::plan::{Action, Lease, Report};
+use flakeid_core::registry::action::{Action, Lease, Report};
 use flakeid_core::registry::turn::{Failure, Outcome, RETRY_DELAY};
 use std::time::Duration;
 

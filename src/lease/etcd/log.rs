@@ -10,7 +10,7 @@ use crate::shmem::LeasedId;
 use flakeid_core::clock::Tick;
 use flakeid_core::flake::Flake;
 use flakeid_core::generator_ids::GeneratorIds;
-use flakeid_core::registry::plan::{GraceBegins, Loss, Report};
+use flakeid_core::registry::action::{GraceBegins, Loss, Report};
 use flakeid_core::registry::refusal::Refusal;
 use flakeid_core::registry::trust::GraceReason;
 use flakeid_core::uniqueid;

@@ -23,7 +23,7 @@ use etcd_client::{
 };
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::lease::{LeaseLimits, RequestTime};
-use flakeid_core::registry::plan::{KeepAlive, Renewal};
+use flakeid_core::registry::action::{KeepAlive, Renewal};
 use flakeid_core::registry::transaction::{
     Answer, Change, Condition, Holding, Key, Listed, Transaction, Value, Write,
 };

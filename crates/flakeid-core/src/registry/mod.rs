@@ -10,13 +10,14 @@
 //! 3. [`relation`]: how a listed registry relates to the remembered one.
 //! 4. [`trust`]: whether the server may lease by what the endpoints show, or what must be done first. [`survey`]: why it
 //!    asks all of them.
-//! 5. [`plan`]: what the server does with its lease.
+//! 5. [`plan`]: what the server does with its lease. [`action`]: the actions of which a plan consists.
 //! 6. [`transaction`]: how a registry changes.
 //! 7. [`turn`]: the order of all this.
 //!
 //! A registry is in etcd today. Another one needs a list of keys with revisions, leases that end by themselves, and
 //! transactions with conditions.
 
+pub mod action;
 pub mod identity;
 pub mod listing;
 pub mod memory;

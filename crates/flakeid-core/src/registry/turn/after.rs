@@ -3,11 +3,10 @@
 use super::{Errand, Failure, Outcome, RETRY_DELAY, Situation, TRIES, TurnEnd, Worker};
 use crate::clock::UnixNanos;
 use crate::lease::{LeaseDuration, LeaseLimits};
+use crate::registry::action::{Action, Lease, Loss, MemoryPurpose, NewLease, Renewal, Report};
 use crate::registry::listing::{HighWaterMark, Listing};
 use crate::registry::memory::Seen;
-use crate::registry::plan::{
-    self, Action, Forgotten, Lease, Loss, MemoryPurpose, NewLease, Renewal, Report,
-};
+use crate::registry::plan::{self, Forgotten};
 use crate::registry::refusal::Refusal;
 use crate::registry::survey::View;
 use crate::registry::transaction::{Answer, Change, Holding, LeasedId, Listed};

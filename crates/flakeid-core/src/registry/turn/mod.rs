@@ -11,10 +11,12 @@
 
 mod after;
 mod next;
+mod view;
 
+use super::action::{Action, GraceBegins, Lease, Loss, NewLease, Renewal};
 use super::listing::{ClaimRevision, HighWaterMark, Listing};
 use super::memory::{Memory, Seen};
-use super::plan::{Action, Forgotten, GraceBegins, Lease, Loss, NewLease, Renewal, Settings};
+use super::plan::{Forgotten, Settings};
 use super::refusal::Refusal;
 use super::survey::View;
 use super::transaction::{Answer, LeasedId};
@@ -109,6 +111,9 @@ pub enum Step {
     Act(Action),
     End(TurnEnd),
 }
+
+/// The result of planning: the end of the turn, or nothing if there is an action now, or another errand.
+type Planned = Result<Option<TurnEnd>, Refusal>;
 
 /// The purpose of a turn's listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
