@@ -45,8 +45,8 @@ impl Actor {
                 self.etcd.prefer(endpoint);
                 Ok(Outcome::Done)
             }
-            Action::ReadMarks { ids, registry: id } => {
-                self.read_marks(&registry(), ids, id.as_deref())
+            Action::ReadMarks { ids, etcd, registry: id } => {
+                self.read_marks(&registry(), ids, (*etcd, id.as_deref()))
             }
             Action::AwaitRelease { revision, longest } => {
                 let (registry, longest) = (registry(), *longest);
@@ -125,11 +125,11 @@ impl Actor {
         &mut self,
         registry: &Registry,
         ids: &[u16],
-        id: Option<&str>,
+        of: (u64, Option<&str>),
     ) -> Result<Outcome, Failure> {
         let (mut parts, mut all) = (vec![ids], Vec::new());
         while let Some(part) = parts.pop() {
-            match self.etcd.call(async |client| registry.marks(client, part, id).await) {
+            match self.etcd.call(async |client| registry.marks(client, part, of).await) {
                 Ok(Marks::TooLarge) => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);

@@ -185,12 +185,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the high-water marks of these generator IDs, of the registry with this ID.
+    /// Reads the high-water marks of these generator IDs, of the registry with this ID in the etcd with this cluster ID.
     pub async fn marks(
         &self,
         client: &mut Client,
         ids: &[u16],
-        registry: Option<&str>,
+        (etcd, registry): (u64, Option<&str>),
     ) -> Result<Marks, Error> {
         let high_water_marks = ids.iter().map(|&id| TxnOp::get(self.key(Key::Mark(id)), None));
         let ops = high_water_marks.chain([TxnOp::get(self.key(Key::Id), None)]);
@@ -216,7 +216,9 @@ impl Registry {
         if answers.len() != ids.len() {
             return Err(incomplete());
         }
-        if id.and_then(|id| versioned(&id).value).as_deref() != registry {
+        if id.and_then(|id| versioned(&id).value).as_deref() != registry
+            || response.header().map(ResponseHeader::cluster_id) != Some(etcd)
+        {
             return Err(other_etcd());
         }
         Ok(Marks::Read(

@@ -129,6 +129,7 @@ fn grace_reason(reason: GraceReason) -> &'static str {
         GraceReason::EarlierId => "Its ID is an earlier one.",
         GraceReason::NoId => "Its ID is not there.",
         GraceReason::NoAddress => "Its address is not there.",
+        GraceReason::OtherRegistry => "It is not the one that granted the last lease.",
         GraceReason::EarlierRevision => "Its revision is less than it was.",
         GraceReason::EarlierMark => "A high-water mark is not as this server wrote it.",
     }

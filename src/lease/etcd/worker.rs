@@ -15,7 +15,7 @@ use crate::shmem::{LeaseState, LeaseStatus, Shared};
 use crate::{guc, horizon};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::RequestTime;
-use flakeid_core::registry::action::Lease;
+use flakeid_core::registry::action::{Action, Lease};
 use flakeid_core::registry::memory::Memory;
 use flakeid_core::registry::plan::Settings;
 use flakeid_core::registry::refusal::Refusal;
@@ -76,6 +76,18 @@ fn held(state: &LeaseState) -> Option<Lease> {
     })
 }
 
+/// Returns random numbers for the next action. Returns `None` if the operating system has none.
+fn random_numbers() -> Option<Random> {
+    let (mut lease, mut registry, mut place) = ([0; 8], [0; 8], [0; 2]);
+    let are_filled =
+        random::fill(&mut lease) && random::fill(&mut registry) && random::fill(&mut place);
+    are_filled.then(|| Random {
+        lease: i64::from_be_bytes(lease) & i64::MAX | 1,
+        registry: u64::from_be_bytes(registry),
+        place: u16::from_be_bytes(place),
+    })
+}
+
 /// Returns the longest time of a call at one endpoint: a tenth of the lease, so that several can be asked in time.
 fn longest_call(ttl: Duration) -> Duration {
     (ttl / 10).clamp(Duration::from_millis(500), Duration::from_secs(2))
@@ -132,13 +144,9 @@ impl LeaseWorker {
             .map_err(|report| Refusal::Failed(report.line().0))
     }
 
-    fn read(&self) -> Result<Reading, Refusal> {
-        let (mut lease, mut registry, mut place) = ([0; 8], [0; 8], [0; 2]);
-        if !random::fill(&mut lease) || !random::fill(&mut registry) || !random::fill(&mut place) {
-            return Err(Refusal::Failed("no random numbers are available".into()));
-        }
+    fn read(&self, random: Random) -> Reading {
         let state = self.actor.shared.lease_snapshot();
-        Ok(Reading {
+        Reading {
             namespace: settings::namespace(),
             endpoints: self.actor.etcd.endpoints(),
             endpoint: self.actor.etcd.endpoint().into(),
@@ -148,34 +156,29 @@ impl LeaseWorker {
             },
             lease: held(&state),
             last_lease: (state.lease, state.ttl),
-            random: Random {
-                lease: i64::from_be_bytes(lease) & i64::MAX | 1,
-                registry: u64::from_be_bytes(registry),
-                place: u16::from_be_bytes(place),
-            },
-        })
+            random,
+        }
     }
 
     /// Does one action after the other, up to the end of the turn.
     fn run(&mut self, wanted: usize) -> Duration {
         loop {
-            let reading = match self.read() {
-                Ok(reading) => reading,
-                Err(refusal) => return self.end(TurnEnd::Failed(refusal)),
+            let Some(random) = random_numbers() else {
+                let reason = "no random numbers are available".into();
+                return self.end(TurnEnd::Failed(Refusal::Failed(reason)));
             };
+            let reading = self.read(random);
             let action = match self.protocol.next(&reading.situation(wanted)) {
                 Step::End(end) => return self.end(end),
                 Step::Act(action) => action,
             };
             let namespace = self.protocol.namespace(&reading.namespace).to_owned();
             let outcome = self.actor.act(&action, &namespace);
-            self.report_unreadable_mark();
-            let reading = match self.read() {
-                Ok(reading) => reading,
-                Err(refusal) => return self.end(TurnEnd::Failed(refusal)),
-            };
-            if let Some(end) = self.protocol.after(outcome, &reading.situation(wanted)) {
+            if let Some(end) = self.protocol.after(outcome, &self.read(random).situation(wanted)) {
                 return self.end(end);
+            }
+            if matches!(action, Action::List { .. } | Action::ReadMarks { .. }) {
+                self.report_unreadable_mark();
             }
         }
     }

@@ -110,9 +110,11 @@ pub enum Action {
     },
     /// Lets the next call begin with this endpoint.
     Prefer(String),
-    /// Reads these high-water marks of the registry with this ID.
+    /// Reads these high-water marks of the registry with this ID, in the etcd with this cluster ID. The revisions of a
+    /// copy must not be taken for those of the registry.
     ReadMarks {
         ids: Vec<u16>,
+        etcd: u64,
         registry: Option<String>,
     },
     /// Waits until a claim has been deleted since the revision, but not longer than `longest`.

@@ -37,7 +37,7 @@ use super::transaction::{Change, Holding, LeasedId};
 use crate::clock::UnixNanos;
 use crate::lease::choose;
 use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -176,10 +176,10 @@ pub fn choose_forgotten(
         return Choice::Nothing;
     };
     let is_free = |leased: &&LeasedId| !listing.taken.contains(&leased.id);
-    let free: Vec<&LeasedId> =
-        forgotten.held.iter().filter(is_free).take(want.min(MAX_CLAIMS_PER_TXN)).collect();
+    let free: Vec<&LeasedId> = forgotten.held.iter().filter(is_free).collect();
     let ids = free.iter().map(|leased| leased.id);
-    let unread: Vec<u16> = ids.filter(|&id| is_unread(listing, marks, id)).collect();
+    let unread = ids.filter(|&id| is_unread(listing, marks, id));
+    let unread: Vec<u16> = unread.take(MAX_CLAIMS_PER_TXN).collect();
     if !unread.is_empty() {
         return Choice::Read(unread);
     }
@@ -189,7 +189,8 @@ pub fn choose_forgotten(
         let high_water_mark = leased.high_water_mark.max(listed.high_water_mark);
         Some(LeasedId { high_water_mark, ..listed })
     };
-    match free.iter().filter_map(raised).collect::<Vec<_>>() {
+    let chosen = free.iter().filter_map(raised).take(want.min(MAX_CLAIMS_PER_TXN));
+    match chosen.collect::<Vec<_>>() {
         chosen if chosen.is_empty() => Choice::Nothing,
         chosen => Choice::Claim(chosen),
     }
@@ -326,5 +327,5 @@ pub fn finalize(cluster: u16, leased: LeasedId, listing: &Listing) -> Action {
 
 /// Returns the action that reads these high-water marks.
 pub fn read(listing: &Listing, ids: Vec<u16>) -> Action {
-    Action::ReadMarks { ids, registry: listing.id.value.as_ref().map(ToString::to_string) }
+    Action::ReadMarks { ids, etcd: listing.etcd, registry: listing.id.value.clone() }
 }

@@ -119,6 +119,8 @@ pub enum GraceReason {
     NoId,
     NoAddress,
     EarlierRevision,
+    /// The registry is not the one that granted the lease.
+    OtherRegistry,
     /// A high-water mark is not as this server wrote it.
     EarlierMark,
 }
@@ -179,48 +181,45 @@ pub fn decide(knowledge: Knowledge<'_>, views: &[View]) -> Verdict {
 }
 
 fn judge(knowledge: Knowledge<'_>, views: &[View]) -> Result<Verdict, Refusal> {
-    let Some(View { shown: Ok(first), .. }) = views.first() else {
-        return Err(Refusal::Failed("no endpoint was listed".into()));
-    };
+    let unlisted = || Refusal::Failed("no endpoint was listed".into());
+    let first = views.first().and_then(|view| view.shown.as_ref().ok()).ok_or_else(unlisted)?;
     let Knowledge { memory, namespace, seen, .. } = knowledge;
-    let (view, relation) = match memory {
-        None => match adopt_first_registry(knowledge, views, first)? {
-            Err(next) => return Ok(Verdict::Ask(next)),
-            Ok(()) => (0, RegistryRelation::Same),
-        },
-        Some(last) if matches_memory(first, last, namespace, seen) => (0, RegistryRelation::Same),
-        Some(last) => match resolve_mismatch(knowledge, last, views, first)? {
-            Resolved::Ask(next) => return Ok(Verdict::Ask(next)),
-            Resolved::Again => return Ok(Verdict::Prepare { view: 0, first: Vec::new() }),
-            Resolved::As(view, relation) => (view, relation),
-        },
+    let resolved = match memory {
+        None => check_first_registry(knowledge, views, first)?,
+        Some(last) if matches_memory(first, last, namespace, seen) => {
+            Resolved::As(0, RegistryRelation::Same)
+        }
+        Some(last) => resolve_mismatch(knowledge, last, views, first)?,
     };
-    let Some(Ok(listing)) = views.get(view).map(|view| &view.shown) else {
-        return Err(Refusal::Failed("no endpoint was listed".into()));
+    let (view, relation) = match resolved {
+        Resolved::Ask(next) => return Ok(Verdict::Ask(next)),
+        Resolved::Again => return Ok(Verdict::Prepare { view: 0, first: Vec::new() }),
+        Resolved::As(view, relation) => (view, relation),
     };
+    let listing = views.get(view).and_then(|view| view.shown.as_ref().ok());
+    let listing = listing.ok_or_else(unlisted)?;
     let first = prepare(knowledge, listing, relation)?;
-    if !first.is_empty() {
-        return Ok(Verdict::Prepare { view, first });
+    if first.is_empty() {
+        return Ok(Verdict::Lease { view, note: note(knowledge, listing) });
     }
-    let note = note(knowledge, listing);
-    Ok(Verdict::Lease { view, note })
+    Ok(Verdict::Prepare { view, first })
 }
 
-/// Decides if this server remembers no registry. Returns the endpoint that has to be asked next, if there is one.
-fn adopt_first_registry(
+/// Decides if this server remembers no registry.
+fn check_first_registry(
     knowledge: Knowledge<'_>,
     views: &[View],
     first: &Listing,
-) -> Result<Result<(), String>, Refusal> {
-    for view in views {
-        if let Ok(listing) = &view.shown {
-            listing.replaced(knowledge.namespace)?;
-        }
+) -> Result<Resolved, Refusal> {
+    let Knowledge { namespace, endpoints, .. } = knowledge;
+    for listing in views.iter().filter_map(|view| view.shown.as_ref().ok()) {
+        listing.replaced(namespace)?;
     }
-    match survey(views, knowledge.endpoints, |_| false) {
-        Survey::Ask(next) => Ok(Err(next)),
-        _ => all_show_one(views, knowledge.namespace, knowledge.endpoints, first.is_new()).map(Ok),
+    if let Survey::Ask(next) = survey(views, endpoints, |_| false) {
+        return Ok(Resolved::Ask(next));
     }
+    all_show_one(views, namespace, endpoints, first.is_new())?;
+    Ok(Resolved::As(0, RegistryRelation::Same))
 }
 
 enum Resolved {
@@ -251,14 +250,9 @@ fn resolve_mismatch(
         },
         Survey::Nowhere => {
             for (place, view) in views.iter().enumerate() {
-                if let Ok(listing) = &view.shown
-                    && let relation @ (RegistryRelation::Same
-                    | RegistryRelation::Replaces
-                    | RegistryRelation::Follows
-                    | RegistryRelation::SetBack
-                    | RegistryRelation::Lost
-                    | RegistryRelation::Successor) = relation(listing)?
-                {
+                let Ok(listing) = &view.shown else { continue };
+                let relation = relation(listing)?;
+                if relation != RegistryRelation::Other {
                     all_show_one(views, namespace, knowledge.endpoints, true)?;
                     return Ok(Resolved::As(place, relation));
                 }
@@ -283,67 +277,23 @@ fn prepare(
     relation: RegistryRelation,
 ) -> Result<Vec<Preparation>, Refusal> {
     let Knowledge { memory, namespace, .. } = knowledge;
-    let identity = listing.identity()?;
-    let new_identity = |followed: Vec<u64>| Identity::new(knowledge.random, followed);
-    let chain = || memory.map_or(Vec::new(), |last| last.chain().collect());
     let mut first = Vec::new();
-    let mut grace = |why| {
-        if listing.grace.value.is_none() {
-            first.push(Preparation::BeginGrace(why));
-        }
-    };
-    let switch = |last: &Memory, names| {
-        let Knowledge { endpoints, seen, .. } = knowledge;
-        let memory = Memory::after(Some(last), listing, namespace, endpoints, seen)?;
-        Ok(Preparation::SwitchTo { memory, names })
-    };
-    match (relation, memory) {
-        (RegistryRelation::Same, _) | (_, None) => {}
-        (RegistryRelation::Other, Some(last)) => {
-            let listed = listing.name(namespace)?;
-            return Err(Refusal::OtherRegistry { last: last.name(), listed });
-        }
-        (RegistryRelation::Replaces | RegistryRelation::SetBack, Some(last)) => {
-            let names = (listing.name(namespace)?, last.name());
-            // Once, even if the server can't remember the listed one. Otherwise one full disk would keep all servers in
-            // grace periods.
-            if knowledge.replacing != Some(&names) {
-                grace(match relation {
-                    RegistryRelation::Replaces => GraceReason::Replaces,
-                    _ => GraceReason::EarlierId,
-                });
-            }
-            if identity.is_some() {
-                first.push(switch(last, Some(names))?);
-                return Ok(first);
-            }
-        }
-        (RegistryRelation::Follows, Some(last)) => return Ok([switch(last, None)?].into()),
-        (RegistryRelation::Successor, Some(last)) => {
-            return match (identity, last.id) {
-                (Some(identity), Some(lost)) => {
-                    let identity = identity.follow(lost, &last.followed);
-                    Ok([Preparation::Identify(identity)].into())
-                }
-                _ => Err(Refusal::WrittenKeyLost),
-            };
-        }
-        (RegistryRelation::Lost, Some(_)) => {
-            if !listing.is_new() {
-                grace(GraceReason::NoId);
-            }
-        }
+    if let Some(last) = memory {
+        first = prepare_other(knowledge, listing, relation, last)?;
     }
     if !first.is_empty() {
         return Ok(first);
     }
-    if listing.is_new() && identity.is_none() {
-        return Ok(
-            [Preparation::Found(new_identity(chain_here(memory, listing, namespace)))].into()
-        );
+    let new_identity = |followed: Vec<u64>| Identity::new(knowledge.random, followed);
+    if listing.is_new() {
+        let followed = chain_here(memory, listing, namespace);
+        return Ok([Preparation::Found(new_identity(followed))].into());
     }
-    if identity.is_none() {
-        let followed = if relation == RegistryRelation::Lost { chain() } else { Vec::new() };
+    if listing.identity()?.is_none() {
+        let followed = match (relation, memory) {
+            (RegistryRelation::Lost, Some(last)) => last.chain().collect(),
+            _ => Vec::new(),
+        };
         return Ok([Preparation::Identify(new_identity(followed))].into());
     }
     if is_older(listing, knowledge.seen) && listing.grace.value.is_none() {
@@ -356,12 +306,57 @@ fn prepare(
         first.push(Preparation::Retire(retired));
         return Ok(first);
     }
-    if listing.is_new() {
-        return Ok(
-            [Preparation::Found(new_identity(chain_here(memory, listing, namespace)))].into()
-        );
-    }
     Ok(missing_keys(knowledge, listing))
+}
+
+/// Returns what must be done first because the listed registry is not the remembered one.
+fn prepare_other(
+    knowledge: Knowledge<'_>,
+    listing: &Listing,
+    relation: RegistryRelation,
+    last: &Memory,
+) -> Result<Vec<Preparation>, Refusal> {
+    let Knowledge { namespace, endpoints, seen, .. } = knowledge;
+    let identity = listing.identity()?;
+    let switch = |names| {
+        let memory = Memory::after(Some(last), listing, namespace, endpoints, seen)?;
+        Ok(Preparation::SwitchTo { memory, names })
+    };
+    let grace = |why| {
+        let is_missing = listing.grace.value.is_none();
+        is_missing.then_some(Preparation::BeginGrace(why))
+    };
+    let mut first = Vec::new();
+    match relation {
+        RegistryRelation::Same => {}
+        RegistryRelation::Other => {
+            let listed = listing.name(namespace)?;
+            return Err(Refusal::OtherRegistry { last: last.name(), listed });
+        }
+        RegistryRelation::Replaces | RegistryRelation::SetBack => {
+            let names = (listing.name(namespace)?, last.name());
+            let why = match relation {
+                RegistryRelation::Replaces => GraceReason::Replaces,
+                _ => GraceReason::EarlierId,
+            };
+            // Once, even if the server can't remember the listed one. Otherwise one full disk would keep all servers in
+            // grace periods.
+            if knowledge.replacing != Some(&names) {
+                first.extend(grace(why));
+            }
+            if identity.is_some() {
+                first.push(switch(Some(names))?);
+            }
+        }
+        RegistryRelation::Follows => first.push(switch(None)?),
+        RegistryRelation::Successor => {
+            let (identity, lost) = identity.zip(last.id).ok_or(Refusal::WrittenKeyLost)?;
+            first.push(Preparation::Identify(identity.follow(lost, &last.followed)));
+        }
+        RegistryRelation::Lost if listing.is_new() => {}
+        RegistryRelation::Lost => first.extend(grace(GraceReason::NoId)),
+    }
+    Ok(first)
 }
 
 /// Returns the IDs that a registry follows which is founded where the last one was.
@@ -430,7 +425,7 @@ pub fn check_marks(
     match views.first().map(|view| &view.shown) {
         Some(Ok(first)) if matches(first) => return MarksVerdict::Kept(0),
         Some(Ok(first)) if first.authority() != authority => {
-            return MarksVerdict::Forgotten(GraceReason::Replaces);
+            return MarksVerdict::Forgotten(GraceReason::OtherRegistry);
         }
         _ => {}
     }

@@ -110,9 +110,10 @@ impl Worker {
             (Action::Extend { .. }, Outcome::Usable(is_usable)) => {
                 self.list_again();
                 self.turn.found.clear();
+                self.turn.lease = situation.lease.cloned();
                 self.turn.errand = match is_usable {
                     false => Errand::Finish,
-                    true if self.turn.is_for_claim => {
+                    true if self.turn.errand == Errand::Claim => {
                         self.turn.is_fresh = true;
                         Errand::Claim
                     }
@@ -201,7 +202,6 @@ impl Worker {
             Renewal::Gone | Renewal::Elsewhere => None,
         };
         self.list_again();
-        self.turn.is_for_claim = false;
         self.turn.errand = Errand::Doubt { ours };
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Worker {
         situation: &Situation<'_>,
     ) -> Option<End> {
         let now = situation.now.boot;
-        let is_release = self.turn.release.is_some() && self.turn.errand == Errand::Finish;
+        let is_release = self.turn.release.is_some();
         let error = match failure {
             Failure::Interrupted => None,
             Failure::Failed(error) => Some(error),
@@ -387,10 +387,12 @@ impl Worker {
                 Some(_) => {}
                 None => self.expect_orphans(now),
             },
-            (Action::Change { change: Change::Release(_), .. } | Action::Revoke(_), _)
-                if is_release =>
-            {
+            (Action::Change { change: Change::Release(_), .. }, _) if is_release => {
                 self.keep_claims(now);
+                return None;
+            }
+            (Action::Revoke(lease), _) if is_release => {
+                self.unrevoked.push(*lease);
                 return None;
             }
             // What was lost stays lost. Its high-water mark in etcd is a later time then.

@@ -7,7 +7,7 @@
 //! * `orphans_until` begins again with a worker that finds a lease.
 //! * `unrevoked`, `forgotten` and `replacing` save waiting time. Leases end by themselves.
 //!
-//! A turn ends with its errand: each listing is for one errand.
+//! Each errand of a turn begins with a listing of its own, except that `Doubt` may follow `Claim` by one listing.
 
 mod after;
 mod next;
@@ -47,7 +47,7 @@ const MOST_PREPARATIONS: u8 = 8;
 pub struct Situation<'a> {
     pub now: RequestTime,
     pub settings: Settings<'a>,
-    /// The lease, if this server holds one that has not ended.
+    /// The lease, if this server holds one. Its deadline may have passed.
     pub lease: Option<&'a Lease>,
     /// The number and the duration of the last lease; 0 before the first.
     pub last_lease: (i64, Duration),
@@ -149,8 +149,6 @@ struct Turn {
     new_lease: Option<NewLease>,
     /// Whether a lease was granted or renewed before the listing.
     is_fresh: bool,
-    /// Whether a renewal comes before a claim.
-    is_for_claim: bool,
     /// The revisions in which the claims were found that a renewal did not expect.
     found: Vec<ClaimRevision>,
     /// The claim that is made, and whether it is made for the second time.
@@ -161,11 +159,9 @@ struct Turn {
     /// Why generator IDs are lost, and those that etcd has forgotten.
     loss: Option<Loss>,
     forgotten: Vec<LeasedId>,
-    /// The time since boot until which this server may claim it in a grace period.
+    /// The time since boot until which this server may claim in a grace period what etcd has forgotten.
     forgotten_until: Duration,
-    /// Whether orphans stay.
-    has_orphans: bool,
-    /// The lease of which generator IDs are released, and these.
+    /// The lease of which generator IDs are released, and the generator IDs that were given up for that.
     release: Option<(Lease, Vec<LeasedId>)>,
     /// The grace period that begins.
     grace: Option<GraceBegins>,
@@ -180,7 +176,7 @@ pub struct Worker {
     is_renewal_requested: bool,
     /// The time since boot before which there is no call.
     not_before: Duration,
-    /// The time since boot of the next try to lease those that are missing.
+    /// The time since boot of the next try to lease missing generator IDs.
     next_claim_at: Duration,
     /// The place in the pool at which to begin.
     place: u16,

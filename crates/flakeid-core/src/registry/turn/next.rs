@@ -9,7 +9,6 @@ use crate::registry::listing::{ClaimRevision, Listing};
 use crate::registry::memory::Memory;
 use crate::registry::plan::{self, Choice, ClaimFor, Due};
 use crate::registry::refusal::Refusal;
-use crate::registry::survey::View;
 use crate::registry::trust::{MarksVerdict, check_marks};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -67,6 +66,9 @@ impl Worker {
     /// Begins a turn with what is due.
     fn start(&mut self, situation: &Situation<'_>) -> Option<TurnEnd> {
         let Situation { settings, now, .. } = situation;
+        if let Some(lease) = situation.lease {
+            self.note_revision(lease);
+        }
         if now.boot < self.not_before {
             return Some(TurnEnd::Backoff(self.not_before));
         }
@@ -188,7 +190,6 @@ impl Worker {
             remembered,
             request: (situation.random.lease, self.requested_ttl),
         };
-        self.turn.is_for_claim = true;
         self.turn.todo.extend(plan::claim(claim));
         Ok(None)
     }
@@ -215,7 +216,10 @@ impl Worker {
 
     /// Begins with new views, as other servers were faster or an earlier call has claimed some of the generator IDs.
     pub(super) fn lose_race(&mut self, situation: &Situation<'_>) {
-        self.place = situation.random.place;
+        let pool = &situation.settings.pool;
+        let size = u32::from(pool.end() - pool.start()) + 1;
+        self.place = pool.start() + (u32::from(situation.random.place) % size) as u16;
+        self.turn.claim = None;
         self.expect_orphans(situation.now.boot);
         self.turn.tries += 1;
         self.turn.is_second_claim = false;
@@ -250,9 +254,7 @@ impl Worker {
             MarksVerdict::Refuse(refusal) => return Err(refusal),
             MarksVerdict::Kept(view) => {
                 if view > 0 {
-                    let View { endpoint, shown } = self.turn.views.swap_remove(view);
-                    self.turn.listing = Some(shown.map_err(Refusal::Failed)?);
-                    self.turn.todo.push_back(Action::Prefer(endpoint));
+                    self.accept(view)?;
                 }
                 None
             }
@@ -323,16 +325,14 @@ impl Worker {
         let (actions, unknown) = plan::delete_orphans(lease, listing, &self.marks);
         let is_reading = matches!(actions.first(), Some(Action::ReadMarks { .. }));
         if !is_reading {
-            self.turn.has_orphans |= unknown > 0;
             if actions.is_empty() {
                 let is_over = self.orphans_until.is_some_and(|until| situation.now.boot >= until);
-                if is_over && !self.turn.has_orphans {
+                if is_over && unknown == 0 {
                     self.orphans_until = None;
                 }
                 return Some(TurnEnd::Again);
             }
             // The next renewal looks whether any are left.
-            self.turn.has_orphans = true;
             self.turn.errand = Errand::Finish;
         }
         self.turn.todo.extend(actions);

@@ -55,23 +55,11 @@ impl Worker {
                 self.turn.todo.push_back(Action::List { at: Some(endpoint) });
             }
             Verdict::Lease { view, note } => {
-                let asked = self.turn.views.len();
-                let View { endpoint, shown } = self.turn.views.swap_remove(view);
-                let listing = shown.map_err(Refusal::Failed)?;
-                self.seen = Seen { authority: listing.authority(), revision: listing.revision };
-                self.marks.retain(|id, mark| {
-                    mark.moment.is_err() && listing.mark_revisions.get(id) == Some(&mark.revision)
-                });
-                self.listed_at.clone_from(&endpoint);
-                if asked > 1 {
-                    self.turn.todo.push_back(Action::Prefer(endpoint.clone()));
-                }
+                self.accept(view)?;
                 if let Some(memory) = note {
                     let purpose = MemoryPurpose::Note;
                     self.turn.todo.push_back(Action::Remember { memory, purpose });
                 }
-                self.turn.views = [View { endpoint, shown: Ok(listing.clone()) }].into();
-                self.turn.listing = Some(listing);
             }
             Verdict::Prepare { view, first } => {
                 self.turn.preparations += 1;
@@ -98,6 +86,24 @@ impl Worker {
             Verdict::Refuse(refusal) => return Err(refusal),
         }
         Ok(None)
+    }
+
+    /// Continues with the view at this place, at its endpoint.
+    pub(super) fn accept(&mut self, view: usize) -> Result<(), Refusal> {
+        let asked = self.turn.views.len();
+        let View { endpoint, shown } = self.turn.views.swap_remove(view);
+        let listing = shown.map_err(Refusal::Failed)?;
+        self.seen = Seen { authority: listing.authority(), revision: listing.revision };
+        self.marks.retain(|id, mark| {
+            mark.moment.is_err() && listing.mark_revisions.get(id) == Some(&mark.revision)
+        });
+        self.listed_at.clone_from(&endpoint);
+        if asked > 1 {
+            self.turn.todo.push_back(Action::Prefer(endpoint.clone()));
+        }
+        self.turn.views = [View { endpoint, shown: Ok(listing.clone()) }].into();
+        self.turn.listing = Some(listing);
+        Ok(())
     }
 
     fn prepare(
