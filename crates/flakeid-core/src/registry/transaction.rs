@@ -167,6 +167,16 @@ impl Listed {
             Some(id) => Condition::Value(Key::Id, id.clone()),
         }
     }
+
+    /// Returns a transaction of the registry that was listed, on these conditions.
+    fn only_if<const N: usize>(
+        &self,
+        conditions: [Condition; N],
+        writes: Vec<Write>,
+    ) -> Transaction {
+        let conditions = conditions.into_iter().chain([self.is_this()]).collect();
+        Transaction { conditions, writes, reads: Vec::new() }
+    }
 }
 
 /// A key that must exist, and what makes it safe to create it.
@@ -238,107 +248,61 @@ impl Change {
 
     /// Returns the transaction that makes this change in the registry that was listed.
     pub fn transaction(&self, listed: &Listed) -> Transaction {
-        let text = |text: String| Value::Text(text);
+        let put = |key, text| Write::Put(key, Value::Text(text), 0);
         match self {
             Self::Found { lease, until, address, epoch, identity } => {
                 let mut writes = vec![
-                    Write::Put(Key::Address, text(address.clone()), 0),
+                    put(Key::Address, address.clone()),
                     Write::Put(Key::Epoch, Value::Epoch(*epoch), 0),
                     Write::Put(Key::Grace, Value::Time(*until), *lease),
                 ];
                 if listed.id.is_none() {
-                    writes.push(Write::Put(Key::Id, text(identity.to_string()), 0));
+                    writes.push(put(Key::Id, identity.to_string()));
                 }
-                let absent = [Key::Address, Key::Epoch].map(Condition::Absent);
-                let conditions = absent.into_iter().chain([listed.is_this()]).collect();
-                Transaction { conditions, writes, reads: Vec::new() }
+                listed.only_if([Key::Address, Key::Epoch].map(Condition::Absent), writes)
             }
             Self::BeginGrace { lease, until } => Transaction {
-                conditions: vec![Condition::Absent(Key::Grace), listed.is_this()],
-                writes: vec![Write::Put(Key::Grace, Value::Time(*until), *lease)],
                 reads: vec![Key::Grace],
+                ..listed.only_if(
+                    [Condition::Absent(Key::Grace)],
+                    vec![Write::Put(Key::Grace, Value::Time(*until), *lease)],
+                )
             },
-            Self::Identify(identity) => Transaction {
-                conditions: vec![
-                    listed.is_this(),
+            Self::Identify(identity) => listed.only_if(
+                [
                     Condition::Revision(Key::Address, listed.address),
                     Condition::Revision(Key::Epoch, listed.epoch),
                     Condition::Revision(Key::Grace, listed.grace),
                 ],
-                writes: vec![Write::Put(Key::Id, text(identity.to_string()), 0)],
-                reads: Vec::new(),
-            },
-            Self::Retire(retired) => Transaction {
-                conditions: vec![
-                    listed.is_this(),
-                    Condition::Revision(Key::Retired, listed.retired),
-                ],
-                writes: vec![Write::Put(Key::Retired, text(retired::value(retired)), 0)],
-                reads: Vec::new(),
-            },
+                vec![put(Key::Id, identity.to_string())],
+            ),
+            Self::Retire(retired) => listed.only_if(
+                [Condition::Revision(Key::Retired, listed.retired)],
+                vec![put(Key::Retired, retired::value(retired))],
+            ),
             Self::Create(NewKey { key, value, beside }) => {
                 let revision = if *beside == Key::Address { listed.address } else { listed.epoch };
-                Transaction {
-                    conditions: vec![
-                        Condition::Absent(*key),
-                        Condition::Revision(*beside, revision),
-                        listed.is_this(),
-                    ],
-                    writes: vec![Write::Put(*key, value.clone(), 0)],
-                    reads: Vec::new(),
-                }
+                listed.only_if(
+                    [Condition::Absent(*key), Condition::Revision(*beside, revision)],
+                    vec![Write::Put(*key, value.clone(), 0)],
+                )
             }
-            Self::Claim { holding, ceiling, beside } => {
-                let mut conditions = vec![
-                    Condition::Revision(Key::ClusterId, listed.cluster),
-                    Condition::Revision(Key::Epoch, listed.epoch),
-                    Condition::Revision(Key::Address, listed.address),
-                    Condition::Revision(Key::Grace, listed.grace),
-                    listed.is_this(),
-                ];
-                if let Some(beside) = beside {
-                    conditions.extend(holding.with(vec![*beside]).unchanged());
-                }
-                for leased in &holding.held {
-                    conditions.push(Condition::Absent(holding.claim(leased)));
-                    conditions.push(Condition::Revision(Key::Mark(leased.id), leased.revision));
-                }
-                let (writes, reads) = (holding.puts(*ceiling), holding.claims());
-                Transaction { conditions, writes, reads }
-            }
+            Self::Claim { holding, ceiling, beside } => holding.claim(listed, *ceiling, *beside),
             Self::ConfirmClaim { holding, ceiling } => Transaction {
-                conditions: holding.unchanged(),
-                writes: holding.puts(*ceiling),
                 reads: Vec::new(),
+                ..holding.only_if_unchanged(holding.puts(*ceiling))
             },
-            Self::Renew { holding, ceiling } => Transaction {
-                conditions: holding.unchanged(),
-                writes: holding.puts(*ceiling),
-                reads: holding.claims(),
-            },
-            Self::Release(holding) => {
-                let writes = |leased: &LeasedId| {
-                    let until = Value::Time(leased.high_water_mark);
-                    let put = Write::Put(Key::Mark(leased.id), until, 0);
-                    [put, Write::Delete(holding.claim(leased))]
-                };
-                Transaction {
-                    conditions: holding.unchanged(),
-                    writes: holding.held.iter().flat_map(writes).collect(),
-                    reads: holding.claims(),
-                }
-            }
+            Self::Renew { holding, ceiling } => holding.only_if_unchanged(holding.puts(*ceiling)),
+            Self::Release(holding) => holding.release(),
             Self::FinalizeMark { cluster, leased } => {
-                let (id, mark) = (leased.id, Key::Mark(leased.id));
-                Transaction {
-                    conditions: vec![
+                let (id, high_water_mark) = (leased.id, Key::Mark(leased.id));
+                listed.only_if(
+                    [
                         Condition::Absent(Key::Claim { cluster: *cluster, id }),
-                        Condition::Revision(mark, leased.revision),
-                        listed.is_this(),
+                        Condition::Revision(high_water_mark, leased.revision),
                     ],
-                    writes: vec![Write::Put(mark, Value::Time(leased.high_water_mark), 0)],
-                    reads: Vec::new(),
-                }
+                    vec![Write::Put(high_water_mark, Value::Time(leased.high_water_mark), 0)],
+                )
             }
         }
     }
@@ -351,20 +315,52 @@ impl Holding {
         Self { held, ..self.clone() }
     }
 
-    fn claim(&self, leased: &LeasedId) -> Key {
+    fn key(&self, leased: &LeasedId) -> Key {
         Key::Claim { cluster: self.cluster, id: leased.id }
     }
 
-    fn claims(&self) -> Vec<Key> {
-        self.held.iter().map(|leased| self.claim(leased)).collect()
+    fn keys(&self) -> Vec<Key> {
+        self.held.iter().map(|leased| self.key(leased)).collect()
+    }
+
+    /// Returns the transaction that claims these generator IDs of the registry that was listed.
+    fn claim(&self, listed: &Listed, ceiling: UnixNanos, beside: Option<LeasedId>) -> Transaction {
+        let mut conditions = vec![
+            Condition::Revision(Key::ClusterId, listed.cluster),
+            Condition::Revision(Key::Epoch, listed.epoch),
+            Condition::Revision(Key::Address, listed.address),
+            Condition::Revision(Key::Grace, listed.grace),
+            listed.is_this(),
+        ];
+        if let Some(beside) = beside {
+            conditions.extend(self.with(vec![beside]).unchanged());
+        }
+        for leased in &self.held {
+            conditions.push(Condition::Absent(self.key(leased)));
+            conditions.push(Condition::Revision(Key::Mark(leased.id), leased.revision));
+        }
+        Transaction { conditions, writes: self.puts(ceiling), reads: self.keys() }
+    }
+
+    /// Returns the transaction that writes the exact high-water marks of these claims, and deletes the claims.
+    fn release(&self) -> Transaction {
+        let writes = |leased: &LeasedId| {
+            let until = Value::Time(leased.high_water_mark);
+            [Write::Put(Key::Mark(leased.id), until, 0), Write::Delete(self.key(leased))]
+        };
+        self.only_if_unchanged(self.held.iter().flat_map(writes).collect())
+    }
+
+    /// Returns a transaction on the condition that these claims are as the lease wrote them last.
+    fn only_if_unchanged(&self, writes: Vec<Write>) -> Transaction {
+        Transaction { conditions: self.unchanged(), writes, reads: self.keys() }
     }
 
     /// Returns the conditions that these claims are as the lease wrote them last. The lease's number is random, so it
     /// exists in one etcd alone. It is enough to compare it for one claim.
     fn unchanged(&self) -> Vec<Condition> {
-        let unchanged =
-            |leased: &LeasedId| Condition::Revision(self.claim(leased), leased.revision);
-        let is_ours = |leased: &LeasedId| Condition::Lease(self.claim(leased), self.lease);
+        let unchanged = |leased: &LeasedId| Condition::Revision(self.key(leased), leased.revision);
+        let is_ours = |leased: &LeasedId| Condition::Lease(self.key(leased), self.lease);
         self.held.iter().map(unchanged).chain(self.held.first().map(is_ours)).collect()
     }
 
@@ -375,7 +371,7 @@ impl Holding {
             let until = ceiling.max(leased.high_water_mark);
             let claim = Value::Claim { since: self.since, until };
             [
-                Write::Put(self.claim(leased), claim, self.lease),
+                Write::Put(self.key(leased), claim, self.lease),
                 Write::Put(Key::Mark(leased.id), Value::Time(until), 0),
             ]
         };

@@ -98,33 +98,43 @@ impl Worker {
                 false => self.gave_up(gone),
             },
             (Action::Publish { lease }, Outcome::Usable(is_usable)) => {
-                if is_usable {
-                    (self.turn.new_lease, self.place) = (None, 0);
-                    self.turn.todo.push_back(Action::Report(Report::Leased(lease.held)));
-                } else if self.turn.new_lease.is_some() {
-                    return Err(Refusal::Late.into());
-                }
-                self.turn.errand = Errand::Finish;
-                self.turn.listing = None;
+                self.published(lease, is_usable)?;
             }
             (Action::Extend { .. }, Outcome::Usable(is_usable)) => {
-                self.list_again();
-                self.turn.found.clear();
-                self.turn.lease = situation.lease.cloned();
-                self.turn.errand = match is_usable {
-                    false => Errand::Finish,
-                    true if self.turn.errand == Errand::Claim => {
-                        self.turn.is_fresh = true;
-                        Errand::Claim
-                    }
-                    true if self.orphans_until.is_some() => Errand::Orphans,
-                    true if self.listed_at != situation.endpoint => Errand::NoteEndpoint,
-                    true => Errand::Finish,
-                };
+                self.extended(is_usable, situation);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    fn published(&mut self, lease: Lease, is_usable: bool) -> Result<(), End> {
+        if is_usable {
+            (self.turn.new_lease, self.place) = (None, 0);
+            self.turn.todo.push_back(Action::Report(Report::Leased(lease.held)));
+        } else if self.turn.new_lease.is_some() {
+            return Err(Refusal::Late.into());
+        }
+        self.turn.errand = Errand::Finish;
+        self.turn.listing = None;
+        Ok(())
+    }
+
+    /// Continues after a renewal with what it was for, or with what is to be looked after.
+    fn extended(&mut self, is_usable: bool, situation: &Situation<'_>) {
+        self.list_again();
+        self.turn.found.clear();
+        self.turn.lease = situation.lease.cloned();
+        self.turn.errand = match is_usable {
+            false => Errand::Finish,
+            true if self.turn.errand == Errand::Claim => {
+                self.turn.is_fresh = true;
+                Errand::Claim
+            }
+            true if self.orphans_until.is_some() => Errand::Orphans,
+            true if self.listed_at != situation.endpoint => Errand::NoteEndpoint,
+            true => Errand::Finish,
+        };
     }
 
     fn listed(&mut self, listing: Listing) {
@@ -344,68 +354,39 @@ impl Worker {
         failure: Failure,
         situation: &Situation<'_>,
     ) -> Option<End> {
-        let now = situation.now.boot;
-        let is_release = self.turn.release.is_some();
         let error = match failure {
             Failure::Interrupted => None,
             Failure::Failed(error) => Some(error),
         };
-        match (&action, &error) {
+        let goes_on = match (&action, &error) {
             (Action::List { at: Some(endpoint) }, Some(error)) => {
                 let (endpoint, shown) = (endpoint.clone(), Err(error.clone()));
                 self.turn.views.push(View { endpoint, shown });
-                return None;
+                true
             }
-            (Action::Remember { purpose: MemoryPurpose::Note, .. }, Some(_)) => return None,
+            (Action::Remember { purpose: MemoryPurpose::Note, .. }, Some(_)) => true,
             (Action::Remember { purpose: MemoryPurpose::Switch(names), .. }, _) => {
                 self.replacing.clone_from(names);
+                false
             }
-            (Action::Grant { lease, at: None, .. }, _) => self.unrevoked.push(*lease),
-            (
-                Action::Change {
-                    change: Change::BeginGrace { lease, .. } | Change::Found { lease, .. },
-                    ..
-                },
-                _,
-            ) => self.unanswered_grace = self.turn.grace.take().map(|why| (*lease, why)),
-            (
-                Action::Change {
-                    change: Change::Claim { .. } | Change::ConfirmClaim { .. }, ..
-                },
-                _,
-            ) => match self.turn.new_lease {
-                Some(new)
-                    if error.is_some()
-                        && !self.turn.is_second_claim
-                        && !new.limits.is_expired(now) =>
-                {
-                    self.turn.is_second_claim = true;
-                    let claim = self.turn.claim.take().unwrap_or(action);
-                    self.turn.todo.push_back(claim);
-                    return None;
-                }
-                Some(_) => {}
-                None => self.expect_orphans(now),
-            },
-            (Action::Change { change: Change::Release(_), .. }, _) if is_release => {
-                self.keep_claims(now);
-                return None;
-            }
-            (Action::Revoke(lease), _) if is_release => {
+            (Action::Grant { lease, at: None, .. }, _) => {
                 self.unrevoked.push(*lease);
-                return None;
+                false
             }
-            // What was lost stays lost. Its high-water mark in etcd is a later time then.
-            (
-                Action::ReadMarks { .. }
-                | Action::Change { change: Change::FinalizeMark { .. }, .. },
-                Some(_),
-            ) if self.turn.errand == Errand::AfterLoss => {
-                self.turn.todo.clear();
-                self.turn.forgotten.clear();
-                return None;
+            // The claims are deleted already.
+            (Action::Revoke(lease), _) if self.turn.release.is_some() => {
+                self.unrevoked.push(*lease);
+                true
             }
-            _ => {}
+            (Action::ReadMarks { .. }, Some(_)) => self.skip_finalizing(),
+            (Action::Change { change, .. }, _) => {
+                let is_error = error.is_some();
+                self.change_failed(change, &action, is_error, situation.now.boot)
+            }
+            _ => false,
+        };
+        if goes_on {
+            return None;
         }
         let is_for_later = matches!(self.turn.errand, Errand::Orphans | Errand::NoteEndpoint)
             || matches!(action, Action::Change { change: Change::Release(_), .. });
@@ -414,5 +395,51 @@ impl Worker {
             Some(_) if is_for_later => Some(End::Again),
             Some(error) => Some(Refusal::Failed(error).into()),
         }
+    }
+
+    /// Decides what follows if a change may not have been done. Returns whether the turn goes on.
+    fn change_failed(
+        &mut self,
+        change: &Change,
+        action: &Action,
+        is_error: bool,
+        now: Duration,
+    ) -> bool {
+        match change {
+            Change::BeginGrace { lease, .. } | Change::Found { lease, .. } => {
+                self.unanswered_grace = self.turn.grace.take().map(|why| (*lease, why));
+                false
+            }
+            Change::Claim { .. } | Change::ConfirmClaim { .. } => {
+                let Some(new) = self.turn.new_lease else {
+                    self.expect_orphans(now);
+                    return false;
+                };
+                let is_last = self.turn.is_second_claim || new.limits.is_expired(now);
+                if is_error && !is_last {
+                    self.turn.is_second_claim = true;
+                    let claim = self.turn.claim.take().unwrap_or_else(|| action.clone());
+                    self.turn.todo.push_back(claim);
+                }
+                is_error && !is_last
+            }
+            Change::Release(_) if self.turn.release.is_some() => {
+                self.keep_claims(now);
+                true
+            }
+            Change::FinalizeMark { .. } if is_error => self.skip_finalizing(),
+            _ => false,
+        }
+    }
+
+    /// Leaves the high-water marks of what was lost as they are: later than those that would be written. Returns whether
+    /// the turn was to write them.
+    fn skip_finalizing(&mut self) -> bool {
+        let is_after_loss = self.turn.errand == Errand::AfterLoss;
+        if is_after_loss {
+            self.turn.todo.clear();
+            self.turn.forgotten.clear();
+        }
+        is_after_loss
     }
 }

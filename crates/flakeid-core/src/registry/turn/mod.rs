@@ -71,6 +71,7 @@ pub struct Random {
 
 /// The result of an action that was done.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "an outcome lives for one call")]
 pub enum Outcome {
     Listed(Listing),
     /// Each high-water mark that was read; `None` if it does not exist.

@@ -144,19 +144,7 @@ impl Worker {
                 return Ok(None);
             }
         }
-        let want = settings.wanted.saturating_sub(lease.map_or(0, |lease| lease.held.len()));
-        let grace = listing.grace.value.as_ref();
-        let choice = match grace {
-            None => {
-                let (pool, place) = (&settings.pool, self.place);
-                plan::choose_free(listing, &self.marks, pool, place, want, now.now)
-            }
-            Some(_) => {
-                let forgotten = self.forgotten.as_ref();
-                plan::choose_forgotten(listing, &self.marks, forgotten, want, now.boot)
-            }
-        };
-        let chosen = match (choice, lease) {
+        let chosen = match (self.choose(situation, lease, listing), lease) {
             // Many broken high-water marks take long to read. The renewal comes first; those that were read stay.
             (Choice::Read(_), Some(lease))
                 if now.boot >= lease.renewal() || self.is_renewal_requested =>
@@ -167,7 +155,7 @@ impl Worker {
                 self.turn.todo.push_back(plan::read(listing, ids));
                 return Ok(None);
             }
-            (Choice::Nothing, None) if let Some(until) = grace => {
+            (Choice::Nothing, None) if let Some(until) = &listing.grace.value => {
                 return Err(Refusal::GracePeriod(until.clone()));
             }
             (Choice::Nothing, lease) => return Ok(self.find_nothing(situation, lease, listing)),
@@ -192,6 +180,23 @@ impl Worker {
         };
         self.turn.todo.extend(plan::claim(claim));
         Ok(None)
+    }
+
+    /// Chooses generator IDs that are missing: in a grace period those that this server held until just now.
+    fn choose(
+        &self,
+        situation: &Situation<'_>,
+        lease: Option<&Lease>,
+        listing: &Listing,
+    ) -> Choice {
+        let Situation { settings, now, .. } = situation;
+        let held = lease.map_or(0, |lease| lease.held.len());
+        let want = settings.wanted.saturating_sub(held);
+        if listing.grace.value.is_some() {
+            let forgotten = self.forgotten.as_ref();
+            return plan::choose_forgotten(listing, &self.marks, forgotten, want, now.boot);
+        }
+        plan::choose_free(listing, &self.marks, &settings.pool, self.place, want, now.now)
     }
 
     /// Waits for a claim to end, since the pool has nothing to claim.
