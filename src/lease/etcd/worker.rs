@@ -201,7 +201,10 @@ impl LeaseWorker {
             }
             TurnEnd::Backoff(until) => until.saturating_sub(since_boot()),
             TurnEnd::Again => {
-                self.actor.log.forget_error();
+                // A renewal does not end the reason why no more is claimed. The next turn finds whether it applies.
+                if shared.lease_snapshot().status != LeaseStatus::Held {
+                    self.actor.log.forget_error();
+                }
                 Duration::ZERO
             }
             TurnEnd::Interrupted => Duration::ZERO,

@@ -1,0 +1,56 @@
+# The reasons why a server leases nothing, or not all that it wants: the log has each once, for as long as it applies, and
+# the view has the last one.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $etcd = Etcd->new('once');
+
+# Waits until a server has renewed its lease twice.
+sub wait_for_two_renewals
+{
+	my ($node) = @_;
+	for (1 .. 2)
+	{
+		my $renewed = lease_of($node)->{renewed_at};
+		lease_becomes($node, "renewed_at > '$renewed'") or die 'the lease is not renewed';
+	}
+	return;
+}
+
+# Returns how many lines of a server's log say this.
+sub lines_of
+{
+	my ($node, $what) = @_;
+	return scalar(() = slurp_file($node->logfile) =~ /$what/g);
+}
+
+# a claim beside a lease ------------------------------------------------------------------------------------------------
+
+my $node = $etcd->brief_server('beside', etcd_pool => '0-7');
+wait_for_lease($node, 2);
+$etcd->put('cluster-id', 'x');
+reload_with($node, generator_ids => 'etcd:4');
+my $reason = qr/etcd key "flakeid\/cluster-id" has "x", which is not a number from 0 to 15/;
+wait_for_error($node, $reason);
+wait_for_two_renewals($node);
+is(lines_of($node, qr/LOG:  flakeid cannot lease generator IDs: $reason/), 1,
+	'a reason why a server claims no more generator IDs is logged once, though it renews its lease');
+$etcd->put('cluster-id', '0');
+wait_for_lease($node, 4);
+$etcd->put('cluster-id', 'x');
+reload_with($node, generator_ids => 'etcd:6');
+$node->wait_for_log(qr/flakeid cannot lease generator IDs: $reason(?s:.*)flakeid cannot lease generator IDs: $reason/);
+pass('a reason that ended and is back is logged again');
+$etcd->put('cluster-id', '0');
+wait_for_lease($node, 6);
+$node->stop;
+
+done_testing();
