@@ -53,4 +53,26 @@ $etcd->put('cluster-id', '0');
 wait_for_lease($node, 6);
 $node->stop;
 
+# a broken high-water mark ----------------------------------------------------------------------------------------------
+
+$etcd->put('until/0', 'x');
+$node->append_conf('postgresql.conf', "flakeid.generator_ids = 'etcd:2'\n");
+$node->start;
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.generator_ids; SELECT pg_reload_conf()');
+my @ids = wait_for_lease($node, 2);
+is("@ids", '1 2', 'a server does not lease a generator ID with a broken high-water mark');
+my $broken = qr/etcd key "flakeid\/until\/0" has "x", which is not a time/;
+my $at = lease_of($node)->{last_error_at};
+like(lease_of($node)->{last_error}, $broken, 'the view names the key');
+wait_for_two_renewals($node);
+is(lease_of($node)->{last_error_at}, $at, 'a renewal does not find the broken high-water mark again');
+$etcd->put('until/0', '2020-01-01T00:00:00Z');
+my $repaired = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+reload_with($node, generator_ids => 'etcd:3');
+is(join(' ', wait_for_lease($node, 3)), '0 1 2', 'a server leases the generator ID when its high-water mark is a time');
+is($node->safe_psql('postgres', "SELECT last_error_at < '$repaired' FROM pg_stat_flakeid_lease"), 't',
+	'a high-water mark that was corrected is no error any more');
+is(lines_of($node, qr/LOG:  flakeid does not lease generator ID 0: $broken/), 1, 'the log has the broken high-water mark once');
+$node->stop;
+
 done_testing();

@@ -15,7 +15,7 @@ use crate::shmem::{LeaseState, LeaseStatus, Shared};
 use crate::{guc, horizon};
 use flakeid_core::flake::Flake;
 use flakeid_core::lease::RequestTime;
-use flakeid_core::registry::action::{Action, Lease};
+use flakeid_core::registry::action::Lease;
 use flakeid_core::registry::memory::Memory;
 use flakeid_core::registry::plan::Settings;
 use flakeid_core::registry::refusal::Refusal;
@@ -168,7 +168,11 @@ impl LeaseWorker {
                 return self.end(TurnEnd::Failed(Refusal::Failed(reason)));
             };
             let reading = self.read(random);
-            let action = match self.protocol.next(&reading.situation(wanted)) {
+            let step = self.protocol.next(&reading.situation(wanted));
+            if self.protocol.take_choice() {
+                self.report_unreadable_mark();
+            }
+            let action = match step {
                 Step::End(end) => return self.end(end),
                 Step::Act(action) => action,
             };
@@ -176,9 +180,6 @@ impl LeaseWorker {
             let outcome = self.actor.act(&action, &namespace);
             if let Some(end) = self.protocol.after(outcome, &self.read(random).situation(wanted)) {
                 return self.end(end);
-            }
-            if matches!(action, Action::List { .. } | Action::ReadMarks { .. }) {
-                self.report_unreadable_mark();
             }
         }
     }

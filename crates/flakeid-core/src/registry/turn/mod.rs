@@ -192,6 +192,8 @@ pub struct Worker {
     /// broken values stay, so that they are not read again unless they change. A valid one is read again each time:
     /// revisions start over in an etcd that is set up again, and one value must never be taken for another.
     marks: BTreeMap<u16, HighWaterMark>,
+    /// Whether generator IDs were chosen by these high-water marks: see [`Self::take_choice`].
+    has_chosen: bool,
     namespace: String,
     /// The registry that was listed last, and the latest revision of its etcd that this server knows.
     seen: Seen,

@@ -144,7 +144,9 @@ impl Worker {
                 return Ok(None);
             }
         }
-        let chosen = match (self.choose(situation, lease, listing), lease) {
+        let choice = self.choose(situation, lease, listing);
+        self.has_chosen |= !matches!(choice, Choice::Read(_));
+        let chosen = match (choice, lease) {
             // Many broken high-water marks take long to read. The renewal comes first; those that were read stay.
             (Choice::Read(_), Some(lease))
                 if now.boot >= lease.renewal() || self.is_renewal_requested =>
@@ -351,6 +353,11 @@ impl Worker {
     /// Returns the namespace in which the next action works.
     pub fn namespace<'a>(&'a self, settings: &'a str) -> &'a str {
         self.turn.release.as_ref().map_or(settings, |(lease, _)| &*lease.namespace)
+    }
+
+    /// Returns whether generator IDs were chosen since the last call of this function.
+    pub fn take_choice(&mut self) -> bool {
+        mem::take(&mut self.has_chosen)
     }
 
     /// Returns a generator ID of the pool that is not leased, since its high-water mark is not a time, and that value.
