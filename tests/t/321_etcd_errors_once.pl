@@ -75,4 +75,14 @@ is($node->safe_psql('postgres', "SELECT last_error_at < '$repaired' FROM pg_stat
 is(lines_of($node, qr/LOG:  flakeid does not lease generator ID 0: $broken/), 1, 'the log has the broken high-water mark once');
 $node->stop;
 
+# a grace period of another program ---------------------------------------------------------------------------------------
+
+$etcd->put('grace', "\e[2J\n" . 'x' x 900);
+$node->start;
+my $error = wait_for_error($node, qr/etcd has forgotten leases, so none is granted before they are over, about /);
+like($error, qr/about \\x1b\[2J\\nx+\.\.\.\z/, 'the value of a grace period is cut, and has no control characters, where people read it');
+$etcd->del('grace');
+wait_for_lease($node, 3);
+$node->stop;
+
 done_testing();

@@ -186,7 +186,8 @@ pub fn reason(refusal: &Refusal, namespace: &str) -> String {
             format!("an endpoint that does not answer may still have the registry: {error}")
         }
         Refusal::GracePeriod(until) => format!(
-            "etcd has forgotten leases, so none is granted before they are over, about {until}"
+            "etcd has forgotten leases, so none is granted before they are over, about {}",
+            quoted(until)
         ),
         Refusal::OtherEtcd => "a different etcd cluster answered than before".into(),
         Refusal::WrittenKeyLost => "etcd lost a key that was just written".into(),
