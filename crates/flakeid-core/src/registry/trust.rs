@@ -75,6 +75,8 @@
 //! * All endpoints of the settings lead to another etcd than they did, with the same cluster ID and a registry that is
 //!   empty or in a grace period. A server takes this for a loss of data. A server without a memory leases from a registry
 //!   that it finds at such endpoints, and remembers that one.
+//! * A registry that loses its data while one endpoint leads to an etcd without data and with the same cluster ID. Both
+//!   are empty then, and two servers can found two registries.
 //! * Another etcd, by a server without a memory, or with a memory of 0.6.1, which has an address alone.
 //! * A high-water mark that is lost, if its server does not write it again, since it is gone, cut off, or stopped before
 //!   it noticed. The next server that claims the generator ID begins after its own clock, which must not be behind the
