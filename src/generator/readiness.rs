@@ -21,7 +21,7 @@ use crate::shmem::{self, LeaseState, LeaseStatus, Shared, Start};
 use crate::{guc, horizon, watermark};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
-use flakeid_core::gate::{Gate, Horizon};
+use flakeid_core::gate::{Gate, Horizon, Limits};
 use flakeid_core::generator_ids::Owned;
 use flakeid_core::session::{Session, Stall};
 use std::time::Duration;
@@ -160,7 +160,8 @@ fn rehearse<S: Issuer>(
         Err(clock_behind(S::NAME, left, longest, ahead))
     };
     loop {
-        return match session.next::<S>(cells, 1, &rules, &gate, scale, &mut clock) {
+        let limits = Limits::new(&rules, &gate, scale);
+        return match session.next::<S>(cells, 1, limits, &mut clock) {
             // Each copy reports this once.
             Err(Stall::SteppedBack { .. }) => continue,
             Err(Stall::Gated(stamp)) => match lease {

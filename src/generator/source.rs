@@ -13,6 +13,7 @@ use crate::{clock, guc, horizon, process, server_log, wait, watermark};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
 use flakeid_core::flake::{self, Flake};
+use flakeid_core::gate::Limits;
 use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::watermark::Stream;
@@ -115,8 +116,8 @@ impl Source {
         loop {
             let scale = self.scale;
             let mut clock = || S::tick(scale, clock::now());
-            let taken =
-                self.session.next::<S>(&self.cells, want, &self.rules, gate, scale, &mut clock);
+            let limits = Limits::new(&self.rules, gate, scale);
+            let taken = self.session.next::<S>(&self.cells, want, limits, &mut clock);
             match taken {
                 Ok(Issued { slot, block, fraction }) => {
                     return Run { generator_id: self.generator_ids[slot], block, fraction };

@@ -49,9 +49,9 @@
 //! would change its timeline without a reason, twice within a period. If the word is read first, a clock behind it
 //! has really been behind, on this processor, after the word was written.
 
-use crate::clock::{Scale, Tick};
+use crate::clock::Tick;
 use crate::counts::Counters;
-use crate::gate::{CellInit, Gate};
+use crate::gate::{CellInit, Limits};
 use crate::generator::{
     Block, IdLayout, Rules, Stamp, Step, Word, change_timeline, step, stepped_back,
 };
@@ -259,11 +259,10 @@ impl Cell {
     pub fn issue<S: IdLayout>(
         &self,
         request: IssueRequest,
-        rules: &Rules,
-        gate: &Gate,
-        scale: Scale,
+        limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Outcome {
+        let Limits { rules, gate, scale } = limits;
         // Acquire pairs with the Release of the swap that wrote this word. So what its writer put into
         // `timeline_high_water` before is visible below.
         let mut word = Word(self.word.load(Ordering::Acquire));
@@ -283,7 +282,7 @@ impl Cell {
             if is_behind && let Some(outcome) = self.report_step_back::<S>(word, now) {
                 return outcome;
             }
-            let (next, block) = match self.decide::<S>(word, now, is_behind, request, rules, gate) {
+            let (next, block) = match self.decide::<S>(word, now, is_behind, request, limits) {
                 Step::Issue(next, block) => (next, block),
                 Step::Wait(until) => return Outcome::Wait { until, now },
                 Step::Ended => return Outcome::Ended,
@@ -356,8 +355,7 @@ impl Cell {
         now: Tick,
         is_behind: bool,
         request: IssueRequest,
-        rules: &Rules,
-        gate: &Gate,
+        Limits { rules, gate, .. }: Limits<'_>,
     ) -> Step {
         let floor = match request.later {
             true => request.floor.next_tick::<S>(),

@@ -50,7 +50,7 @@
 //!    discards them when the clock leaves their tick.
 
 use crate::clock::{Scale, Tick, UnixNanos};
-use crate::generator::{IdLayout, Stamp};
+use crate::generator::{IdLayout, Rules, Stamp};
 use crate::sync::{AtomicU64, Ordering};
 use core::time::Duration;
 
@@ -266,5 +266,25 @@ impl Gate {
             until.store(to.0, Ordering::Release);
         }
         self.toggle.store(horizon.toggle.into(), Ordering::Relaxed);
+    }
+}
+
+/// What limits the IDs that a session may issue now. The three go together from the session down to the cell, which
+/// checks an ID against all of them. The cells and the clock are not among them: a cell does not know the others, and a
+/// session reads its clock through one of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// The sequence numbers and the last tick, by the configuration.
+    pub(crate) rules: &'a Rules,
+    /// The time before which the tick of an ID must begin.
+    pub(crate) gate: &'a Gate,
+    /// How the ID type counts time. By this the gate compares a tick.
+    pub(crate) scale: Scale,
+}
+
+impl<'a> Limits<'a> {
+    /// Puts the three together.
+    pub const fn new(rules: &'a Rules, gate: &'a Gate, scale: Scale) -> Self {
+        Self { rules, gate, scale }
     }
 }

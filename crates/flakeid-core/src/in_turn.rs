@@ -20,9 +20,9 @@
 //! two, or it would have been taken before the session's last.
 
 use crate::cell::{Cell, Outcome};
-use crate::clock::{Scale, Tick};
-use crate::gate::Gate;
-use crate::generator::{Block, IdLayout, Rules, Stamp, Step, Word, step, stepped_back};
+use crate::clock::Tick;
+use crate::gate::Limits;
+use crate::generator::{Block, IdLayout, Stamp, Step, Word, step, stepped_back};
 use crate::generator_ids::MAX_OWNED;
 use crate::sync::spin_loop;
 
@@ -61,13 +61,12 @@ pub fn take<S: IdLayout>(
     cells: &[&Cell],
     last: SortPosition,
     generation: u64,
-    rules: &Rules,
-    gate: &Gate,
-    scale: Scale,
+    limits: Limits<'_>,
     clock: &mut impl FnMut() -> Option<Tick>,
 ) -> Result<(usize, Block), Outcome> {
     // There is no change of timeline in here, as no such ID type has one.
     debug_assert!(S::SEQUENCE_FIRST && !S::TICK_TOCK);
+    let Limits { rules, gate, scale } = limits;
     let next = following(last, cells.len());
     let mut try_next = next.slot < cells.len();
     loop {
@@ -84,7 +83,7 @@ pub fn take<S: IdLayout>(
                 };
                 (now, offer.filter(|offer| offer.position == next))
             }
-            false => least::<S>(cells, last, generation, rules, gate, clock)?,
+            false => least::<S>(cells, last, generation, limits, clock)?,
         };
         try_next = false;
         let (now, Some(Offer { position, before, after, block })) = chosen else { continue };
@@ -117,8 +116,7 @@ fn least<S: IdLayout>(
     cells: &[&Cell],
     last: SortPosition,
     generation: u64,
-    rules: &Rules,
-    gate: &Gate,
+    Limits { rules, gate, .. }: Limits<'_>,
     clock: &mut impl FnMut() -> Option<Tick>,
 ) -> Result<(Tick, Option<Offer>), Outcome> {
     let mut words = [Word::SEALED; MAX_OWNED];

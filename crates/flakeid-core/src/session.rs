@@ -52,9 +52,9 @@
 //! and number. A fraction is no tick: the gate, the horizon and the watermark know only ticks.
 
 use crate::cell::{Cell, IssueRequest, Outcome};
-use crate::clock::{Scale, Tick};
-use crate::gate::Gate;
-use crate::generator::{Block, IdLayout, Rules, Stamp, stepped_back};
+use crate::clock::Tick;
+use crate::gate::Limits;
+use crate::generator::{Block, IdLayout, Stamp, stepped_back};
 use crate::in_turn::{self, SortPosition};
 use core::cell::Cell as Reading;
 
@@ -214,18 +214,16 @@ impl Session {
         &mut self,
         cells: &[&Cell],
         want: u32,
-        rules: &Rules,
-        gate: &Gate,
-        scale: Scale,
+        limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         if S::SEQUENCE_FIRST {
-            return self.issue_in_turn::<S>(cells, rules, gate, scale, clock);
+            return self.issue_in_turn::<S>(cells, limits, clock);
         }
         if let Some(issued) = self.take_prefetched::<S>(cells, want, clock) {
             return Ok(issued);
         }
-        self.issue::<S>(cells, want, rules, gate, scale, clock)
+        self.issue::<S>(cells, want, limits, clock)
     }
 
     /// Takes up to `want` prefetched IDs. Returns `None` if there is no such ID; then the clock is not read. Returns
@@ -281,9 +279,7 @@ impl Session {
         &mut self,
         cells: &[&Cell],
         want: u32,
-        rules: &Rules,
-        gate: &Gate,
-        scale: Scale,
+        limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         // More numbers than this are of no use, as the session has them again in the next fraction.
@@ -303,7 +299,7 @@ impl Session {
             };
             let (at, want_now) = (self.at, want.max(self.prefetch_len));
             let request = IssueRequest { within, want: want_now, ..self.request(cells, at, want) };
-            let clock_reading = match cells[at].issue::<S>(request, rules, gate, scale, clock) {
+            let clock_reading = match cells[at].issue::<S>(request, limits, clock) {
                 Outcome::Issued(block) => {
                     if began_at_home && at == self.home && block.stamp > self.floor {
                         self.home = self.own_home;
@@ -337,7 +333,7 @@ impl Session {
                 // One more tick may come from a processor's clock that is late, and one from a reload.
                 Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
                 _ => self
-                    .issue_from_any_cell::<S>(cells, want, rules, gate, scale, clock)
+                    .issue_from_any_cell::<S>(cells, want, limits, clock)
                     .map(|(at, block)| self.record::<S>(at, block, want, reading.get())),
             };
         }
@@ -393,16 +389,14 @@ impl Session {
         &mut self,
         cells: &[&Cell],
         want: u32,
-        rules: &Rules,
-        gate: &Gate,
-        scale: Scale,
+        limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<(usize, Block), Stall> {
         let mut stall = Stall::Ended;
         for current in [true, false] {
             for at in 0..cells.len() {
                 let request = IssueRequest { current, ..self.request(cells, at, want) };
-                match cells[at].issue::<S>(request, rules, gate, scale, clock) {
+                match cells[at].issue::<S>(request, limits, clock) {
                     Outcome::Issued(block) => {
                         (self.home, self.at) = (at, at);
                         return Ok((at, block));
@@ -432,14 +426,11 @@ impl Session {
     fn issue_in_turn<S: IdLayout>(
         &mut self,
         cells: &[&Cell],
-        rules: &Rules,
-        gate: &Gate,
-        scale: Scale,
+        limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         let last = SortPosition { stamp: self.floor, sequence: self.sequence, slot: self.last };
-        let (slot, block) =
-            in_turn::take::<S>(cells, last, self.generation, rules, gate, scale, clock)?;
+        let (slot, block) = in_turn::take::<S>(cells, last, self.generation, limits, clock)?;
         (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, slot);
         Ok(Issued { slot, block, fraction: 0 })
     }

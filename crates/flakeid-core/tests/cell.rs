@@ -4,7 +4,7 @@
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::counts::Counts;
-use flakeid_core::gate::{CellInit, Gate, Horizon, TRACKS};
+use flakeid_core::gate::{CellInit, Gate, Horizon, Limits, TRACKS};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::SCALE;
@@ -34,7 +34,9 @@ fn ask<S: IdLayout>(cell: &Cell, gate: &Gate, want: u32, clock: impl FnOnce() ->
         ..IssueRequest::any(want)
     };
     let mut clock = Some(clock);
-    cell.issue::<S>(ask, &RULES, gate, SCALE, &mut || clock.take().map(|read| Tick(read())))
+    cell.issue::<S>(ask, Limits::new(&RULES, gate, SCALE), &mut || {
+        clock.take().map(|read| Tick(read()))
+    })
 }
 
 /// Takes one ID at `now` on a server in its first timeline.
@@ -230,7 +232,8 @@ fn prefetched_ids_count_when_they_are_used_and_the_count_never_falls() {
     let (mut issued, mut before) = (0, 0);
     let mut next = |session: &mut Session, now| {
         let clock = &mut || Some(Tick(now));
-        let given = session.next::<Plain>(&cells, 1, &RULES, &Gate::open(), SCALE, clock);
+        let given =
+            session.next::<Plain>(&cells, 1, Limits::new(&RULES, &Gate::open(), SCALE), clock);
         issued += u64::from(given.unwrap().block.count);
         assert!(counted() >= before && counted() <= issued);
         before = counted();
@@ -266,7 +269,9 @@ fn a_spill_counts_at_the_exhausted_generator_id() {
     let session = &mut Session::new(0, 3);
     let mut next = |now| {
         let (clock, rules) = (&mut || Some(Tick(now)), &RULES);
-        session.next::<Plain>(&cells.each_ref(), 32, rules, &Gate::open(), SCALE, clock)
+        let gate = Gate::open();
+        let limits = Limits::new(rules, &gate, SCALE);
+        session.next::<Plain>(&cells.each_ref(), 32, limits, clock)
     };
     for now in [100, 101] {
         (0..3).for_each(|place| assert_eq!(next(now).unwrap().slot, place));
@@ -351,7 +356,8 @@ fn a_sealed_cell_issues_nothing_at_any_time() {
         }
         let session = &mut Session::new(0, 1);
         let clock = &mut || Some(Tick(101));
-        let given = session.next::<S>(&[&cell], 1, &RULES, &Gate::open(), SCALE, clock);
+        let given =
+            session.next::<S>(&[&cell], 1, Limits::new(&RULES, &Gate::open(), SCALE), clock);
         assert_eq!(given, Err(Stall::Sealed));
         let Counts { issued, steps_back, .. } = cell.counters.get();
         assert_eq!((issued, steps_back), (1, 0));
@@ -570,7 +576,8 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
     let (cell, gate) = (Cell::after::<Plain>(Tick(0)), Gate::open());
     let mut session = Session::new(0, 1);
     let next = |session: &mut Session| {
-        session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(10)))
+        session
+            .next::<Plain>(&[&cell], 1, Limits::new(&RULES, &gate, SCALE), &mut || Some(Tick(10)))
     };
     for _ in 0..3 {
         next(&mut session).unwrap();
@@ -591,7 +598,9 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
     session.discard_prefetched(&[&cell]);
     let mut session = session.moved(0, 1).of_generation(1);
     assert!(
-        session.next::<Plain>(&[&cell], 1, &RULES, &gate, SCALE, &mut || Some(Tick(11))).is_ok()
+        session
+            .next::<Plain>(&[&cell], 1, Limits::new(&RULES, &gate, SCALE), &mut || Some(Tick(11)))
+            .is_ok()
     );
 }
 

@@ -4,7 +4,7 @@
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick};
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::session::{Session, Stall};
 use proptest::prelude::*;
@@ -71,14 +71,9 @@ fn play(script: &[Event], steps_back: bool) -> u64 {
                 // Each cell reports a step back once.
                 for _ in 0..=3 {
                     let mut clock = || Some(Tick(reading as u64));
-                    let given = session.next::<Fractioned>(
-                        &all[..*slots],
-                        want,
-                        &RULES,
-                        &gate,
-                        SCALE,
-                        &mut clock,
-                    );
+                    let limits = Limits::new(&RULES, &gate, SCALE);
+                    let given =
+                        session.next::<Fractioned>(&all[..*slots], want, limits, &mut clock);
                     let now = reading as u64 / FRACTIONS;
                     match given {
                         Ok(issued) => {
@@ -159,7 +154,9 @@ fn a_session_has_as_many_ids_of_a_fraction_as_the_server_has_numbers() {
     let cells: Vec<&Cell> = cells.iter().collect();
     let (gate, mut session) = (Gate::open(), Session::new(0, 2));
     let mut take = |reading: u64| {
-        session.next::<Fractioned>(&cells, 1, &RULES, &gate, SCALE, &mut || Some(Tick(reading)))
+        session.next::<Fractioned>(&cells, 1, Limits::new(&RULES, &gate, SCALE), &mut || {
+            Some(Tick(reading))
+        })
     };
     for reading in [FRACTIONS, 5 * FRACTIONS + 3] {
         for _ in 0..2 * 16 {

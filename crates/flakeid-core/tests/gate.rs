@@ -5,7 +5,7 @@
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, MAX_LEAD_FOR_DISK, lead};
+use flakeid_core::gate::{Gate, Horizon, Limits, MAX_LEAD_FOR_DISK, lead};
 use flakeid_core::generator::Rules;
 use flakeid_core::generator::Stamp;
 use flakeid_core::sno::{SCALE, TickTock};
@@ -24,7 +24,7 @@ fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
     let rules = Rules { sequence: (0, 7), end: Tick(1000) };
     loop {
         let clock = &mut || Some(Tick(now));
-        match cell.issue::<TickTock>(NOTHING, &rules, gate, SCALE, clock) {
+        match cell.issue::<TickTock>(NOTHING, Limits::new(&rules, gate, SCALE), clock) {
             Outcome::SteppedBack { .. } => {}
             outcome => return outcome,
         }

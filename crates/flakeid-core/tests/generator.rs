@@ -5,7 +5,7 @@
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{CellInit, Gate, Horizon, TRACKS};
+use flakeid_core::gate::{CellInit, Gate, Horizon, Limits, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Step, Word, step};
 use flakeid_core::sno::{SCALE, TickTock};
 use proptest::prelude::*;
@@ -215,7 +215,7 @@ fn play<S: IdLayout>(cell: &Cell, start: &CellInit, settings: &[Setting; 2], cal
         };
         let clock = &mut || Some(Tick(now));
         let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle: node });
-        let outcome = cell.issue::<S>(ask, rules, &gate, SCALE, clock);
+        let outcome = cell.issue::<S>(ask, Limits::new(rules, &gate, SCALE), clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
         if let Outcome::Wait { until, now: read } = outcome {
             assert!(read == Tick(now) && until > read, "{call:?}: {outcome:?}");
@@ -329,7 +329,7 @@ fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_reported() {
             ..IssueRequest::any(1)
         };
         let clock = &mut || now.map(Tick);
-        cell.issue::<Plain2>(ask, &rules, &Gate::open(), SCALE, clock)
+        cell.issue::<Plain2>(ask, Limits::new(&rules, &Gate::open(), SCALE), clock)
     };
     assert_eq!(ask(None), Outcome::BeforeEpoch);
     assert!(matches!(ask(Some(START + 1)), Outcome::Issued(_)));

@@ -3,7 +3,7 @@
 
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
-use flakeid_core::gate::{CellInit, Gate, Horizon};
+use flakeid_core::gate::{CellInit, Gate, Horizon, Limits};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::sno::SCALE;
@@ -50,7 +50,7 @@ fn above(high_water_mark: UnixNanos, now: u64) -> CellInit {
 fn a_process_that_stood_still_issues_nothing_by_the_word_of_an_earlier_claim() {
     let cell = Cell::after::<Plain>(Tick(5));
     let (mut high_water_mark, mut stood_still) = (claim_at(12).ceiling, false);
-    let first = cell.issue::<Plain>(ASK, &RULES, &gate(12), SCALE, &mut || {
+    let first = cell.issue::<Plain>(ASK, Limits::new(&RULES, &gate(12), SCALE), &mut || {
         if stood_still {
             // The process has read the word again, and decides by the current gate.
             return None;
@@ -64,6 +64,7 @@ fn a_process_that_stood_still_issues_nothing_by_the_word_of_an_earlier_claim() {
     assert_eq!(first, Outcome::BeforeEpoch, "the first swap did not fail");
     let successor = Cell::after::<Plain>(Tick(0));
     successor.begin::<Plain>(above(high_water_mark, 12));
-    let second = successor.issue::<Plain>(ASK, &RULES, &gate(12), SCALE, &mut || Some(Tick(12)));
+    let second = successor
+        .issue::<Plain>(ASK, Limits::new(&RULES, &gate(12), SCALE), &mut || Some(Tick(12)));
     assert!(matches!(second, Outcome::Issued(_)), "{second:?}");
 }

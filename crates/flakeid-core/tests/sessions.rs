@@ -8,7 +8,7 @@ mod ledger;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::{Gate, Horizon, TRACKS};
+use flakeid_core::gate::{Gate, Horizon, Limits, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::{SCALE, TickTock};
@@ -209,7 +209,8 @@ impl<S: IdLayout> World<S> {
             Some(Tick(reading))
         };
         let (want, rules) = (call.want, &self.rules);
-        let given = walker.session.next::<S>(&owned, want, rules, &self.gate, SCALE, &mut clock);
+        let limits = Limits::new(rules, &self.gate, SCALE);
+        let given = walker.session.next::<S>(&owned, want, limits, &mut clock);
         let mut state = self.state.borrow_mut();
         match given {
             Ok(Issued { slot, block, .. }) => {

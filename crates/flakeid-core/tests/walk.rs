@@ -3,7 +3,7 @@
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::SCALE;
@@ -37,7 +37,7 @@ fn take<S: IdLayout>(
 ) -> Result<(usize, u64, bool), Stall> {
     let cells: Vec<&Cell> = cells.iter().collect();
     let clock = &mut || Some(Tick(now));
-    session.next::<S>(&cells, 1, &RULES, &Gate::open(), SCALE, clock).map(|issued| {
+    session.next::<S>(&cells, 1, Limits::new(&RULES, &Gate::open(), SCALE), clock).map(|issued| {
         let Issued { slot, block, .. } = issued;
         (slot, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
     })
@@ -137,8 +137,9 @@ fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_generator_id_g
     let session = &mut Session::new(0, 2);
     let counts = [30, 30, 30].map(|want| {
         let clock = &mut || Some(Tick(100));
-        let issued =
-            session.next::<Plain>(&cells, want, &RULES, &Gate::open(), SCALE, clock).unwrap();
+        let issued = session
+            .next::<Plain>(&cells, want, Limits::new(&RULES, &Gate::open(), SCALE), clock)
+            .unwrap();
         (issued.slot, issued.block.count)
     });
     assert_eq!(counts, [(0, 30), (0, 2), (1, 30)]);
@@ -157,7 +158,8 @@ fn a_session_prefetches_at_most_fifteen_numbers_and_none_for_a_single_id() {
     let session = &mut Session::new(0, 1);
     let mut ahead = |now| {
         let clock = &mut || Some(Tick(now));
-        let issued = session.next::<Wide>(&[&cell], 1, &rules, &Gate::open(), SCALE, clock);
+        let issued =
+            session.next::<Wide>(&[&cell], 1, Limits::new(&rules, &Gate::open(), SCALE), clock);
         cell.word().sequence::<Wide>() - issued.unwrap().block.sequence
     };
     assert!((100..200).all(|now| ahead(now) == 0));

@@ -34,7 +34,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, IdLayout, Rules};
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
@@ -149,7 +149,8 @@ impl<'a, F: Format> Node<'a, F> {
         let Self { cells, rules, gate, scale, .. } = self;
         let mut clock = || F::tick(*scale, now());
         loop {
-            match session.next::<F::Layout>(cells, 1, rules, gate, *scale, &mut clock) {
+            match session.next::<F::Layout>(cells, 1, Limits::new(rules, gate, *scale), &mut clock)
+            {
                 Ok(issued) => {
                     return F::pack(self.generators[issued.slot], issued.block, issued.fraction);
                 }

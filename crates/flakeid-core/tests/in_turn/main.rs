@@ -8,7 +8,7 @@ mod threads;
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::uniqueid::{self, Mode, Parts, SCALE, UniqueId};
@@ -74,7 +74,8 @@ fn take_by<S: IdLayout>(
     now: u64,
 ) -> Result<Number, Stall> {
     let all: Vec<usize> = (0..cells.len()).collect();
-    let issued = session.next::<S>(cells, 1, rules, gate, SCALE, &mut || Some(Tick(now)));
+    let issued =
+        session.next::<S>(cells, 1, Limits::new(rules, gate, SCALE), &mut || Some(Tick(now)));
     issued.map(|issued| Number::given::<S>(issued, &all))
 }
 

@@ -171,8 +171,8 @@ impl<S: IdLayout> World<S> {
             last = reading;
             Some(Tick(reading))
         };
-        let given =
-            walker.session.next::<S>(&owned, call.want, &self.rules, &self.gate, SCALE, &mut clock);
+        let limits = Limits::new(&self.rules, &self.gate, SCALE);
+        let given = walker.session.next::<S>(&owned, call.want, limits, &mut clock);
         let expected = self.left_for(&walker, last);
         let mut state = self.state.borrow_mut();
         match given {

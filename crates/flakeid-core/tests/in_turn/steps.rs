@@ -1,7 +1,7 @@
 //! Calls of sessions, one after the other.
 
 use super::*;
-use flakeid_core::gate::{CellInit, Horizon, TRACKS};
+use flakeid_core::gate::{CellInit, Horizon, Limits, TRACKS};
 use std::collections::BTreeSet;
 
 /// In the mode TIME_SEQUENTIAL the packed IDs increase.
@@ -44,8 +44,9 @@ fn a_session_that_wants_many_at_once_gets_one() {
     let session = &mut Session::new(0, 2);
     for (sequence, slot) in [(0, 0), (0, 1), (1, 0)] {
         let (rules, clock) = (rules::<UniqueId>(), &mut || Some(Tick(100)));
-        let issued =
-            session.next::<UniqueId>(&cells, u32::MAX, &rules, &Gate::open(), SCALE, clock);
+        let gate = Gate::open();
+        let limits = Limits::new(&rules, &gate, SCALE);
+        let issued = session.next::<UniqueId>(&cells, u32::MAX, limits, clock);
         let number = Number::given::<UniqueId>(issued.unwrap(), &[0, 1]);
         assert_eq!(number, Number { tick: 100, sequence, slot });
     }
@@ -267,8 +268,9 @@ fn nothing_goes_out_past_the_end_or_before_the_epoch() {
     let rules = Rules { end: Tick(100), ..rules::<Numbers<1>>() };
     let (gate, session) = (Gate::open(), &mut Session::new(0, 2));
     for number in all_of::<Numbers<1>>(100, 2) {
-        let none =
-            session.next::<Numbers<1>>(&cells, 1, &rules, &gate, SCALE, &mut || None).unwrap_err();
+        let none = session
+            .next::<Numbers<1>>(&cells, 1, Limits::new(&rules, &gate, SCALE), &mut || None)
+            .unwrap_err();
         assert_eq!(none, Stall::BeforeEpoch);
         let given = take_by::<Numbers<1>>(session, &cells, &rules, &gate, 100);
         assert_eq!(given, Ok(number));

@@ -20,7 +20,7 @@ fn run<S: IdLayout>(threads: usize, slots: usize, each: usize) {
         barrier.wait();
         while numbers.len() < each {
             let (rules, gate) = (rules::<S>(), Gate::open());
-            match session.next::<S>(&cells, 1, &rules, &gate, SCALE, &mut clock) {
+            match session.next::<S>(&cells, 1, Limits::new(&rules, &gate, SCALE), &mut clock) {
                 Ok(issued) => numbers.push(Number::given::<S>(issued, &all)),
                 Err(Stall::Wait { until, now }) => {
                     assert!(until > now);

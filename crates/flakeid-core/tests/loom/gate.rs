@@ -2,7 +2,7 @@
 //! every ID at the time when a thread gets it.
 
 use super::*;
-use flakeid_core::gate::{Horizon, TRACKS};
+use flakeid_core::gate::{Horizon, Limits, TRACKS};
 use loom::sync::Mutex;
 
 /// The flaw of a server.
@@ -99,7 +99,9 @@ impl Server {
         let Node { cell, gate, .. } = &*self.node;
         let mut blocks = Vec::new();
         while blocks.len() < count {
-            match cell.issue::<S>(ask, &rules::<S>(), gate, SCALE, &mut || Some(clock())) {
+            match cell
+                .issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), &mut || Some(clock()))
+            {
                 Outcome::Issued(block) => {
                     assert_covered::<S>(self.disk.read(), block.stamp);
                     blocks.push(block);

@@ -1,6 +1,7 @@
 //! Models of two threads that take the numbers of two cells in turn.
 
 use super::*;
+use flakeid_core::gate::Limits;
 use flakeid_core::session::{Session, Stall};
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ fn sessions<S: IdLayout + 'static>(later: u64, calls: usize) -> BTreeSet<Number>
         let (mut given, mut waited) = (Vec::<Number>::new(), Vec::new());
         for _ in 0..calls {
             let (rules, gate) = (rules::<S>(), &shared.gate);
-            match session.next::<S>(&cells, 1, &rules, gate, SCALE, &mut clock) {
+            match session.next::<S>(&cells, 1, Limits::new(&rules, gate, SCALE), &mut clock) {
                 Ok(issued) => {
                     let block = issued.block;
                     assert_eq!(block.count, 1);

@@ -2,7 +2,7 @@
 //! by another. The registry is a lock around the holder of the ID and the high-water mark.
 
 use super::*;
-use flakeid_core::gate::{CellInit, Horizon};
+use flakeid_core::gate::{CellInit, Horizon, Limits};
 use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
@@ -54,7 +54,9 @@ fn take<S: IdLayout>(cell: &Cell, gate: &Gate, clocks: &[u64]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for &now in clocks {
         loop {
-            match cell.issue::<S>(ask, &rules::<S>(), gate, SCALE, &mut || Some(Tick(now))) {
+            match cell
+                .issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), &mut || Some(Tick(now)))
+            {
                 Outcome::Issued(block) => blocks.push(block),
                 Outcome::SteppedBack { .. } => continue,
                 Outcome::Gated(_) | Outcome::Wait { .. } => {}
@@ -270,7 +272,9 @@ fn outlives<S: IdLayout + 'static>(announced: Announced) -> (Vec<u64>, Tick) {
             let mut ticks = Vec::new();
             for now in [10, 10, 31] {
                 let clock = &mut || Some(Tick(now));
-                match session.next::<S>(&[&node.cell], 1, &rules::<S>(), &node.gate, SCALE, clock) {
+                let rules = rules::<S>();
+                let limits = Limits::new(&rules, &node.gate, SCALE);
+                match session.next::<S>(&[&node.cell], 1, limits, clock) {
                     Ok(issued) => ticks.push(issued.block.stamp.tick::<S>().0),
                     Err(Stall::Outdated | Stall::Sealed) => break,
                     Err(stall) => assert!(matches!(stall, Stall::Wait { .. }), "{stall:?}"),

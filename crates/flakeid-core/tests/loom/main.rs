@@ -23,7 +23,7 @@ mod watermark_moves;
 
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixNanos};
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
 use flakeid_core::sno::SCALE;
 use ledger::{Ledger, Steps};
@@ -124,7 +124,7 @@ impl<S: IdLayout> Thread<S> {
         let Node { cell, gate, .. } = &*self.node;
         let clock = &mut || Some(clock());
         loop {
-            match cell.issue::<S>(ask, &rules::<S>(), gate, SCALE, clock) {
+            match cell.issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), clock) {
                 Outcome::Issued(block) => {
                     self.floor = block.stamp;
                     return self.blocks.push(block);

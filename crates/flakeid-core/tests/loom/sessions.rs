@@ -1,6 +1,7 @@
 //! Models of sessions that use the same two cells.
 
 use super::*;
+use flakeid_core::gate::Limits;
 use flakeid_core::session::{Issued, Session, Stall};
 
 /// Lets two sessions begin at the same generator ID of two, and take three times each while the clock advances from
@@ -16,7 +17,7 @@ fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
             let mut clock = || Some(shared.read());
             let next = |_| {
                 let rules = rules::<S>();
-                session.next::<S>(&cells, 1, &rules, &shared.gate, SCALE, &mut clock)
+                session.next::<S>(&cells, 1, Limits::new(&rules, &shared.gate, SCALE), &mut clock)
             };
             [(); 3].map(next)
         })

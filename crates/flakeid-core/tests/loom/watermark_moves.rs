@@ -5,6 +5,7 @@
 use super::watermark::{ALL, Flaw, Server, check};
 use super::*;
 use flakeid_core::gate::CellInit;
+use flakeid_core::gate::Limits;
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
 
@@ -33,7 +34,7 @@ fn run_transaction<S: IdLayout>(
     for _ in 0..2 {
         let clock = &mut || SCALE.tick(server.now());
         loop {
-            match session.next::<S>(&[held], 1, &rules::<S>(), gate, SCALE, clock) {
+            match session.next::<S>(&[held], 1, Limits::new(&rules::<S>(), gate, SCALE), clock) {
                 Ok(issued) => ids.push((1, moment(issued.block.stamp.tick::<S>().0).0)),
                 // A session that waits for longer than the model runs generates no ID.
                 Err(Stall::Wait { .. }) => {}

@@ -14,7 +14,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::flake128::Flake128;
-use flakeid_core::gate::{CellInit, Gate, Horizon};
+use flakeid_core::gate::{CellInit, Gate, Horizon, Limits};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::guid::Guid;
 use flakeid_core::horizon_message::HorizonMessage;
@@ -287,7 +287,8 @@ impl Node {
             };
             let (cells, gate, scale) = (&cells[..=last], &life.gate, S::scale());
             world.saw(Event::Call);
-            let given = client.session.next::<S>(cells, want, &rules, gate, scale, clock);
+            let given =
+                client.session.next::<S>(cells, want, Limits::new(&rules, gate, scale), clock);
             if life.over.get() {
                 return Answer::Nothing;
             }

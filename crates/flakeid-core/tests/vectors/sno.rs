@@ -4,7 +4,7 @@ use super::{bytes_of, number, rows};
 use flakeid_core::Error;
 use flakeid_core::cell::{Cell, IssueRequest, Outcome};
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::sno::{self, TickTock};
 use serde::Deserialize;
@@ -256,7 +256,7 @@ fn assert_slice(row: &InvalidSnoRow) {
             ..IssueRequest::any(u32::MAX)
         };
         let mut clock = || Some(Tick(5));
-        cell.issue::<TickTock>(ask, &rules, &Gate::open(), sno::SCALE, &mut clock)
+        cell.issue::<TickTock>(ask, Limits::new(&rules, &Gate::open(), sno::SCALE), &mut clock)
     };
     if first <= last {
         let Outcome::Issued(Block { sequence, count, .. }) = issue() else { panic!("{row:?}") };

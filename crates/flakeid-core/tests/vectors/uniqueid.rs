@@ -4,7 +4,7 @@ use super::{bytes_of, number, rows};
 use flakeid_core::Error;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::Rules;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::uniqueid::{self, Id, Mode, Parts, SCALE, UniqueId};
@@ -196,7 +196,9 @@ fn exhaust(now: Tick, rules: Rules) -> (usize, Stall) {
     let (mut session, mut given) = (Session::new(0, 1), 0);
     loop {
         let clock = &mut || Some(now);
-        match session.next::<UniqueId>(&[&cell], 1, &rules, &Gate::open(), SCALE, clock) {
+        let gate = Gate::open();
+        let limits = Limits::new(&rules, &gate, SCALE);
+        match session.next::<UniqueId>(&[&cell], 1, limits, clock) {
             Ok(_) => given += 1,
             Err(stall) => return (given, stall),
         }

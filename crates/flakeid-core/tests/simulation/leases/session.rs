@@ -15,7 +15,7 @@ use crate::world::ServerIdType;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::flake::Flake;
-use flakeid_core::gate::Gate;
+use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Rules, Stamp};
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
@@ -159,9 +159,10 @@ impl Node {
             // Prefetched IDs were issued, and admitted by the gate, when they were prefetched.
             let ahead = client.session.take_prefetched::<S>(cells, want, clock);
             let is_ahead = ahead.is_some();
+            let limits = Limits::new(&rules, &gate, S::scale());
             let given = match ahead {
                 Some(issued) => Ok(issued),
-                None => client.session.next::<S>(cells, want, &rules, &gate, S::scale(), clock),
+                None => client.session.next::<S>(cells, want, limits, clock),
             };
             if life.over.get() {
                 return Answer::Nothing;

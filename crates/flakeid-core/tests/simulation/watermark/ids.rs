@@ -11,7 +11,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::flake128::Flake128;
-use flakeid_core::gate::{CellInit, Horizon};
+use flakeid_core::gate::{CellInit, Horizon, Limits};
 use flakeid_core::generator::Rules;
 use flakeid_core::guid::Guid;
 use flakeid_core::session::{Issued, Session, Stall};
@@ -186,7 +186,8 @@ impl Server {
                 now = S::scale().tick(self.read(S::UNIT)).expect("a clock past the epoch");
                 Some(now)
             };
-            let taken = source.session.next::<S>(cells, 1, &rules, &life.gate, S::scale(), clock);
+            let limits = Limits::new(&rules, &life.gate, S::scale());
+            let taken = source.session.next::<S>(cells, 1, limits, clock);
             if life.over.get() {
                 return false;
             }
