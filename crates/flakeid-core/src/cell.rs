@@ -76,27 +76,24 @@ pub struct Cell {
     pub counters: Counters,
 }
 
-/// The result of one attempt to issue from a cell.
+/// The reason why there is no ID now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// These IDs are the caller's.
-    Issued(Block),
-    /// The cell has no ID before the clock reads the tick `until`; the clock read `now`.
+pub enum Stall {
+    /// There is no ID before the clock reads the tick `until`; it read `now`.
     Wait { until: Tick, now: Tick },
-    /// The clock has passed the tick in which the caller wanted to stay.
-    NewTick,
-    /// The gate does not admit this stamp, or the server has not changed to its timeline.
+    /// The gate does not admit this stamp, or the server has not changed to its timeline. The gate must be moved first.
     Gated(Stamp),
     /// The clock read `now`, more than a tick behind the last ID's tick `from`. Only the first caller that notices
-    /// the step gets this outcome. At the next call the cell does what its ID type does after a step back.
+    /// the step gets this stall, logs it, and asks again. Then the cell does what its ID type does after a step back.
     SteppedBack { from: Tick, now: Tick },
     /// Time has passed the last tick that may be issued.
     Ended,
-    /// The clock is before the epoch.
+    /// The clock is before the epoch of the ID type.
     BeforeEpoch,
-    /// The cell has been sealed.
+    /// The cell has been sealed: the server has stopped issuing IDs from it.
     Sealed,
-    /// The gate serves a later generation than the caller's.
+    /// The gate serves a later generation than the caller's. The caller makes the list of cells again, and asks with
+    /// that.
     Outdated,
 }
 
@@ -253,15 +250,18 @@ impl Cell {
         Word(self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes the next IDs of this cell, or returns the reason why there is no ID. `clock` is read once for each
-    /// attempt, always after the word; `None` means a time before the epoch.
+    /// Takes the next IDs of this cell; `None` if the clock has passed [`IssueRequest::within`]. `clock` is read once
+    /// for each attempt, always after the word; it gives `None` for a time before the epoch.
+    ///
+    /// # Errors
+    /// The [`Stall`] for which there is no ID.
     #[inline]
     pub fn issue<S: IdLayout>(
         &self,
         request: IssueRequest,
         limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
-    ) -> Outcome {
+    ) -> Result<Option<Block>, Stall> {
         let Limits { rules, gate, scale } = limits;
         // Acquire pairs with the Release of the swap that wrote this word. So what its writer put into
         // `timeline_high_water` before is visible below.
@@ -269,33 +269,31 @@ impl Cell {
         loop {
             // The question comes after the word was loaded and before its swap: see `gate`.
             if gate.outdates(request.generation) {
-                return Outcome::Outdated;
+                return Err(Stall::Outdated);
             }
-            let Some(now) = clock() else {
-                return Outcome::BeforeEpoch;
-            };
+            let now = clock().ok_or(Stall::BeforeEpoch)?;
             if now > request.within {
-                return Outcome::NewTick;
+                return Ok(None);
             }
             let is_behind =
                 stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
-            if is_behind && let Some(outcome) = self.report_step_back::<S>(word, now) {
-                return outcome;
+            if is_behind && let Some(stall) = self.report_step_back::<S>(word, now) {
+                return Err(stall);
             }
             let (next, block) = match self.decide::<S>(word, now, is_behind, request, limits) {
                 Step::Issue(next, block) => (next, block),
-                Step::Wait(until) => return Outcome::Wait { until, now },
-                Step::Ended => return Outcome::Ended,
+                Step::Wait(until) => return Err(Stall::Wait { until, now }),
+                Step::Ended => return Err(Stall::Ended),
             };
             if is_behind && request.current && stepped_back::<S>(block.stamp, now) {
-                return Outcome::Wait { until: block.stamp.tick::<S>(), now };
+                return Err(Stall::Wait { until: block.stamp.tick::<S>(), now });
             }
             let changes_timeline =
                 S::TICK_TOCK && block.stamp.toggle::<S>() != word.stamp::<S>().toggle::<S>();
             if !gate.admits::<S>(scale, block.stamp)
                 || changes_timeline && !gate.timeline_matches::<S>(block.stamp)
             {
-                return Outcome::Gated(block.stamp);
+                return Err(Stall::Gated(block.stamp));
             }
             // Release publishes `timeline_high_water`. Acquire pairs with the Release of the swap that wrote the word
             // of the next round.
@@ -308,7 +306,7 @@ impl Cell {
                 Ok(_) => {
                     let counted = request.at_once.min(block.count) + request.uncounted;
                     self.count::<S>(word, next, counted, rules);
-                    return Outcome::Issued(block);
+                    return Ok(Some(block));
                 }
                 Err(actual) => word = Word(actual),
             }
@@ -340,8 +338,8 @@ impl Cell {
         swapped.is_ok()
     }
 
-    /// Returns the outcome that comes first if a clock that read `now` is behind a word: that it stepped back.
-    pub(crate) fn check_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Outcome> {
+    /// Returns the stall that comes first if a clock that read `now` is behind a word: that it stepped back.
+    pub(crate) fn check_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Stall> {
         let is_behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
         if is_behind { self.report_step_back::<S>(word, now) } else { None }
     }
@@ -411,9 +409,9 @@ impl Cell {
     }
 
     #[cold]
-    fn report_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Outcome> {
+    fn report_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Stall> {
         if word == Word::SEALED {
-            return Some(Outcome::Sealed);
+            return Some(Stall::Sealed);
         }
         if self.word() != word {
             // Another thread may have reported the step before. The caller continues with an old word. At worst that
@@ -421,7 +419,7 @@ impl Cell {
             return None;
         }
         let from = word.stamp::<S>().tick::<S>();
-        self.counters.stepped_back(from.0 - now.0).then_some(Outcome::SteppedBack { from, now })
+        self.counters.stepped_back(from.0 - now.0).then_some(Stall::SteppedBack { from, now })
     }
 
     #[inline]

@@ -19,7 +19,7 @@
 //! next generator ID, or the next number of the first, if that cell offers it. There is no free number between the
 //! two, or it would have been taken before the session's last.
 
-use crate::cell::{Cell, Outcome};
+use crate::cell::{Cell, Stall};
 use crate::clock::Tick;
 use crate::gate::Limits;
 use crate::generator::{Block, IdLayout, Stamp, Step, Word, step, stepped_back};
@@ -56,14 +56,14 @@ impl Offer {
 /// and the block. `generation` is that of the session's list.
 ///
 /// # Errors
-/// The [`Outcome`] without an ID, for the reasons that [`Cell::issue`] has.
+/// The [`Stall`] for which there is no ID.
 pub fn take<S: IdLayout>(
     cells: &[&Cell],
     last: SortPosition,
     generation: u64,
     limits: Limits<'_>,
     clock: &mut impl FnMut() -> Option<Tick>,
-) -> Result<(usize, Block), Outcome> {
+) -> Result<(usize, Block), Stall> {
     // There is no change of timeline in here, as no such ID type has one.
     debug_assert!(S::SEQUENCE_FIRST && !S::TICK_TOCK);
     let Limits { rules, gate, scale } = limits;
@@ -74,9 +74,9 @@ pub fn take<S: IdLayout>(
             true => {
                 let word = cells[next.slot].load_word();
                 if gate.outdates(generation) {
-                    return Err(Outcome::Outdated);
+                    return Err(Stall::Outdated);
                 }
-                let now = clock().ok_or(Outcome::BeforeEpoch)?;
+                let now = clock().ok_or(Stall::BeforeEpoch)?;
                 let offer = match step::<S>(word, now, last.stamp, rules, 1) {
                     Step::Issue(after, block) => Some(Offer::new(next.slot, word, after, block)),
                     Step::Wait(_) | Step::Ended => None,
@@ -88,11 +88,11 @@ pub fn take<S: IdLayout>(
         try_next = false;
         let (now, Some(Offer { position, before, after, block })) = chosen else { continue };
         let cell = cells[position.slot];
-        if let Some(outcome) = cell.check_step_back::<S>(before, now) {
-            return Err(outcome);
+        if let Some(stall) = cell.check_step_back::<S>(before, now) {
+            return Err(stall);
         }
         if !gate.admits::<S>(scale, block.stamp) {
-            return Err(Outcome::Gated(block.stamp));
+            return Err(Stall::Gated(block.stamp));
         }
         if cell.compare_exchange::<S>(before, after, block, rules) {
             return Ok((position.slot, block));
@@ -118,7 +118,7 @@ fn least<S: IdLayout>(
     generation: u64,
     Limits { rules, gate, .. }: Limits<'_>,
     clock: &mut impl FnMut() -> Option<Tick>,
-) -> Result<(Tick, Option<Offer>), Outcome> {
+) -> Result<(Tick, Option<Offer>), Stall> {
     let mut words = [Word::SEALED; MAX_OWNED];
     let words = &mut words[..cells.len()];
     for (word, cell) in words.iter_mut().zip(cells) {
@@ -126,12 +126,12 @@ fn least<S: IdLayout>(
     }
     // The question comes after the words were loaded and before a swap: see `gate`.
     if gate.outdates(generation) {
-        return Err(Outcome::Outdated);
+        return Err(Stall::Outdated);
     }
     if words.contains(&Word::SEALED) {
-        return Err(Outcome::Sealed);
+        return Err(Stall::Sealed);
     }
-    let now = clock().ok_or(Outcome::BeforeEpoch)?;
+    let now = clock().ok_or(Stall::BeforeEpoch)?;
     let mut best: Option<Offer> = None;
     let mut until = Tick(u64::MAX);
     for (slot, &word) in words.iter().enumerate() {
@@ -157,12 +157,12 @@ fn least<S: IdLayout>(
     }
     if best.is_none() {
         if until == Tick(u64::MAX) {
-            return Err(Outcome::Ended);
+            return Err(Stall::Ended);
         }
         // A step back of the clock is reported before a session waits for the clock.
         let mut loaded = words.iter().zip(cells);
         let step_back = loaded.find_map(|(&word, cell)| cell.check_step_back::<S>(word, now));
-        return Err(step_back.unwrap_or(Outcome::Wait { until, now }));
+        return Err(step_back.unwrap_or(Stall::Wait { until, now }));
     }
     Ok((now, best))
 }

@@ -51,7 +51,9 @@
 //! So a session changes a cell once in a tick, and not for each ID, although no two IDs of a server have the same fraction
 //! and number. A fraction is no tick: the gate, the horizon and the watermark know only ticks.
 
-use crate::cell::{Cell, IssueRequest, Outcome};
+pub use crate::cell::Stall;
+
+use crate::cell::{Cell, IssueRequest};
 use crate::clock::Tick;
 use crate::gate::Limits;
 use crate::generator::{Block, IdLayout, Stamp, stepped_back};
@@ -107,25 +109,6 @@ pub struct Issued {
     pub block: Block,
     /// The fraction of that tick; 0 if the ID type has none.
     pub fraction: u64,
-}
-
-/// The reason why there is no ID now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stall {
-    /// The clock must read `until` before the session asks again; it read `now`.
-    Wait { until: Tick, now: Tick },
-    /// The gate must be moved past this stamp first.
-    Gated(Stamp),
-    /// The clock read `now`, more than a tick behind the last ID's tick `from`. The caller logs this, and asks again.
-    SteppedBack { from: Tick, now: Tick },
-    /// Time has passed the last tick of the ID type.
-    Ended,
-    /// The clock is before the epoch of the ID type.
-    BeforeEpoch,
-    /// The server has stopped issuing IDs.
-    Sealed,
-    /// The server's identity has changed. The caller makes the list of generator IDs again, and asks with that.
-    Outdated,
 }
 
 impl Session {
@@ -300,24 +283,24 @@ impl Session {
             let (at, want_now) = (self.at, want.max(self.prefetch_len));
             let request = IssueRequest { within, want: want_now, ..self.request(cells, at, want) };
             let clock_reading = match cells[at].issue::<S>(request, limits, clock) {
-                Outcome::Issued(block) => {
+                Ok(Some(block)) => {
                     if began_at_home && at == self.home && block.stamp > self.floor {
                         self.home = self.own_home;
                         self.at = self.own_home;
                     }
                     return Ok(self.record::<S>(at, block, want, reading.get()));
                 }
-                Outcome::NewTick => {
+                Ok(None) => {
                     self.at = self.home;
                     resume = Tick(u64::MAX);
                     continue;
                 }
-                Outcome::Wait { until, now } => {
+                Err(Stall::Wait { until, now }) => {
                     resume = resume.min(until);
                     Some(now)
                 }
-                Outcome::Ended => None,
-                outcome => return Err(outcome.into()),
+                Err(Stall::Ended) => None,
+                Err(stall) => return Err(stall),
             };
             self.count(cells);
             self.exhausted_until = Tick(resume.0 - 1);
@@ -397,18 +380,18 @@ impl Session {
             for at in 0..cells.len() {
                 let request = IssueRequest { current, ..self.request(cells, at, want) };
                 match cells[at].issue::<S>(request, limits, clock) {
-                    Outcome::Issued(block) => {
+                    Ok(Some(block)) => {
                         (self.home, self.at) = (at, at);
                         return Ok((at, block));
                     }
-                    Outcome::Wait { until, now } => {
+                    Err(Stall::Wait { until, now }) => {
                         stall = match stall {
                             Stall::Wait { until: sooner, .. } if sooner <= until => stall,
                             _ => Stall::Wait { until, now },
                         };
                     }
-                    Outcome::Ended | Outcome::NewTick => {}
-                    outcome => return Err(outcome.into()),
+                    Err(Stall::Ended) | Ok(None) => {}
+                    Err(stall) => return Err(stall),
                 }
             }
             // A cell that is not ahead has IDs in the next tick, so there is no need to use those of a later tick.
@@ -458,22 +441,6 @@ fn ticks_of<S: IdLayout>(
         let reading = clock()?;
         last.set(reading);
         Some(tick_of::<S>(reading))
-    }
-}
-
-impl From<Outcome> for Stall {
-    /// Returns the stall for an outcome that gave no ID and leaves the session nothing else to try.
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Wait { until, now } => Self::Wait { until, now },
-            Outcome::Gated(stamp) => Self::Gated(stamp),
-            Outcome::SteppedBack { from, now } => Self::SteppedBack { from, now },
-            Outcome::Sealed => Self::Sealed,
-            Outcome::Outdated => Self::Outdated,
-            Outcome::Ended => Self::Ended,
-            Outcome::BeforeEpoch => Self::BeforeEpoch,
-            Outcome::Issued(_) | Outcome::NewTick => unreachable!("a session goes on after these"),
-        }
     }
 }
 

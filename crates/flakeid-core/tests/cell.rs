@@ -1,14 +1,17 @@
 #![cfg(not(loom))]
 //! Tests of a cell, from its beginning until it is sealed, and of its counters.
 
-use flakeid_core::cell::{Cell, IssueRequest, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Stall};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::counts::Counts;
 use flakeid_core::gate::{CellInit, Gate, Horizon, Limits, TRACKS};
-use flakeid_core::generator::{IdLayout, Rules, Stamp};
-use flakeid_core::session::{Session, Stall};
+use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
+use flakeid_core::session::Session;
 use flakeid_core::sno::SCALE;
 use std::cell::RefCell;
+
+/// The result of one attempt to issue from a cell.
+type Outcome = Result<Option<Block>, Stall>;
 
 struct Plain;
 impl IdLayout for Plain {
@@ -58,15 +61,15 @@ fn begun<S: IdLayout>(floors: [u64; 2], toggle: bool, since: u64, now: u64) -> C
 
 fn is_issued<S: IdLayout>(outcome: Outcome, at: (u64, bool)) -> bool {
     let stamp = Stamp::new::<S>(Tick(at.0), at.1);
-    matches!(outcome, Outcome::Issued(block) if block.stamp == stamp)
+    matches!(outcome, Ok(Some(block)) if block.stamp == stamp)
 }
 
 fn wait(until: u64, now: u64) -> Outcome {
-    Outcome::Wait { until: Tick(until), now: Tick(now) }
+    Err(Stall::Wait { until: Tick(until), now: Tick(now) })
 }
 
 fn stepped_back(from: u64, now: u64) -> Outcome {
-    Outcome::SteppedBack { from: Tick(from), now: Tick(now) }
+    Err(Stall::SteppedBack { from: Tick(from), now: Tick(now) })
 }
 
 /// Returns the floors of both timelines, in their order. `own` is that of the timeline in use.
@@ -284,7 +287,7 @@ fn a_spill_counts_at_the_exhausted_generator_id() {
 #[test]
 fn a_step_back_is_reported_and_counted_once_with_its_greatest_size() {
     let cell = begun::<Plain>([5; 2], false, 5, 10);
-    let said = |now| matches!(take::<Plain>(&cell, now), Outcome::SteppedBack { .. });
+    let said = |now| matches!(take::<Plain>(&cell, now), Err(Stall::SteppedBack { .. }));
     let counted = || {
         let Counts { steps_back, largest_step, .. } = cell.counters.get();
         (steps_back, largest_step)
@@ -352,7 +355,7 @@ fn a_sealed_cell_issues_nothing_at_any_time() {
         assert!(is_issued::<S>(take::<S>(&cell, 100), (100, false)));
         let _ = cell.seal::<S>();
         for now in [0, 50, 99, 100, 101, 1 << 29, SCALE.last().0] {
-            assert_eq!(take::<S>(&cell, now), Outcome::Sealed);
+            assert_eq!(take::<S>(&cell, now), Err(Stall::Sealed));
         }
         let session = &mut Session::new(0, 1);
         let clock = &mut || Some(Tick(101));
@@ -376,7 +379,7 @@ fn a_seal_gives_the_last_tick_of_each_timeline_as_often_as_it_is_asked() {
     fn after(clocks: &[u64]) -> [u64; 2] {
         let cell = begun::<TickTock>([5, 7], false, 5, 10);
         for &now in clocks {
-            if let Outcome::SteppedBack { .. } = take::<TickTock>(&cell, now) {
+            if let Err(Stall::SteppedBack { .. }) = take::<TickTock>(&cell, now) {
                 let _ = take::<TickTock>(&cell, now);
             }
         }
@@ -406,7 +409,7 @@ fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
     fn after(clocks: &[u64]) -> [u64; 2] {
         let cell = begun::<TickTock>([30, 40], false, 25, 28);
         for &now in clocks {
-            if let Outcome::SteppedBack { .. } = take::<TickTock>(&cell, now) {
+            if let Err(Stall::SteppedBack { .. }) = take::<TickTock>(&cell, now) {
                 let _ = take::<TickTock>(&cell, now);
             }
         }
@@ -495,7 +498,7 @@ fn a_revived_cell_issues_above_its_own_last_and_above_the_floors() {
         let _ = cell.seal::<Plain>();
         let last = floor.max(100);
         revive::<Plain>(&cell, [floor; 2], false, 5, last);
-        assert!(matches!(take::<Plain>(&cell, last), Outcome::Wait { .. }));
+        assert!(matches!(take::<Plain>(&cell, last), Err(Stall::Wait { .. })));
         assert!(is_issued::<Plain>(take::<Plain>(&cell, last + 2), (last + 2, false)));
     }
     for floors in [[0, 0], [150, 0], [0, 150], [110, 60], [100, 50], [60, 110]] {
@@ -519,7 +522,7 @@ fn a_revived_cell_changes_timeline_only_above_the_ticks_of_the_other() {
         // The rest of the held tick is issued, and nothing after it.
         let held = ask::<TickTock>(&cell, &Gate::open(), 40, || last);
         assert!(is_issued::<TickTock>(held, (120, false)));
-        assert!(matches!(take::<TickTock>(&cell, last), Outcome::Wait { .. }));
+        assert!(matches!(take::<TickTock>(&cell, last), Err(Stall::Wait { .. })));
         assert!(is_issued::<TickTock>(take::<TickTock>(&cell, last + 2), (last + 2, true)));
         assert_eq!(cell.seal::<TickTock>(), [120, last + 2].map(Tick));
     }
@@ -553,7 +556,7 @@ fn a_revived_cell_is_sealed_again_and_gives_the_last_of_each_timeline() {
         let other = [50, 1000, 2000][round as usize - 1];
         assert!((other..other + 2).contains(&last[usize::from(!toggle)]), "{last:?}");
         let after = [0, now, 9000].map(|now| take::<TickTock>(&cell, now));
-        assert_eq!(after, [Outcome::Sealed; 3]);
+        assert_eq!(after, [Err(Stall::Sealed); 3]);
     }
 }
 
@@ -563,9 +566,9 @@ fn a_cell_that_was_never_used_is_revived_at_the_same_floors() {
     for _ in 0..3 {
         let last = cell.seal::<TickTock>();
         assert!(last[0] >= Tick(30) && last[1] >= Tick(20));
-        assert_eq!(take::<TickTock>(&cell, 40), Outcome::Sealed);
+        assert_eq!(take::<TickTock>(&cell, 40), Err(Stall::Sealed));
         revive::<TickTock>(&cell, [30, 20], false, 25, 28);
-        assert!(matches!(take::<TickTock>(&cell, 28), Outcome::Wait { .. }));
+        assert!(matches!(take::<TickTock>(&cell, 28), Err(Stall::Wait { .. })));
     }
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 40), (40, false)));
     assert_eq!(cell.counters.get(), Counts { issued: 1, ..Counts::default() });
@@ -608,7 +611,7 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
 fn settled<S: IdLayout>(cell: &Cell, want: u32, now: u64) -> Outcome {
     let gate = node_in(false);
     match ask::<S>(cell, &gate, want, || now) {
-        Outcome::SteppedBack { .. } => ask::<S>(cell, &gate, want, || now),
+        Err(Stall::SteppedBack { .. }) => ask::<S>(cell, &gate, want, || now),
         outcome => outcome,
     }
 }

@@ -5,7 +5,7 @@ mod broken;
 mod ledger;
 
 use broken::Flaw;
-use flakeid_core::cell::{Cell, IssueRequest, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest};
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Word};
@@ -50,10 +50,7 @@ impl Issue for Cell {
             ..IssueRequest::any(1)
         };
         let clock = &mut || Some(clock());
-        match Cell::issue::<S>(self, ask, Limits::new(&RULES, &Gate::open(), SCALE), clock) {
-            Outcome::Issued(block) => Some(block),
-            _ => None,
-        }
+        Cell::issue::<S>(self, ask, Limits::new(&RULES, &Gate::open(), SCALE), clock).ok().flatten()
     }
 }
 

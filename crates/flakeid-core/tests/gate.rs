@@ -2,14 +2,16 @@
 
 #![cfg(not(loom))]
 
-use flakeid_core::cell::{Cell, IssueRequest, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Stall};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{Gate, Horizon, Limits, MAX_LEAD_FOR_DISK, lead};
-use flakeid_core::generator::Rules;
-use flakeid_core::generator::Stamp;
+use flakeid_core::generator::{Block, Rules, Stamp};
 use flakeid_core::sno::{SCALE, TickTock};
 use std::time::Duration;
+
+/// The result of one attempt to issue from a cell.
+type Outcome = Result<Option<Block>, Stall>;
 
 const NOTHING: IssueRequest = IssueRequest {
     floor: Stamp::new::<TickTock>(Tick(0), false),
@@ -25,7 +27,7 @@ fn issue(cell: &Cell, gate: &Gate, now: u64) -> Outcome {
     loop {
         let clock = &mut || Some(Tick(now));
         match cell.issue::<TickTock>(NOTHING, Limits::new(&rules, gate, SCALE), clock) {
-            Outcome::SteppedBack { .. } => {}
+            Err(Stall::SteppedBack { .. }) => {}
             outcome => return outcome,
         }
     }
@@ -51,24 +53,24 @@ fn stamp(tick: u64, toggle: bool) -> Stamp {
 fn nothing_is_issued_from_the_gate_on() {
     let gate = Gate::at(until(10, 0));
     let cell = Cell::after::<TickTock>(Tick(5));
-    assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
+    assert!(matches!(issue(&cell, &gate, 9), Ok(Some(_))));
     let word = cell.word();
-    assert_eq!(issue(&cell, &gate, 10), Outcome::Gated(stamp(10, false)));
-    assert_eq!(issue(&cell, &gate, 11), Outcome::Gated(stamp(11, false)));
+    assert_eq!(issue(&cell, &gate, 10), Err(Stall::Gated(stamp(10, false))));
+    assert_eq!(issue(&cell, &gate, 11), Err(Stall::Gated(stamp(11, false))));
     assert_eq!(cell.word(), word);
     // A tick that begins before the gate is admitted to its end.
-    assert!(matches!(issue(&cell, &gate, 9), Outcome::Issued(_)));
+    assert!(matches!(issue(&cell, &gate, 9), Ok(Some(_))));
 }
 
 #[test]
 fn a_change_of_timeline_needs_the_gate_of_the_new_timeline() {
     let gate = Gate::at(until(100, 0));
     let cell = Cell::after::<TickTock>(Tick(5));
-    assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
-    assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+    assert!(matches!(issue(&cell, &gate, 90), Ok(Some(_))));
+    assert_eq!(issue(&cell, &gate, 50), Err(Stall::Gated(stamp(50, true))));
     let durable = std::cell::Cell::new(Horizon::NONE);
     let make_durable = |horizon| {
-        assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+        assert_eq!(issue(&cell, &gate, 50), Err(Stall::Gated(stamp(50, true))));
         durable.set(horizon);
         Ok::<(), ()>(())
     };
@@ -76,25 +78,25 @@ fn a_change_of_timeline_needs_the_gate_of_the_new_timeline() {
     assert_eq!(durable.get().until[1..], until(100, 60).until[1..]);
     assert!(durable.get().toggle);
     let issued = issue(&cell, &gate, 50);
-    assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
+    assert!(matches!(issued, Ok(Some(block)) if block.stamp == stamp(50, true)));
 }
 
 #[test]
 fn a_change_of_timeline_goes_on_record_even_if_the_gate_is_open_already() {
     let gate = Gate::at(until(100, 60));
     let cell = Cell::after::<TickTock>(Tick(5));
-    assert!(matches!(issue(&cell, &gate, 90), Outcome::Issued(_)));
-    assert_eq!(issue(&cell, &gate, 50), Outcome::Gated(stamp(50, true)));
+    assert!(matches!(issue(&cell, &gate, 90), Ok(Some(_))));
+    assert_eq!(issue(&cell, &gate, 50), Err(Stall::Gated(stamp(50, true))));
     gate.extend::<TickTock, _>(stamp(50, true), moment(55), |_| Ok::<(), ()>(())).unwrap();
     assert_eq!(
         gate.horizon(),
         Horizon { toggle: true, ..until(100, 60) }.extended::<Flake>(Stamp::default(), moment(55))
     );
     let issued = issue(&cell, &gate, 50);
-    assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(50, true)));
+    assert!(matches!(issued, Ok(Some(block)) if block.stamp == stamp(50, true)));
     // ... and with the next tick it stays there.
     let issued = issue(&cell, &gate, 51);
-    assert!(matches!(issued, Outcome::Issued(block) if block.stamp == stamp(51, true)));
+    assert!(matches!(issued, Ok(Some(block)) if block.stamp == stamp(51, true)));
     assert_eq!(cell.counters.get().tick_tocks, 1);
 }
 

@@ -2,7 +2,7 @@
 //! One generator ID against a model that keeps every ID it ever issued, and finds the next one among all possible
 //! IDs, under any clock.
 
-use flakeid_core::cell::{Cell, IssueRequest, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Stall};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{CellInit, Gate, Horizon, Limits, TRACKS};
@@ -10,6 +10,9 @@ use flakeid_core::generator::{Block, IdLayout, Rules, Stamp, Step, Word, step};
 use flakeid_core::sno::{SCALE, TickTock};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+
+/// The result of one attempt to issue from a cell.
+type Outcome = Result<Option<Block>, Stall>;
 
 /// An ID type with so few sequence numbers that a tick is soon exhausted.
 struct Plain2;
@@ -58,12 +61,12 @@ impl Answer {
 
     fn of_outcome<S: IdLayout>(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Issued(block) => Self::of_block::<S>(block),
-            Outcome::Wait { until, .. } => Self::Wait(until.0),
-            Outcome::NewTick => Self::NewTick,
-            Outcome::SteppedBack { from, .. } => Self::SteppedBack(from.0),
-            Outcome::Ended => Self::Ended,
-            Outcome::Gated(_) | Outcome::BeforeEpoch | Outcome::Sealed | Outcome::Outdated => {
+            Ok(Some(block)) => Self::of_block::<S>(block),
+            Err(Stall::Wait { until, .. }) => Self::Wait(until.0),
+            Ok(None) => Self::NewTick,
+            Err(Stall::SteppedBack { from, .. }) => Self::SteppedBack(from.0),
+            Err(Stall::Ended) => Self::Ended,
+            Err(Stall::Gated(_) | Stall::BeforeEpoch | Stall::Sealed | Stall::Outdated) => {
                 panic!("{outcome:?}")
             }
         }
@@ -217,12 +220,12 @@ fn play<S: IdLayout>(cell: &Cell, start: &CellInit, settings: &[Setting; 2], cal
         let gate = Gate::at(Horizon { until: [UnixNanos(u64::MAX); TRACKS], toggle: node });
         let outcome = cell.issue::<S>(ask, Limits::new(rules, &gate, SCALE), clock);
         assert_eq!(Answer::of_outcome::<S>(outcome), expected, "{call:?}");
-        if let Outcome::Wait { until, now: read } = outcome {
+        if let Err(Stall::Wait { until, now: read }) = outcome {
             assert!(read == Tick(now) && until > read, "{call:?}: {outcome:?}");
         }
         let word = cell.word();
         assert_eq!((at::<S>(word.stamp::<S>()), word.sequence::<S>()), model.last, "{call:?}");
-        match pure.filter(|_| !matches!(outcome, Outcome::SteppedBack { .. })) {
+        match pure.filter(|_| !matches!(outcome, Err(Stall::SteppedBack { .. }))) {
             Some(Step::Issue(next, block)) => {
                 assert_eq!((next, Answer::of_block::<S>(block)), (word, expected));
             }
@@ -331,7 +334,7 @@ fn a_clock_before_the_epoch_and_a_tick_past_the_end_are_reported() {
         let clock = &mut || now.map(Tick);
         cell.issue::<Plain2>(ask, Limits::new(&rules, &Gate::open(), SCALE), clock)
     };
-    assert_eq!(ask(None), Outcome::BeforeEpoch);
-    assert!(matches!(ask(Some(START + 1)), Outcome::Issued(_)));
-    assert_eq!(ask(Some(START + 2)), Outcome::Ended);
+    assert_eq!(ask(None), Err(Stall::BeforeEpoch));
+    assert!(matches!(ask(Some(START + 1)), Ok(Some(_))));
+    assert_eq!(ask(Some(START + 2)), Err(Stall::Ended));
 }

@@ -102,13 +102,13 @@ impl Server {
             match cell
                 .issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), &mut || Some(clock()))
             {
-                Outcome::Issued(block) => {
+                Ok(Some(block)) => {
                     assert_covered::<S>(self.disk.read(), block.stamp);
                     blocks.push(block);
                 }
-                Outcome::Gated(stamp) => self.extend::<S>(stamp),
-                Outcome::SteppedBack { .. } => {}
-                Outcome::Sealed => break,
+                Err(Stall::Gated(stamp)) => self.extend::<S>(stamp),
+                Err(Stall::SteppedBack { .. }) => {}
+                Err(Stall::Sealed) => break,
                 outcome => panic!("{outcome:?}"),
             }
         }

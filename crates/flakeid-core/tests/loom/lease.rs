@@ -57,10 +57,10 @@ fn take<S: IdLayout>(cell: &Cell, gate: &Gate, clocks: &[u64]) -> Vec<Block> {
             match cell
                 .issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), &mut || Some(Tick(now)))
             {
-                Outcome::Issued(block) => blocks.push(block),
-                Outcome::SteppedBack { .. } => continue,
-                Outcome::Gated(_) | Outcome::Wait { .. } => {}
-                Outcome::Sealed => return blocks,
+                Ok(Some(block)) => blocks.push(block),
+                Err(Stall::SteppedBack { .. }) => continue,
+                Err(Stall::Gated(_) | Stall::Wait { .. }) => {}
+                Err(Stall::Sealed) => return blocks,
                 outcome => panic!("{outcome:?}"),
             }
             break;

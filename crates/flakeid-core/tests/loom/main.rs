@@ -21,7 +21,7 @@ mod waiters;
 mod watermark;
 mod watermark_moves;
 
-use flakeid_core::cell::{Cell, IssueRequest, Outcome};
+use flakeid_core::cell::{Cell, IssueRequest, Stall};
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
@@ -125,12 +125,12 @@ impl<S: IdLayout> Thread<S> {
         let clock = &mut || Some(clock());
         loop {
             match cell.issue::<S>(ask, Limits::new(&rules::<S>(), gate, SCALE), clock) {
-                Outcome::Issued(block) => {
+                Ok(Some(block)) => {
                     self.floor = block.stamp;
                     return self.blocks.push(block);
                 }
-                Outcome::Wait { until, .. } => return self.waits.push(until),
-                Outcome::SteppedBack { .. } => self.steps_back += 1,
+                Err(Stall::Wait { until, .. }) => return self.waits.push(until),
+                Err(Stall::SteppedBack { .. }) => self.steps_back += 1,
                 outcome => panic!("{outcome:?}"),
             }
         }
