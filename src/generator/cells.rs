@@ -9,6 +9,7 @@ use crate::{guc, horizon};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::generator_ids::Owned;
+use flakeid_core::issuing_cell::IssuingCell;
 
 /// The part of an ID that differs between servers.
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +75,7 @@ pub(super) fn slots_of<S: Issuer>(ids: &[u16]) -> Result<Vec<GeneratorSlot>, Rep
     Ok(ids.iter().map(|&id| GeneratorSlot { key: id, generator_id: id.into() }).collect())
 }
 
-/// Returns the slots with their cells, and the generation of the server's identity at that moment. A cell that was
-/// sealed when its generator ID was given up is revived.
+/// Returns the cells from which a session issues. A cell that was sealed when its generator ID was given up is revived.
 ///
 /// # Errors
 /// [`LeaseError::NotLeased`] and the errors of [`generator_slots`].
@@ -87,7 +87,7 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
             refuse_other_epoch::<S>(state)?;
             let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();
             let cells =
-                get_or_create_cells::<S>(shared, &lock, slots_of::<S>(&ids)?, state.held())?;
+                get_or_create_cells::<S>(shared, &lock, &slots_of::<S>(&ids)?, state.held())?;
             lease::set_cluster(Some(state.cluster));
             Ok(cells)
         }),
@@ -101,7 +101,7 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
             let usable = |is_leased: bool| !is_leased && shared.lease.admits(fingerprint);
             lease::wait(shared, |lock| match is_numbered && !usable(lease::is_on(shared, &lock)) {
                 true => Err(LeaseError::StillLeased),
-                false => get_or_create_cells::<S>(shared, &lock, slots.clone(), &[]),
+                false => get_or_create_cells::<S>(shared, &lock, &slots, &[]),
             })
         }
     }
@@ -116,19 +116,18 @@ fn lookup_cells<S: Issuer>(shared: &'static Shared, slots: &[GeneratorSlot]) -> 
     {
         return None;
     }
-    let cell = |slot: &GeneratorSlot| {
-        let cell = shared.find(S::INDEX, slot.key)?;
-        (!cell.is_sealed()).then_some(cell)
+    let cell = |&GeneratorSlot { key, generator_id }: &GeneratorSlot| {
+        let cell = shared.find(S::INDEX, key)?;
+        (!cell.is_sealed()).then_some(IssuingCell { cell, generator_id })
     };
     let cells = slots.iter().map(cell).collect::<Option<_>>()?;
-    Some(Cells { slots: slots.to_vec(), cells, generation })
+    Some(Cells { cells, generation })
 }
 
 /// The cells from which a session issues.
 pub(super) struct Cells {
-    /// The slots of the cells, in the same order.
-    pub slots: Vec<GeneratorSlot>,
-    pub cells: Vec<&'static Cell>,
+    /// The cells, in ascending order of generator IDs.
+    pub cells: Vec<IssuingCell<'static>>,
     /// The generation of the server's identity for which the cells were looked up.
     pub generation: u64,
 }
@@ -138,7 +137,7 @@ pub(super) struct Cells {
 fn get_or_create_cells<S: Issuer>(
     shared: &'static Shared,
     lock: &ExclusiveLock,
-    slots: Vec<GeneratorSlot>,
+    slots: &[GeneratorSlot],
     leased: &[LeasedId],
 ) -> Result<Cells, LeaseError> {
     let start = shared.record.start();
@@ -151,10 +150,10 @@ fn get_or_create_cells<S: Issuer>(
         if !shared.lease.is_stopping() {
             horizon::revive(shared, S::INDEX, cell, high_water_mark);
         }
-        Ok(cell)
+        Ok(IssuingCell { cell, generator_id: slot.generator_id })
     };
     let cells = slots.iter().map(cell).collect::<Result<Vec<_>, Report>>()?;
-    Ok(Cells { slots, cells, generation: shared.lease.generation() })
+    Ok(Cells { cells, generation: shared.lease.generation() })
 }
 
 /// Waits until this server holds generator IDs from a registry with the present epoch. Before that the server does not

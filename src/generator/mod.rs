@@ -37,12 +37,11 @@ mod source;
 pub use cells::{Identity, Issuer, generator_slots};
 pub use node::{flake128_worker, guid_node, known_flake128_worker, known_guid_node};
 pub use readiness::{Readiness, readiness};
-pub use source::Run;
 
 use crate::error::OrRaise;
 use crate::{clock, guc, process, watermark};
 use exit::Prefetching;
-use flakeid_core::session::Session;
+use flakeid_core::session::{Issued, Session};
 use source::Source;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -62,12 +61,12 @@ impl<S: Issuer> Generator<S> {
     /// Takes up to `want` IDs (at least one), all of one generator ID and tick. Raises an error if no ID is
     /// available.
     #[inline(always)]
-    pub fn take(&'static self, want: u32) -> Run {
+    pub fn take(&'static self, want: u32) -> Issued {
         self.ready().take::<S>(want)
     }
 
     /// Takes one ID of the stream with a name. Raises an error if no ID is available, or if there is no such stream.
-    pub fn take_in(&'static self, stream: &str) -> Run {
+    pub fn take_in(&'static self, stream: &str) -> Issued {
         let source = self.ready();
         source.take_in::<S>(watermark::named(stream).or_raise())
     }
@@ -75,7 +74,7 @@ impl<S: Issuer> Generator<S> {
     /// Takes one of the IDs that this session prefetched. Returns `None` if no prefetched ID is left, or if anything
     /// else than reading the clock is necessary. It raises no error and does not panic.
     #[inline(always)]
-    pub fn take_prefetched(&'static self) -> Option<Run> {
+    pub fn take_prefetched(&'static self) -> Option<Issued> {
         // SAFETY: there is one thread, and no reference to the source outlives the call that made it.
         let source = unsafe { (*self.0.get()).as_mut() }?;
         if source.version != guc::version() || source.entry != watermark::entry() {
@@ -83,9 +82,7 @@ impl<S: Issuer> Generator<S> {
         }
         let scale = source.scale;
         let mut clock = || S::tick(scale, clock::now());
-        let issued = source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)?;
-        let generator_id = *source.generator_ids.get(issued.slot)?;
-        Some(Run { generator_id, block: issued.block, fraction: issued.fraction })
+        source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)
     }
 
     /// Returns the source, and builds it first if it is missing or the settings have changed.

@@ -23,6 +23,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::{Gate, Horizon, Limits};
 use flakeid_core::generator_ids::Owned;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use std::time::Duration;
 
@@ -64,7 +65,8 @@ fn ensure_ready<S: Issuer>(shared: &'static Shared, start: &Start) -> Result<(),
             copy::<S>(shared, start, slot.key, high_water_mark)
         })
         .collect();
-    rehearse::<S>(shared, start, &cells.iter().collect::<Vec<_>>(), lease.as_ref())
+    let cells: Vec<_> = IssuingCell::numbered(&cells).collect();
+    rehearse::<S>(shared, start, &cells, lease.as_ref())
 }
 
 /// The slots of a session, and the lease by which the server has their generator IDs.
@@ -135,7 +137,7 @@ fn copy<S: Issuer>(
 fn rehearse<S: Issuer>(
     shared: &Shared,
     start: &Start,
-    cells: &[&Cell],
+    cells: &[IssuingCell<'_>],
     lease: Option<&LeaseState>,
 ) -> Result<(), Report> {
     let (scale, rules) = (S::scale(), S::rules());

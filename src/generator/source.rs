@@ -10,34 +10,22 @@ use crate::id_types::ServerIdType;
 use crate::lease::{self, LeaseError};
 use crate::shmem::{self, Gates, Shared, shared};
 use crate::{clock, guc, horizon, process, server_log, wait, watermark};
-use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixMicros, UnixNanos};
 use flakeid_core::flake::{self, Flake};
 use flakeid_core::gate::Limits;
-use flakeid_core::generator::{Block, Rules, Stamp};
+use flakeid_core::generator::{Rules, Stamp};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::watermark::Stream;
 use pgrx::pg_sys;
 use std::time::Duration;
-
-/// Some IDs of one generator ID and one tick.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// The generator ID in the IDs; or their node or worker.
-    pub generator_id: u64,
-    pub block: Block,
-    /// The fraction of the tick, if the ID type has one.
-    pub fraction: u64,
-}
 
 /// The source of a session's IDs for one ID type.
 pub(super) struct Source {
     /// The version of the settings from which the source was built.
     pub version: u32,
     pub session: Session,
-    pub cells: Vec<&'static Cell>,
-    /// The generator ID, node or worker of each cell.
-    pub generator_ids: Vec<u64>,
+    pub cells: Vec<IssuingCell<'static>>,
     pub rules: Rules,
     pub scale: Scale,
     pub shared: &'static Shared,
@@ -79,7 +67,7 @@ impl Source {
         horizon::open::<S>(shared)?;
         // A reload may have set what the worker is for, and this session may have the first IDs since then.
         watermark::ensure_publisher();
-        let Cells { slots, cells, generation } = cells::<S>(shared)?;
+        let Cells { cells, generation } = cells::<S>(shared)?;
         let leased = is_leased::<S>();
         let number = process::number();
         let session = match before {
@@ -95,7 +83,6 @@ impl Source {
             version,
             session,
             cells,
-            generator_ids: slots.iter().map(|slot| slot.generator_id).collect(),
             rules: S::rules(),
             scale: S::scale(),
             shared,
@@ -108,7 +95,7 @@ impl Source {
 
     /// Takes up to `want` IDs, and handles each stall until an ID is available. Raises an error if that fails.
     #[inline(always)]
-    pub fn take<S: Issuer>(&mut self, want: u32) -> Run {
+    pub fn take<S: Issuer>(&mut self, want: u32) -> Issued {
         if self.entry != watermark::entry() {
             self.enter::<S>().or_raise();
         }
@@ -119,9 +106,7 @@ impl Source {
             let limits = Limits::new(&self.rules, gate, scale);
             let taken = self.session.next::<S>(&self.cells, want, limits, &mut clock);
             match taken {
-                Ok(Issued { slot, block, fraction }) => {
-                    return Run { generator_id: self.generator_ids[slot], block, fraction };
-                }
+                Ok(issued) => return issued,
                 Err(stall) => {
                     gate = match self.handle_stall::<S>(stall).or_raise() {
                         GateChoice::Hard => &self.gates.hard,
@@ -138,7 +123,7 @@ impl Source {
     }
 
     /// Takes an ID of a named stream, as [`Self::take`] does.
-    pub fn take_in<S: Issuer>(&mut self, stream: Stream) -> Run {
+    pub fn take_in<S: Issuer>(&mut self, stream: Stream) -> Issued {
         if self.entry != watermark::entry() {
             self.enter::<S>().or_raise();
         }
@@ -181,7 +166,7 @@ impl Source {
     fn wait<S: Issuer>(&self, until: Tick, now: Tick) -> Result<(), Report> {
         let shared = self.shared;
         // A cell that has just begun is not exhausted.
-        let was_exhausted = |cell: &&Cell| cell.counters.get().exhausted > 0;
+        let was_exhausted = |last: &IssuingCell| last.cell.counters.get().exhausted > 0;
         if until.0 <= now.0 + 1 && self.cells.last().is_some_and(was_exhausted) {
             server_log::exhausted(&shared.rate_limits, S::INDEX, self.cells.len());
         }
@@ -190,7 +175,7 @@ impl Source {
         let watch = Stopwatch::start();
         let waited = wait::until(until, self.scale, patience);
         let nanos = watch.elapsed().as_nanos() as u64;
-        self.cells[self.session.home()].counters.waited(nanos);
+        self.cells[self.session.home()].cell.counters.waited(nanos);
         waited.map_err(|by| {
             let floor =
                 shmem::attached_watermark().map_or(UnixNanos(0), |memory| memory.floor.get());

@@ -2,29 +2,30 @@
 
 use super::error::ValueError;
 use crate::error::{OrRaise, Report};
-use crate::generator::{Generator, Issuer, Run, generator_slots};
+use crate::generator::{Generator, Issuer, generator_slots};
 use crate::guc;
+use flakeid_core::session::Issued;
 
 /// Returns `n` new IDs. It takes them from the cells in blocks, as the caller asks for the next one.
 pub fn batch<S: Issuer, T>(
     generator: &'static Generator<S>,
     n: i32,
-    pack: impl Fn(Run, u32) -> T,
+    pack: impl Fn(Issued, u32) -> T,
 ) -> impl Iterator<Item = T> {
     let n = u32::try_from(n)
         .map_err(|_| ValueError::Negative { what: "number of IDs", value: n.into() })
         .or_raise();
     let mut left = n;
-    let mut run: Option<(Run, u32)> = None;
+    let mut last: Option<(Issued, u32)> = None;
     std::iter::from_fn(move || {
-        let (block, used) = match run {
-            Some((block, used)) if used < block.block.count => (block, used),
+        let (issued, used) = match last {
+            Some((issued, used)) if used < issued.block.count => (issued, used),
             _ if left == 0 => return None,
             _ => (generator.take(left), 0),
         };
         left -= 1;
-        run = Some((block, used + 1));
-        Some(pack(block, used))
+        last = Some((issued, used + 1));
+        Some(pack(issued, used))
     })
 }
 

@@ -6,9 +6,10 @@ use super::error::ValueError;
 use super::export;
 use super::time::{Time, ends};
 use crate::error::OrRaise;
-use crate::generator::{self, Generator, Identity, Issuer};
+use crate::generator::{Generator, Identity, Issuer};
 use crate::horizon;
 use flakeid_core::flake::{Epoch, Flake, Format, GENERATOR, Id, NAME, Origin, WORKER};
+use flakeid_core::session::Issued;
 use pgrx::datum::Range;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -31,13 +32,13 @@ fn checked_epoch(time: Time) -> Epoch {
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32) -> i64 {
-    let counter = run.block.sequence + i;
-    Id::pack(run.block.stamp.tick::<Flake>(), run.generator_id, counter.into()).0 as i64
+fn pack(issued: Issued, i: u32) -> i64 {
+    let counter = issued.block.sequence + i;
+    Id::pack(issued.block.stamp.tick::<Flake>(), issued.generator_id, counter.into()).0 as i64
 }
 
 export::next_fns!(flake_next_wrapper flake_next_for_copy_wrapper: |_fcinfo|
-    IDS.take_prefetched().map(|run| pack(run, 0).into()),
+    IDS.take_prefetched().map(|issued| pack(issued, 0).into()),
     pg_sys::Datum::from(pack(IDS.take(1), 0))
 );
 

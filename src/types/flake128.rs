@@ -14,6 +14,7 @@ use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
 use flakeid_core::base62::Text;
 use flakeid_core::flake128::{Flake128 as Flake128Type, Id, LEN, NAME};
+use flakeid_core::session::Issued;
 use pgrx::datum::Uuid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -130,13 +131,13 @@ impl Issuer for Flake128Type {
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32) -> Flake128 {
-    let sequence = run.block.sequence + i;
-    Flake128(Id::pack(run.block.stamp.tick::<Flake128Type>(), run.generator_id, sequence.into()))
+fn pack(issued: Issued, i: u32) -> Flake128 {
+    let (tick, sequence) = (issued.block.stamp.tick::<Flake128Type>(), issued.block.sequence + i);
+    Flake128(Id::pack(tick, issued.generator_id, sequence.into()))
 }
 
 export::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fcinfo|
-    IDS.take_prefetched().and_then(|run| try_copy(&pack(run, 0).bytes())).map(Into::into),
+    IDS.take_prefetched().and_then(|issued| try_copy(&pack(issued, 0).bytes())).map(Into::into),
     copy(&pack(IDS.take(1), 0).bytes()).into()
 );
 

@@ -9,6 +9,7 @@ use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
 use flakeid_core::guid::{Clock, Drift, Format, Guid as GuidType, Parts};
+use flakeid_core::session::Issued;
 use pgrx::pg_sys;
 
 /// The generator of guids and guid_locals in this process.
@@ -18,12 +19,12 @@ impl Issuer for GuidType {
     const IDENTITY: Identity = Identity::Node(generator::guid_node);
 }
 
-/// Returns the parts of the `i`-th ID of a run, with the time of the clock that the caller names.
+/// Returns the parts of the `i`-th of issued IDs, with the time of the clock that the caller names.
 #[inline]
-pub(super) fn parts(run: generator::Run, i: u32, drift: Drift, clock: Clock) -> Parts {
-    let sequence = run.block.sequence + i;
-    let (time, sequence) = clock.convert(run.block.stamp.tick::<GuidType>(), sequence.into());
-    Parts { drift, time, node: run.generator_id, sequence }
+pub(super) fn parts(issued: Issued, i: u32, drift: Drift, clock: Clock) -> Parts {
+    let sequence = issued.block.sequence + i;
+    let (time, sequence) = clock.convert(issued.block.stamp.tick::<GuidType>(), sequence.into());
+    Parts { drift, time, node: issued.generator_id, sequence }
 }
 
 /// Returns the drift that a caller names, in whole nanoseconds.
@@ -119,7 +120,7 @@ macro_rules! functions {
             #[pg_extern(sql = false)]
             fn $next_batch(n: i32, span: Span, inverse: bool) -> SetOfIterator<'static, $Type> {
                 let (drift, clock) = (drift(span), clock(inverse));
-                let pack = move |run, i| $Type($Id::pack(parts(run, i, drift, clock)));
+                let pack = move |issued, i| $Type($Id::pack(parts(issued, i, drift, clock)));
                 SetOfIterator::new(batch(&IDS, n, pack))
             }
 

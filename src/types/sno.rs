@@ -9,7 +9,8 @@ use super::time::Time;
 use super::time_predicate;
 use super::value::{Value, read};
 use crate::error::OrRaise;
-use crate::generator::{self, Generator, Identity, Issuer};
+use crate::generator::{Generator, Identity, Issuer};
+use flakeid_core::session::Issued;
 use flakeid_core::sno::{Id, LEN, META, NAME, PARTITION, TickTock};
 use flakeid_core::{Error, base32};
 use pgrx::datum::Uuid;
@@ -82,9 +83,9 @@ fn checked_meta(meta: i32) -> u64 {
 }
 
 #[inline]
-fn pack(run: generator::Run, meta: u64, i: u32) -> Sno {
-    let sequence = run.block.sequence + i;
-    Sno(Id::pack(run.block.stamp, meta, run.generator_id, sequence.into()))
+fn pack(issued: Issued, meta: u64, i: u32) -> Sno {
+    let sequence = issued.block.sequence + i;
+    Sno(Id::pack(issued.block.stamp, meta, issued.generator_id, sequence.into()))
 }
 
 export::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
@@ -109,7 +110,7 @@ fn sno_next_in(stream: &str, meta: i32) -> Sno {
 #[pg_extern(sql = false)]
 fn sno_next_batch(n: i32, meta: i32) -> SetOfIterator<'static, Sno> {
     let meta = checked_meta(meta);
-    SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, meta, i)))
+    SetOfIterator::new(batch(&IDS, n, move |issued, i| pack(issued, meta, i)))
 }
 
 #[pg_extern(sql = false)]

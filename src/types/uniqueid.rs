@@ -9,9 +9,10 @@ use super::time::Time;
 use super::time_predicate;
 use super::value::Value;
 use crate::error::OrRaise;
-use crate::generator::{self, Generator, Identity, Issuer};
+use crate::generator::{Generator, Identity, Issuer};
 use crate::lease;
 use flakeid_core::Error;
+use flakeid_core::session::Issued;
 use flakeid_core::uniqueid::{
     GENERATOR, Id, Mode, NAME, Parts, TEXT_LEN, UniqueId as UniqueIdType,
 };
@@ -89,11 +90,11 @@ impl Issuer for UniqueIdType {
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32, mode: Mode) -> UniqueId {
+fn pack(issued: Issued, i: u32, mode: Mode) -> UniqueId {
     UniqueId(Id::pack(Parts {
-        time: run.block.stamp.tick::<UniqueIdType>(),
-        sequence: (run.block.sequence + i).into(),
-        generator: run.generator_id,
+        time: issued.block.stamp.tick::<UniqueIdType>(),
+        sequence: (issued.block.sequence + i).into(),
+        generator: issued.generator_id,
         cluster: lease::cluster(),
         mode,
     }))
@@ -120,7 +121,7 @@ fn uniqueid_next_in(stream: &str, mode: pg_sys::Oid) -> UniqueId {
 #[pg_extern(sql = false)]
 fn uniqueid_next_batch(n: i32, mode: pg_sys::Oid) -> SetOfIterator<'static, UniqueId> {
     let mode = mode_of(mode);
-    SetOfIterator::new(batch(&IDS, n, move |run, i| pack(run, i, mode)))
+    SetOfIterator::new(batch(&IDS, n, move |issued, i| pack(issued, i, mode)))
 }
 
 #[pg_extern(sql = false)]

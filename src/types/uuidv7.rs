@@ -6,8 +6,9 @@ use super::error::ValueError;
 use super::export;
 use super::time::{Time, ends};
 use crate::error::{Code, OrRaise, Report};
-use crate::generator::{self, Generator, Identity, Issuer};
+use crate::generator::{Generator, Identity, Issuer};
 use crate::random;
+use flakeid_core::session::Issued;
 use flakeid_core::uuidv7::{Id, LANES, Uuidv7};
 use pgrx::datum::{Range, Uuid};
 use pgrx::pg_sys;
@@ -36,16 +37,16 @@ fn random_bits() -> u64 {
 }
 
 #[inline]
-fn pack(run: generator::Run, i: u32, random: u64) -> Id {
-    let sequence = run.block.sequence + i;
-    let tick = run.block.stamp.tick::<Uuidv7>();
-    Id::pack(tick, run.fraction, run.generator_id, sequence.into(), random)
+fn pack(issued: Issued, i: u32, random: u64) -> Id {
+    let sequence = issued.block.sequence + i;
+    let tick = issued.block.stamp.tick::<Uuidv7>();
+    Id::pack(tick, issued.fraction, issued.generator_id, sequence.into(), random)
 }
 
 export::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|
     random::next().and_then(|random| {
-        let run = IDS.take_prefetched()?;
-        try_copy(&pack(run, 0, random).0).map(Into::into)
+        let issued = IDS.take_prefetched()?;
+        try_copy(&pack(issued, 0, random).0).map(Into::into)
     }),
     {
         let random = random_bits();
@@ -61,7 +62,7 @@ fn uuidv7_next_in(stream: &str) -> Uuid {
 
 #[pg_extern(sql = false)]
 fn uuidv7_next_batch(n: i32) -> SetOfIterator<'static, Uuid> {
-    SetOfIterator::new(batch(&IDS, n, |run, i| uuid(pack(run, i, random_bits()))))
+    SetOfIterator::new(batch(&IDS, n, |issued, i| uuid(pack(issued, i, random_bits()))))
 }
 
 #[pg_extern(sql = false)]

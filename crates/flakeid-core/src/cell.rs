@@ -57,8 +57,7 @@ use crate::generator::{
 };
 use crate::sync::{AtomicU64, Ordering, spin_loop};
 
-/// The state of one generator ID for one ID type. It has cache lines of its own: 128 bytes, as processors fetch lines
-/// in pairs.
+/// The state of one generator ID for one ID type. It has 128 bytes of its own, as processors fetch cache lines in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
 pub struct Cell {
@@ -92,8 +91,7 @@ pub enum Stall {
     BeforeEpoch,
     /// The cell has been sealed: the server has stopped issuing IDs from it.
     Sealed,
-    /// The gate serves a later generation than the caller's. The caller makes the list of cells again, and asks with
-    /// that.
+    /// The gate serves a later generation than the caller's. The caller makes its list of cells again.
     Outdated,
 }
 
@@ -488,8 +486,7 @@ impl Cell {
     }
 }
 
-/// Returns whether a clock that reads `now` has not stepped back from `then`. A difference of one tick does not
-/// count.
+/// Returns whether a clock that reads `now` is not more than a tick behind `then`.
 const fn not_before(now: Tick, then: Tick) -> bool {
     now.0 + 1 >= then.0
 }

@@ -19,11 +19,12 @@
 //! next generator ID, or the next number of the first, if that cell offers it. There is no free number between the
 //! two, or it would have been taken before the session's last.
 
-use crate::cell::{Cell, Stall};
+use crate::cell::Stall;
 use crate::clock::Tick;
 use crate::gate::Limits;
 use crate::generator::{Block, IdLayout, Stamp, Step, Word, step, stepped_back};
 use crate::generator_ids::MAX_OWNED;
+use crate::issuing_cell::IssuingCell;
 use crate::sync::spin_loop;
 
 /// The place of a number in the order of its ID type: what an ID sorts by.
@@ -58,7 +59,7 @@ impl Offer {
 /// # Errors
 /// The [`Stall`] for which there is no ID.
 pub fn take<S: IdLayout>(
-    cells: &[&Cell],
+    cells: &[IssuingCell<'_>],
     last: SortPosition,
     generation: u64,
     limits: Limits<'_>,
@@ -72,7 +73,7 @@ pub fn take<S: IdLayout>(
     loop {
         let chosen = match try_next {
             true => {
-                let word = cells[next.slot].load_word();
+                let word = cells[next.slot].cell.load_word();
                 if gate.outdates(generation) {
                     return Err(Stall::Outdated);
                 }
@@ -87,7 +88,7 @@ pub fn take<S: IdLayout>(
         };
         try_next = false;
         let (now, Some(Offer { position, before, after, block })) = chosen else { continue };
-        let cell = cells[position.slot];
+        let cell = cells[position.slot].cell;
         if let Some(stall) = cell.check_step_back::<S>(before, now) {
             return Err(stall);
         }
@@ -113,7 +114,7 @@ fn following(last: SortPosition, slots: usize) -> SortPosition {
 
 /// Returns the least number of all cells, with the reading of the clock for which it is the least.
 fn least<S: IdLayout>(
-    cells: &[&Cell],
+    cells: &[IssuingCell<'_>],
     last: SortPosition,
     generation: u64,
     Limits { rules, gate, .. }: Limits<'_>,
@@ -121,8 +122,8 @@ fn least<S: IdLayout>(
 ) -> Result<(Tick, Option<Offer>), Stall> {
     let mut words = [Word::SEALED; MAX_OWNED];
     let words = &mut words[..cells.len()];
-    for (word, cell) in words.iter_mut().zip(cells) {
-        *word = cell.load_word();
+    for (word, from) in words.iter_mut().zip(cells) {
+        *word = from.cell.load_word();
     }
     // The question comes after the words were loaded and before a swap: see `gate`.
     if gate.outdates(generation) {
@@ -161,7 +162,7 @@ fn least<S: IdLayout>(
         }
         // A step back of the clock is reported before a session waits for the clock.
         let mut loaded = words.iter().zip(cells);
-        let step_back = loaded.find_map(|(&word, cell)| cell.check_step_back::<S>(word, now));
+        let step_back = loaded.find_map(|(&word, from)| from.cell.check_step_back::<S>(word, now));
         return Err(step_back.unwrap_or(Stall::Wait { until, now }));
     }
     Ok((now, best))

@@ -46,6 +46,7 @@ pub mod guid_local;
 pub mod history;
 pub mod horizon_message;
 pub mod in_turn;
+pub mod issuing_cell;
 pub mod lease;
 pub mod prepared;
 pub mod public_form;

@@ -53,11 +53,12 @@
 
 pub use crate::cell::Stall;
 
-use crate::cell::{Cell, IssueRequest};
+use crate::cell::IssueRequest;
 use crate::clock::Tick;
 use crate::gate::Limits;
 use crate::generator::{Block, IdLayout, Stamp, stepped_back};
 use crate::in_turn::{self, SortPosition};
+use crate::issuing_cell::IssuingCell;
 use core::cell::Cell as Reading;
 
 /// The most sequence numbers that a session takes at once when it prefetches. Those that are left when their tick is
@@ -80,6 +81,8 @@ pub struct Session {
     /// The stamp of the last ID. With `last`, the slot of that ID, it is the place above which all later IDs sort.
     floor: Stamp,
     last: usize,
+    /// The generator ID of the slot `last`.
+    generator_id: u64,
     /// The sequence number of the last ID, for an ID type whose sequence stands above the generator ID.
     sequence: u32,
     /// The prefetched IDs that are left, all from the slot `last`.
@@ -103,8 +106,8 @@ pub struct Session {
 /// IDs of one generator ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// The generator ID's index in the server's list.
-    pub slot: usize,
+    /// The generator ID: [`IssuingCell::generator_id`].
+    pub generator_id: u64,
     /// The IDs, of one tick.
     pub block: Block,
     /// The fraction of that tick; 0 if the ID type has none.
@@ -122,6 +125,7 @@ impl Session {
             exhausted_until: Tick(0),
             floor: Stamp::default(),
             last: 0,
+            generator_id: 0,
             sequence: 0,
             prefetched: Block::EMPTY,
             counted: 0,
@@ -150,7 +154,7 @@ impl Session {
 
     /// Lets the session issue only ticks from `least` on, in both timelines. Prefetched IDs of earlier ticks are
     /// discarded. A later call may name an earlier tick.
-    pub fn issue_from<S: IdLayout>(&mut self, cells: &[&Cell], least: Tick) {
+    pub fn issue_from<S: IdLayout>(&mut self, cells: &[IssuingCell<'_>], least: Tick) {
         self.least = least;
         if self.floor.tick::<S>() < least {
             self.discard_prefetched(cells);
@@ -162,7 +166,7 @@ impl Session {
     }
 
     /// Discards the IDs that were prefetched from these cells. They never count as issued.
-    pub fn discard_prefetched(&mut self, cells: &[&Cell]) {
+    pub fn discard_prefetched(&mut self, cells: &[IssuingCell<'_>]) {
         self.count(cells);
         (self.prefetched, self.counted, self.owned) = (Block::EMPTY, 0, Block::EMPTY);
     }
@@ -173,11 +177,11 @@ impl Session {
     }
 
     /// Counts the prefetched IDs that have been used.
-    fn count(&mut self, cells: &[&Cell]) {
+    fn count(&mut self, cells: &[IssuingCell<'_>]) {
         if self.uncounted() > 0
-            && let Some(cell) = cells.get(self.last)
+            && let Some(last) = cells.get(self.last)
         {
-            cell.counters.used_prefetched(self.uncounted());
+            last.cell.counters.used_prefetched(self.uncounted());
         }
         (self.counted, self.used_before) = (self.prefetched.count, 0);
     }
@@ -195,7 +199,7 @@ impl Session {
     #[inline(always)]
     pub fn next<S: IdLayout>(
         &mut self,
-        cells: &[&Cell],
+        cells: &[IssuingCell<'_>],
         want: u32,
         limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
@@ -214,7 +218,7 @@ impl Session {
     #[inline(always)]
     pub fn take_prefetched<S: IdLayout>(
         &mut self,
-        cells: &[&Cell],
+        cells: &[IssuingCell<'_>],
         want: u32,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Option<Issued> {
@@ -253,14 +257,14 @@ impl Session {
             }
         }
         let block = self.prefetched.take(want);
-        Some(Issued { slot: self.last, block, fraction: self.fraction })
+        Some(Issued { generator_id: self.generator_id, block, fraction: self.fraction })
     }
 
     /// Takes IDs as [`Self::next`] does, from the cells alone.
     #[inline(never)]
     fn issue<S: IdLayout>(
         &mut self,
-        cells: &[&Cell],
+        cells: &[IssuingCell<'_>],
         want: u32,
         limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
@@ -282,13 +286,13 @@ impl Session {
             };
             let (at, want_now) = (self.at, want.max(self.prefetch_len));
             let request = IssueRequest { within, want: want_now, ..self.request(cells, at, want) };
-            let clock_reading = match cells[at].issue::<S>(request, limits, clock) {
+            let clock_reading = match cells[at].cell.issue::<S>(request, limits, clock) {
                 Ok(Some(block)) => {
                     if began_at_home && at == self.home && block.stamp > self.floor {
                         self.home = self.own_home;
                         self.at = self.own_home;
                     }
-                    return Ok(self.record::<S>(at, block, want, reading.get()));
+                    return Ok(self.record::<S>(cells, at, block, want, reading.get()));
                 }
                 Ok(None) => {
                     self.at = self.home;
@@ -306,7 +310,7 @@ impl Session {
             self.exhausted_until = Tick(resume.0 - 1);
             if at + 1 < cells.len() {
                 if clock_reading.is_some() {
-                    cells[at].counters.spilled();
+                    cells[at].cell.counters.spilled();
                 }
                 self.at += 1;
                 continue;
@@ -317,13 +321,13 @@ impl Session {
                 Some(now) if resume.0 <= now.0 + 2 => Err(Stall::Wait { until: resume, now }),
                 _ => self
                     .issue_from_any_cell::<S>(cells, want, limits, clock)
-                    .map(|(at, block)| self.record::<S>(at, block, want, reading.get())),
+                    .map(|(at, block)| self.record::<S>(cells, at, block, want, reading.get())),
             };
         }
     }
 
     /// Returns a request for any tick to the cell of slot `at`.
-    fn request(&mut self, cells: &[&Cell], at: usize, want: u32) -> IssueRequest {
+    fn request(&mut self, cells: &[IssuingCell<'_>], at: usize, want: u32) -> IssueRequest {
         if at != self.last {
             self.count(cells);
         }
@@ -344,7 +348,14 @@ impl Session {
     /// Records a block as the last that the session got. Returns the IDs that the caller wanted, and keeps the others
     /// as prefetched.
     #[inline(always)]
-    fn record<S: IdLayout>(&mut self, at: usize, block: Block, want: u32, reading: Tick) -> Issued {
+    fn record<S: IdLayout>(
+        &mut self,
+        cells: &[IssuingCell<'_>],
+        at: usize,
+        block: Block,
+        want: u32,
+        reading: Tick,
+    ) -> Issued {
         if S::FRACTION_BITS > 0 {
             let fraction = fraction_of::<S>(reading, block.stamp);
             self.fraction = match block.stamp == self.floor {
@@ -354,15 +365,15 @@ impl Session {
             self.owned = block;
         }
         let mut prefetched = block;
-        let issued = Issued { slot: at, block: prefetched.take(want), fraction: self.fraction };
+        let block_now = prefetched.take(want);
         (self.prefetched, self.counted, self.used_before) = (prefetched, prefetched.count, 0);
         self.prefetch_len = match block.stamp == self.floor {
             true => MAX_PREFETCH.min(self.prefetch_len * 2),
             false => 1,
         };
         self.floor = block.stamp;
-        self.last = at;
-        issued
+        (self.last, self.generator_id) = (at, cells[at].generator_id);
+        Issued { generator_id: self.generator_id, block: block_now, fraction: self.fraction }
     }
 
     /// Takes IDs from any cell, when no slot from home on has any soon. A cell that is not ahead of the clock comes
@@ -370,7 +381,7 @@ impl Session {
     #[cold]
     fn issue_from_any_cell<S: IdLayout>(
         &mut self,
-        cells: &[&Cell],
+        cells: &[IssuingCell<'_>],
         want: u32,
         limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
@@ -379,7 +390,7 @@ impl Session {
         for current in [true, false] {
             for at in 0..cells.len() {
                 let request = IssueRequest { current, ..self.request(cells, at, want) };
-                match cells[at].issue::<S>(request, limits, clock) {
+                match cells[at].cell.issue::<S>(request, limits, clock) {
                     Ok(Some(block)) => {
                         (self.home, self.at) = (at, at);
                         return Ok((at, block));
@@ -408,14 +419,14 @@ impl Session {
     #[inline(never)]
     fn issue_in_turn<S: IdLayout>(
         &mut self,
-        cells: &[&Cell],
+        cells: &[IssuingCell<'_>],
         limits: Limits<'_>,
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Issued, Stall> {
         let last = SortPosition { stamp: self.floor, sequence: self.sequence, slot: self.last };
         let (slot, block) = in_turn::take::<S>(cells, last, self.generation, limits, clock)?;
         (self.floor, self.sequence, self.last) = (block.stamp, block.sequence, slot);
-        Ok(Issued { slot, block, fraction: 0 })
+        Ok(Issued { generator_id: cells[slot].generator_id, block, fraction: 0 })
     }
 }
 

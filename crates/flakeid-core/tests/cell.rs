@@ -6,6 +6,7 @@ use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::counts::Counts;
 use flakeid_core::gate::{CellInit, Gate, Horizon, Limits, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules, Stamp};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::Session;
 use flakeid_core::sno::SCALE;
 use std::cell::RefCell;
@@ -229,14 +230,17 @@ fn a_generator_id_follows_only_where_the_timeline_is_free() {
 #[test]
 fn prefetched_ids_count_when_they_are_used_and_the_count_never_falls() {
     let cells = [(); 2].map(|()| begun::<Plain>([5; 2], false, 5, 10));
-    let cells = [&cells[0], &cells[1]];
     let session = &mut Session::new(0, 2);
-    let counted = || cells.map(|cell| cell.counters.get().issued).iter().sum::<u64>();
+    let counted = || cells.each_ref().map(|cell| cell.counters.get().issued).iter().sum::<u64>();
     let (mut issued, mut before) = (0, 0);
     let mut next = |session: &mut Session, now| {
         let clock = &mut || Some(Tick(now));
-        let given =
-            session.next::<Plain>(&cells, 1, Limits::new(&RULES, &Gate::open(), SCALE), clock);
+        let given = session.next::<Plain>(
+            &IssuingCell::numbered(&cells).collect::<Vec<_>>(),
+            1,
+            Limits::new(&RULES, &Gate::open(), SCALE),
+            clock,
+        );
         issued += u64::from(given.unwrap().block.count);
         assert!(counted() >= before && counted() <= issued);
         before = counted();
@@ -250,7 +254,7 @@ fn prefetched_ids_count_when_they_are_used_and_the_count_never_falls() {
     assert_eq!(next(session, 90), 1);
     // The session takes all of a tick, and the rest of the tick in the next generator ID.
     (0..40).for_each(|_| _ = next(session, 102));
-    session.discard_prefetched(&cells);
+    session.discard_prefetched(&IssuingCell::numbered(&cells).collect::<Vec<_>>());
     assert_eq!(counted(), issued);
 }
 
@@ -274,10 +278,10 @@ fn a_spill_counts_at_the_exhausted_generator_id() {
         let (clock, rules) = (&mut || Some(Tick(now)), &RULES);
         let gate = Gate::open();
         let limits = Limits::new(rules, &gate, SCALE);
-        session.next::<Plain>(&cells.each_ref(), 32, limits, clock)
+        session.next::<Plain>(&IssuingCell::numbered(&cells).collect::<Vec<_>>(), 32, limits, clock)
     };
     for now in [100, 101] {
-        (0..3).for_each(|place| assert_eq!(next(now).unwrap().slot, place));
+        (0..3).for_each(|place| assert_eq!(next(now).unwrap().generator_id, place));
         let stall = Stall::Wait { until: Tick(now + 1), now: Tick(now) };
         assert_eq!([next(now), next(now)], [Err(stall); 2]);
     }
@@ -359,8 +363,12 @@ fn a_sealed_cell_issues_nothing_at_any_time() {
         }
         let session = &mut Session::new(0, 1);
         let clock = &mut || Some(Tick(101));
-        let given =
-            session.next::<S>(&[&cell], 1, Limits::new(&RULES, &Gate::open(), SCALE), clock);
+        let given = session.next::<S>(
+            &IssuingCell::numbered([&cell]).collect::<Vec<_>>(),
+            1,
+            Limits::new(&RULES, &Gate::open(), SCALE),
+            clock,
+        );
         assert_eq!(given, Err(Stall::Sealed));
         let Counts { issued, steps_back, .. } = cell.counters.get();
         assert_eq!((issued, steps_back), (1, 0));
@@ -579,8 +587,12 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
     let (cell, gate) = (Cell::after::<Plain>(Tick(0)), Gate::open());
     let mut session = Session::new(0, 1);
     let next = |session: &mut Session| {
-        session
-            .next::<Plain>(&[&cell], 1, Limits::new(&RULES, &gate, SCALE), &mut || Some(Tick(10)))
+        session.next::<Plain>(
+            &IssuingCell::numbered([&cell]).collect::<Vec<_>>(),
+            1,
+            Limits::new(&RULES, &gate, SCALE),
+            &mut || Some(Tick(10)),
+        )
     };
     for _ in 0..3 {
         next(&mut session).unwrap();
@@ -589,7 +601,11 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
     let taken = cell.word();
     gate.announce(1);
     let take = |session: &mut Session| {
-        session.take_prefetched::<Plain>(&[&cell], 100, &mut || Some(Tick(10)))
+        session.take_prefetched::<Plain>(
+            &IssuingCell::numbered([&cell]).collect::<Vec<_>>(),
+            100,
+            &mut || Some(Tick(10)),
+        )
     };
     let rest = take(&mut session).unwrap().block;
     assert_eq!(rest.stamp, taken.stamp::<Plain>());
@@ -598,11 +614,16 @@ fn a_session_uses_what_it_prefetched_and_gets_no_more_once_the_gate_serves_a_lat
     assert_eq!(next(&mut session), Err(Stall::Outdated));
     assert_eq!(cell.word(), taken);
     // With a new list of generator IDs the session continues.
-    session.discard_prefetched(&[&cell]);
+    session.discard_prefetched(&IssuingCell::numbered([&cell]).collect::<Vec<_>>());
     let mut session = session.moved(0, 1).of_generation(1);
     assert!(
         session
-            .next::<Plain>(&[&cell], 1, Limits::new(&RULES, &gate, SCALE), &mut || Some(Tick(11)))
+            .next::<Plain>(
+                &IssuingCell::numbered([&cell]).collect::<Vec<_>>(),
+                1,
+                Limits::new(&RULES, &gate, SCALE),
+                &mut || Some(Tick(11))
+            )
             .is_ok()
     );
 }

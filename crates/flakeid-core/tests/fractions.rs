@@ -6,6 +6,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick};
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ const SCALE: Scale = Scale::new(1_000_000, 0, Tick(1 << 40));
 const RULES: Rules = Rules { sequence: (0, 15), end: Tick(1 << 40) };
 
 /// The place of an ID in the order: tick, fraction, slot, sequence.
-type Place = (u64, u64, usize, u32);
+type Place = (u64, u64, u64, u32);
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -56,7 +57,7 @@ fn events(steps_back: bool) -> impl Strategy<Value = Vec<Event>> {
 fn play(script: &[Event], steps_back: bool) -> u64 {
     let cells: Vec<Cell> = (0..3).map(|_| Cell::after::<Fractioned>(Tick(0))).collect();
     let gate = Gate::open();
-    let all: Vec<&Cell> = cells.iter().collect();
+    let all: Vec<_> = IssuingCell::numbered(&cells).collect();
     let mut sessions: Vec<(Session, usize)> =
         (0..4).map(|number| (Session::new(number, 3), 3)).collect();
     let mut last: [Option<Place>; 4] = [None; 4];
@@ -86,10 +87,14 @@ fn play(script: &[Event], steps_back: bool) -> u64 {
                             assert!(tick >= least[number] && tick >= now);
                             for i in 0..issued.block.count {
                                 let sequence = issued.block.sequence + i;
-                                let place = (tick, issued.fraction, issued.slot, sequence);
+                                let place = (tick, issued.fraction, issued.generator_id, sequence);
                                 assert!(last[number] < Some(place), "{:?} {place:?}", last[number]);
                                 assert!(seen.insert(place), "{place:?} repeats");
-                                again += u64::from(!numbers.insert((tick, issued.slot, sequence)));
+                                again += u64::from(!numbers.insert((
+                                    tick,
+                                    issued.generator_id,
+                                    sequence,
+                                )));
                                 (last[number], taken) = (Some(place), taken + 1);
                             }
                         }
@@ -151,7 +156,7 @@ fn a_session_changes_its_cell_once_in_a_tick_while_it_takes_one_id_of_a_fraction
 #[test]
 fn a_session_has_as_many_ids_of_a_fraction_as_the_server_has_numbers() {
     let cells = [Cell::after::<Fractioned>(Tick(0)), Cell::after::<Fractioned>(Tick(0))];
-    let cells: Vec<&Cell> = cells.iter().collect();
+    let cells: Vec<_> = IssuingCell::numbered(&cells).collect();
     let (gate, mut session) = (Gate::open(), Session::new(0, 2));
     let mut take = |reading: u64| {
         session.next::<Fractioned>(&cells, 1, Limits::new(&RULES, &gate, SCALE), &mut || {

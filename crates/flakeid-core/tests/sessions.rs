@@ -10,6 +10,7 @@ use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{Gate, Horizon, Limits, TRACKS};
 use flakeid_core::generator::{Block, IdLayout, Rules};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::{SCALE, TickTock};
 use ledger::{Ledger, Steps};
@@ -192,7 +193,8 @@ impl<S: IdLayout> World<S> {
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
-        let owned: Vec<&Cell> = walker.owned.iter().map(|&i| &self.cells[i]).collect();
+        let owned: Vec<_> =
+            IssuingCell::numbered(walker.owned.iter().map(|&i| &self.cells[i])).collect();
         let home = walker.session.home();
         let (mut reads, mut last) = (0, 0);
         let mut clock = || {
@@ -213,7 +215,8 @@ impl<S: IdLayout> World<S> {
         let given = walker.session.next::<S>(&owned, want, limits, &mut clock);
         let mut state = self.state.borrow_mut();
         match given {
-            Ok(Issued { slot, block, .. }) => {
+            Ok(Issued { generator_id, block, .. }) => {
+                let slot = generator_id as usize;
                 let Block { stamp, sequence, count } = block;
                 let tick = stamp.tick::<S>();
                 assert!((1..=want).contains(&count));

@@ -5,6 +5,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::SCALE;
 
@@ -35,11 +36,11 @@ fn take<S: IdLayout>(
     cells: &[Cell],
     now: u64,
 ) -> Result<(usize, u64, bool), Stall> {
-    let cells: Vec<&Cell> = cells.iter().collect();
+    let cells: Vec<_> = IssuingCell::numbered(cells).collect();
     let clock = &mut || Some(Tick(now));
     session.next::<S>(&cells, 1, Limits::new(&RULES, &Gate::open(), SCALE), clock).map(|issued| {
-        let Issued { slot, block, .. } = issued;
-        (slot, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
+        let Issued { generator_id, block, .. } = issued;
+        (generator_id as usize, block.stamp.tick::<S>().0, block.stamp.toggle::<S>())
     })
 }
 
@@ -133,14 +134,14 @@ fn a_session_is_back_home_when_home_is_free_whatever_it_met_on_its_way() {
 #[test]
 fn a_session_that_wants_many_gets_them_in_one_block_as_far_as_the_generator_id_goes() {
     let cells = cells::<Plain>(2);
-    let cells: Vec<&Cell> = cells.iter().collect();
+    let cells: Vec<_> = IssuingCell::numbered(&cells).collect();
     let session = &mut Session::new(0, 2);
     let counts = [30, 30, 30].map(|want| {
         let clock = &mut || Some(Tick(100));
         let issued = session
             .next::<Plain>(&cells, want, Limits::new(&RULES, &Gate::open(), SCALE), clock)
             .unwrap();
-        (issued.slot, issued.block.count)
+        (issued.generator_id, issued.block.count)
     });
     assert_eq!(counts, [(0, 30), (0, 2), (1, 30)]);
 }
@@ -154,12 +155,13 @@ fn a_session_prefetches_at_most_fifteen_numbers_and_none_for_a_single_id() {
         const TICK_TOCK: bool = false;
     }
     let cell = Cell::after::<Wide>(Tick(90));
+    let cells: Vec<_> = IssuingCell::numbered([&cell]).collect();
     let rules = Rules { sequence: (0, 4095), end: Tick(1 << 30) };
     let session = &mut Session::new(0, 1);
     let mut ahead = |now| {
         let clock = &mut || Some(Tick(now));
         let issued =
-            session.next::<Wide>(&[&cell], 1, Limits::new(&rules, &Gate::open(), SCALE), clock);
+            session.next::<Wide>(&cells, 1, Limits::new(&rules, &Gate::open(), SCALE), clock);
         cell.word().sequence::<Wide>() - issued.unwrap().block.sequence
     };
     assert!((100..200).all(|now| ahead(now) == 0));

@@ -36,6 +36,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Block, IdLayout, Rules};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
 use std::hint::spin_loop;
@@ -123,8 +124,7 @@ fn now() -> UnixNanos {
 
 /// The state that the threads share.
 struct Node<'a, F> {
-    cells: Vec<&'a Cell>,
-    generators: Vec<u64>,
+    cells: Vec<IssuingCell<'a>>,
     rules: Rules,
     scale: Scale,
     /// The gate is open: moving it is not part of the core.
@@ -135,8 +135,10 @@ struct Node<'a, F> {
 impl<'a, F: Format> Node<'a, F> {
     fn new(cells: &'a [Cell]) -> Self {
         Self {
-            cells: cells.iter().collect(),
-            generators: F::GENERATORS.collect(),
+            cells: F::GENERATORS
+                .zip(cells)
+                .map(|(generator_id, cell)| IssuingCell { cell, generator_id })
+                .collect(),
             rules: F::RULES,
             scale: F::SCALE,
             gate: Gate::open(),
@@ -152,7 +154,7 @@ impl<'a, F: Format> Node<'a, F> {
             match session.next::<F::Layout>(cells, 1, Limits::new(rules, gate, *scale), &mut clock)
             {
                 Ok(issued) => {
-                    return F::pack(self.generators[issued.slot], issued.block, issued.fraction);
+                    return F::pack(issued.generator_id, issued.block, issued.fraction);
                 }
                 Err(stall) => self.overcome(stall),
             }

@@ -10,6 +10,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{IdLayout, Rules};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::uniqueid::{self, Mode, Parts, SCALE, UniqueId};
 
@@ -33,10 +34,10 @@ struct Number {
 impl Number {
     /// Returns the number of an issued ID, if the session's list has these generator IDs.
     fn given<S: IdLayout>(issued: Issued, owned: &[usize]) -> Self {
-        let Issued { slot, block, .. } = issued;
+        let Issued { generator_id, block, .. } = issued;
         assert_eq!(block.count, 1, "one at a time");
         let (tick, sequence) = (block.stamp.tick::<S>().0, block.sequence);
-        Self { tick, sequence, slot: owned[slot] }
+        Self { tick, sequence, slot: owned[generator_id as usize] }
     }
 
     /// Returns the ID on a server that has the generator IDs from 250 on, where the upper bits of the generator ID
@@ -74,8 +75,9 @@ fn take_by<S: IdLayout>(
     now: u64,
 ) -> Result<Number, Stall> {
     let all: Vec<usize> = (0..cells.len()).collect();
+    let cells: Vec<_> = IssuingCell::numbered(cells.iter().copied()).collect();
     let issued =
-        session.next::<S>(cells, 1, Limits::new(rules, gate, SCALE), &mut || Some(Tick(now)));
+        session.next::<S>(&cells, 1, Limits::new(rules, gate, SCALE), &mut || Some(Tick(now)));
     issued.map(|issued| Number::given::<S>(issued, &all))
 }
 

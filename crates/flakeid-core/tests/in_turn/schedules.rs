@@ -152,7 +152,8 @@ impl<S: IdLayout> World<S> {
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
-        let owned: Vec<&Cell> = walker.owned.iter().map(|&i| &self.cells[i]).collect();
+        let owned: Vec<_> =
+            IssuingCell::numbered(walker.owned.iter().map(|&i| &self.cells[i])).collect();
         let (mut reads, mut last, mut alone) = (0, 0, true);
         let mut clock = || {
             let mut interruption = |before| {

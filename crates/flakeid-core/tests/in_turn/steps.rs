@@ -2,6 +2,7 @@
 
 use super::*;
 use flakeid_core::gate::{CellInit, Horizon, Limits, TRACKS};
+use flakeid_core::issuing_cell::IssuingCell;
 use std::collections::BTreeSet;
 
 /// In the mode TIME_SEQUENTIAL the packed IDs increase.
@@ -41,17 +42,18 @@ fn a_session_gets_every_number_of_all_its_generator_ids_in_their_order_and_then_
 fn a_session_that_wants_many_at_once_gets_one() {
     let cells = cells::<UniqueId>(2);
     let cells: Vec<&Cell> = cells.iter().collect();
+    let issuing: Vec<_> = IssuingCell::numbered(cells.iter().copied()).collect();
     let session = &mut Session::new(0, 2);
     for (sequence, slot) in [(0, 0), (0, 1), (1, 0)] {
         let (rules, clock) = (rules::<UniqueId>(), &mut || Some(Tick(100)));
         let gate = Gate::open();
         let limits = Limits::new(&rules, &gate, SCALE);
-        let issued = session.next::<UniqueId>(&cells, u32::MAX, limits, clock);
+        let issued = session.next::<UniqueId>(&issuing, u32::MAX, limits, clock);
         let number = Number::given::<UniqueId>(issued.unwrap(), &[0, 1]);
         assert_eq!(number, Number { tick: 100, sequence, slot });
     }
     // The session has no prefetched ID that it could discard.
-    session.discard_prefetched(&cells);
+    session.discard_prefetched(&issuing);
     let issued = cells.iter().map(|cell| cell.counters.get().issued);
     assert!(issued.eq([2, 1]));
 }
@@ -265,11 +267,12 @@ fn a_gate_that_moves_down_stops_a_session_on_its_way() {
 fn nothing_goes_out_past_the_end_or_before_the_epoch() {
     let cells = cells::<Numbers<1>>(2);
     let cells: Vec<&Cell> = cells.iter().collect();
+    let issuing: Vec<_> = IssuingCell::numbered(cells.iter().copied()).collect();
     let rules = Rules { end: Tick(100), ..rules::<Numbers<1>>() };
     let (gate, session) = (Gate::open(), &mut Session::new(0, 2));
     for number in all_of::<Numbers<1>>(100, 2) {
         let none = session
-            .next::<Numbers<1>>(&cells, 1, Limits::new(&rules, &gate, SCALE), &mut || None)
+            .next::<Numbers<1>>(&issuing, 1, Limits::new(&rules, &gate, SCALE), &mut || None)
             .unwrap_err();
         assert_eq!(none, Stall::BeforeEpoch);
         let given = take_by::<Numbers<1>>(session, &cells, &rules, &gate, 100);

@@ -9,7 +9,7 @@ use std::time::Instant;
 /// wait only when it is exhausted.
 fn run<S: IdLayout>(threads: usize, slots: usize, each: usize) {
     let cells = cells::<S>(slots);
-    let cells: Vec<&Cell> = cells.iter().collect();
+    let issuing: Vec<_> = IssuingCell::numbered(&cells).collect();
     let all: Vec<usize> = (0..slots).collect();
     let (start, barrier) = (Instant::now(), Barrier::new(threads));
     let thread = |number: usize| {
@@ -20,7 +20,7 @@ fn run<S: IdLayout>(threads: usize, slots: usize, each: usize) {
         barrier.wait();
         while numbers.len() < each {
             let (rules, gate) = (rules::<S>(), Gate::open());
-            match session.next::<S>(&cells, 1, Limits::new(&rules, &gate, SCALE), &mut clock) {
+            match session.next::<S>(&issuing, 1, Limits::new(&rules, &gate, SCALE), &mut clock) {
                 Ok(issued) => numbers.push(Number::given::<S>(issued, &all)),
                 Err(Stall::Wait { until, now }) => {
                     assert!(until > now);

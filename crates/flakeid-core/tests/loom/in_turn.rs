@@ -2,6 +2,7 @@
 
 use super::*;
 use flakeid_core::gate::Limits;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ impl<const BITS: u32> IdLayout for InTurn<BITS> {
 }
 
 /// The tick, the sequence and the slot: the order of this ID type.
-type Number = (u64, u32, usize);
+type Number = (u64, u32, u64);
 
 /// Lets two sessions take this many numbers each while the clock advances from 10 to `later`. Returns all that they
 /// got.
@@ -22,7 +23,7 @@ fn sessions<S: IdLayout + 'static>(later: u64, calls: usize) -> BTreeSet<Number>
     let shared = Node::new::<S>(10);
     let ask = move |number, cells: Arc<[Cell; 2]>, shared: Arc<Node>| {
         let mut session = Session::new(number, 2);
-        let cells = cells.each_ref();
+        let cells: Vec<_> = IssuingCell::numbered(&*cells).collect();
         let mut clock = || Some(shared.read());
         let (mut given, mut waited) = (Vec::<Number>::new(), Vec::new());
         for _ in 0..calls {
@@ -32,7 +33,7 @@ fn sessions<S: IdLayout + 'static>(later: u64, calls: usize) -> BTreeSet<Number>
                     let block = issued.block;
                     assert_eq!(block.count, 1);
                     let tick = block.stamp.tick::<S>().0;
-                    given.push((tick, block.sequence, issued.slot));
+                    given.push((tick, block.sequence, issued.generator_id));
                 }
                 Err(Stall::Wait { until, now }) => {
                     assert!(until > now);

@@ -3,6 +3,7 @@
 
 use super::*;
 use flakeid_core::gate::{CellInit, Horizon, Limits};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
@@ -269,12 +270,13 @@ fn outlives<S: IdLayout + 'static>(announced: Announced) -> (Vec<u64>, Tick) {
         let node = node.clone();
         thread::spawn(move || {
             let mut session = Session::new(0, 1);
+            let cells: Vec<_> = IssuingCell::numbered([&node.cell]).collect();
             let mut ticks = Vec::new();
             for now in [10, 10, 31] {
                 let clock = &mut || Some(Tick(now));
                 let rules = rules::<S>();
                 let limits = Limits::new(&rules, &node.gate, SCALE);
-                match session.next::<S>(&[&node.cell], 1, limits, clock) {
+                match session.next::<S>(&cells, 1, limits, clock) {
                     Ok(issued) => ticks.push(issued.block.stamp.tick::<S>().0),
                     Err(Stall::Outdated | Stall::Sealed) => break,
                     Err(stall) => assert!(matches!(stall, Stall::Wait { .. }), "{stall:?}"),

@@ -2,6 +2,7 @@
 
 use super::*;
 use flakeid_core::gate::Limits;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 
 /// Lets two sessions begin at the same generator ID of two, and take three times each while the clock advances from
@@ -13,7 +14,7 @@ fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
         let (cells, shared) = (cells.clone(), shared.clone());
         thread::spawn(move || {
             let mut session = Session::new(0, 2);
-            let cells = cells.each_ref();
+            let cells: Vec<_> = IssuingCell::numbered(&*cells).collect();
             let mut clock = || Some(shared.read());
             let next = |_| {
                 let rules = rules::<S>();
@@ -27,8 +28,8 @@ fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
     for (number, thread) in threads.into_iter().enumerate() {
         for given in thread.join().unwrap() {
             match given {
-                Ok(Issued { slot, block, .. }) => {
-                    ledger.enter::<S>(number, slot as u64, block).expect("the checker");
+                Ok(Issued { generator_id, block, .. }) => {
+                    ledger.enter::<S>(number, generator_id, block).expect("the checker");
                 }
                 Err(Stall::Wait { until, now }) => assert!(until > now),
                 Err(Stall::SteppedBack { from, now }) => assert!(later < 10 && from > now),

@@ -6,6 +6,7 @@ use super::watermark::{ALL, Flaw, Server, check};
 use super::*;
 use flakeid_core::gate::CellInit;
 use flakeid_core::gate::Limits;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use loom::sync::Mutex;
 
@@ -27,7 +28,8 @@ fn run_transaction<S: IdLayout>(
     in_use: &Mutex<usize>,
 ) -> Vec<(u64, u64)> {
     let bound = server.slots[0].enter(ALL, &server.floor, || server.now());
-    let mut held = &cells[0];
+    let cells: Vec<_> = IssuingCell::numbered(cells).collect();
+    let mut held = cells[0];
     let mut session = Session::new(0, 1);
     session.issue_from::<S>(&[held], SCALE.tick(bound).unwrap());
     let mut ids = Vec::new();
@@ -41,7 +43,7 @@ fn run_transaction<S: IdLayout>(
                 Err(Stall::SteppedBack { .. }) => continue,
                 Err(Stall::Outdated) => {
                     session.discard_prefetched(&[held]);
-                    held = &cells[*in_use.lock().unwrap()];
+                    held = cells[*in_use.lock().unwrap()];
                     session = match server.flaw {
                         Flaw::ForgottenBound => Session::new(0, 1),
                         _ => session.moved(0, 1),

@@ -18,6 +18,7 @@ use flakeid_core::gate::{CellInit, Gate, Horizon, Limits};
 use flakeid_core::generator::{IdLayout, Rules, Stamp};
 use flakeid_core::guid::Guid;
 use flakeid_core::horizon_message::HorizonMessage;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
@@ -272,8 +273,8 @@ impl Node {
             self.look_up::<S>(world, life, client);
         }
         let rules = Rules { sequence: self.slices[S::INDEX], end: S::scale().last() };
-        let last = client.cells.len() - 1;
-        let cells: [&Cell; POOL] = std::array::from_fn(|place| &*client.cells[place.min(last)]);
+        let owned = client.cells.clone();
+        let cells: Vec<_> = IssuingCell::numbered(owned.iter().map(|cell| &**cell)).collect();
         // Each cell may report once that the clock has stepped back, or meet the gate.
         for _ in 0..=4 * POOL {
             let early = (world.flaw == Flaw::ClockFirst).then(|| self.read_tick::<S>(world, life));
@@ -285,10 +286,10 @@ impl Node {
                 now = early.unwrap_or_else(|| self.read_tick::<S>(world, life));
                 Some(now)
             };
-            let (cells, gate, scale) = (&cells[..=last], &life.gate, S::scale());
+            let (gate, scale) = (&life.gate, S::scale());
             world.saw(Event::Call);
             let given =
-                client.session.next::<S>(cells, want, Limits::new(&rules, gate, scale), clock);
+                client.session.next::<S>(&cells, want, Limits::new(&rules, gate, scale), clock);
             if life.over.get() {
                 return Answer::Nothing;
             }

@@ -22,8 +22,8 @@ impl Node {
         issued: Issued,
         now: Tick,
     ) {
-        let Issued { slot, block, .. } = issued;
-        let (place, stamp) = (client.owned[slot], block.stamp);
+        let Issued { generator_id, block, .. } = issued;
+        let (place, stamp) = (client.owned[generator_id as usize], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>().0, stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);
         let checks = &mut *world.checks.borrow_mut();

@@ -6,6 +6,7 @@ use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixMicros, UnixNanos};
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::Rules;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use flakeid_core::uniqueid::{self, Id, Mode, Parts, SCALE, UniqueId};
 use serde::Deserialize;
@@ -194,11 +195,12 @@ fn assert_fields(row: &InvalidRow, fields: &BTreeMap<&str, i64>) {
 fn exhaust(now: Tick, rules: Rules) -> (usize, Stall) {
     let cell = Cell::after::<UniqueId>(Tick(4));
     let (mut session, mut given) = (Session::new(0, 1), 0);
+    let cells: Vec<_> = IssuingCell::numbered([&cell]).collect();
     loop {
         let clock = &mut || Some(now);
         let gate = Gate::open();
         let limits = Limits::new(&rules, &gate, SCALE);
-        match session.next::<UniqueId>(&[&cell], 1, limits, clock) {
+        match session.next::<UniqueId>(&cells, 1, limits, clock) {
             Ok(_) => given += 1,
             Err(stall) => return (given, stall),
         }

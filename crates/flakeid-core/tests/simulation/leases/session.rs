@@ -17,6 +17,7 @@ use flakeid_core::clock::Tick;
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Rules, Stamp};
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
@@ -129,9 +130,9 @@ impl Node {
                 return Answer::Nothing;
             }
             stale = false;
-            let last = client.cells.len() - 1;
-            let cells: [&Cell; MAX_GENERATOR_IDS] =
-                std::array::from_fn(|place| &*client.cells[place.min(last)]);
+            let owned = client.cells.clone();
+            let cells =
+                &IssuingCell::numbered(owned.iter().map(|cell| &**cell)).collect::<Vec<_>>();
             // This is the gate as this process has found it.
             let gate = Gate::closed();
             let gate_reading =
@@ -155,7 +156,6 @@ impl Node {
                 hear();
                 Some(gate_reading.get().now)
             };
-            let cells = &cells[..=last];
             // Prefetched IDs were issued, and admitted by the gate, when they were prefetched.
             let ahead = client.session.take_prefetched::<S>(cells, want, clock);
             let is_ahead = ahead.is_some();
@@ -296,7 +296,8 @@ impl Node {
         issued: Issued,
         gate_reading: GateReading,
     ) {
-        let Issued { slot, block, .. } = issued;
+        let Issued { generator_id, block, .. } = issued;
+        let slot = generator_id as usize;
         let (id, stamp) = (client.ids[slot], block.stamp);
         let (tick, toggle) = (stamp.tick::<S>(), stamp.toggle::<S>());
         let (first, last) = (block.sequence, block.sequence + block.count - 1);

@@ -4,7 +4,7 @@ use super::events::{Event, Flaw};
 use super::server::{FIRST_NAMED, Life, STREAMS, Server};
 use crate::checks::{Fault, Position};
 use crate::clock::{HOUR, MILLISECOND, SECOND};
-use crate::node::{Last, POOL};
+use crate::node::Last;
 use crate::random::Random;
 use crate::world::{ID_TYPES, ServerIdType};
 use flakeid_core::cell::Cell;
@@ -14,6 +14,7 @@ use flakeid_core::flake128::Flake128;
 use flakeid_core::gate::{CellInit, Horizon, Limits};
 use flakeid_core::generator::Rules;
 use flakeid_core::guid::Guid;
+use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
@@ -153,8 +154,7 @@ impl Server {
         stream: Option<Stream>,
     ) -> bool {
         let cells = source.cells.clone();
-        let cells: [&Cell; POOL] = std::array::from_fn(|place| &*cells[place.min(cells.len() - 1)]);
-        let cells = &cells[..source.cells.len()];
+        let cells = &IssuingCell::numbered(cells.iter().map(|cell| &**cell)).collect::<Vec<_>>();
         let rules = Rules { sequence: (0, LAST[S::INDEX]), end: S::scale().last() };
         let enters_late = self.flaw == Flaw::EntersLate && process.bound == 0;
         let enters_stream_late = self.flaw == Flaw::EntersStreamLate;
@@ -256,7 +256,7 @@ impl Server {
     }
 
     /// Lets a source issue from its bound on.
-    fn issue_from<S: ServerIdType>(&self, source: &mut Source, cells: &[&Cell]) {
+    fn issue_from<S: ServerIdType>(&self, source: &mut Source, cells: &[IssuingCell<'_>]) {
         let least = least::<S>(source.bound);
         match self.flaw {
             Flaw::KeepsPrefetched => {}
@@ -320,7 +320,7 @@ impl Server {
         issued: Issued,
         stream: Option<Stream>,
     ) {
-        let Issued { slot: place, block, .. } = issued;
+        let Issued { generator_id, block, .. } = issued;
         let (tick, toggle) = (block.stamp.tick::<S>(), block.stamp.toggle::<S>());
         let begins = S::scale().nanos(tick).0;
         let mut transaction = life.transactions[slot].get().unwrap();
@@ -331,7 +331,7 @@ impl Server {
         }
         life.transactions[slot].set(Some(transaction));
 
-        let place = source.generators[place];
+        let place = source.generators[generator_id as usize];
         let at = Position { generator: self.generators[S::INDEX][place], toggle, tick: tick.0 };
         let id = Last::id::<S>(block.stamp, place as u16, block.sequence);
         if let Some(before) = source.last {
@@ -373,7 +373,8 @@ impl Server {
         let (session, last) = match before {
             None => (Session::new(number, cells.len()), None),
             Some(mut before) => {
-                let old: Vec<&Cell> = before.cells.iter().map(|cell| &**cell).collect();
+                let old: Vec<_> =
+                    IssuingCell::numbered(before.cells.iter().map(|cell| &**cell)).collect();
                 before.session.discard_prefetched(&old);
                 (before.session.moved(number, cells.len()), before.last)
             }
