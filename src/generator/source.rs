@@ -143,7 +143,10 @@ impl Source {
 
     /// Issues from the transaction's bound on.
     fn take_over_bound<S: Issuer>(&mut self) {
-        (self.entry, self.bound) = (watermark::entry(), watermark::bound());
+        // A source that was built from earlier settings keeps no entry, so that the next call builds it again.
+        let is_current = self.version == guc::version();
+        self.entry = if is_current { watermark::entry() } else { NO_ENTRY };
+        self.bound = watermark::bound();
         self.session.issue_from::<S>(&self.cells, self.least());
     }
 

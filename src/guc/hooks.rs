@@ -80,10 +80,10 @@ unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(value: i32, _extra: 
     has_changed();
 }
 
-/// Tells the hot path, and the function for changes, that a setting has changed.
+/// Notes that a setting has changed, and calls the functions for changes.
 pub(super) fn has_changed() {
     PROCESS.0.version.set(PROCESS.0.version.get().wrapping_add(1).max(1));
-    if let Some(function) = PROCESS.0.after_change.get() {
+    for function in PROCESS.0.after_change.borrow().iter() {
         function();
     }
 }

@@ -67,9 +67,9 @@ pub fn version() -> u32 {
     PROCESS.0.version.get()
 }
 
-/// Sets the function that this process, and those that it forks, call after a setting has changed.
+/// Adds a function that this process, and those that it forks, call after a setting has changed.
 pub fn call_after_change(function: fn()) {
-    PROCESS.0.after_change.set(Some(function));
+    PROCESS.0.after_change.borrow_mut().push(function);
 }
 
 /// Returns the generator IDs of this server. `None` only if the setting needs the host's name and it could not be

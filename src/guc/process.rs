@@ -47,7 +47,7 @@ pub type EpochCheck = fn(Epoch, bool) -> Result<(), Objection>;
 
 /// The values of the settings in this process. A backend has one thread.
 pub(super) struct Process {
-    /// The number of changes, so that one comparison shows the hot path a change. It is never 0.
+    /// The number of changes, so that one comparison shows a change. It is never 0.
     pub(super) version: Cell<u32>,
     pub(super) owned: Cell<Option<Owned>>,
     /// The cluster ID of uniqueids.
@@ -65,8 +65,8 @@ pub(super) struct Process {
     pub(super) streams: RefCell<Vec<String>>,
     /// The settings whose value is invalid.
     pub(super) refused: RefCell<Vec<Refusal>>,
-    /// The function that is called after a setting has changed.
-    pub(super) after_change: Cell<Option<fn()>>,
+    /// The functions that are called after a setting has changed.
+    pub(super) after_change: RefCell<Vec<fn()>>,
     /// Whether settings are being defined, and take the values that they had before.
     pub(super) defining: Cell<bool>,
     /// Whether the settings were defined at the server's start.
@@ -95,7 +95,7 @@ pub(super) static PROCESS: OneThread<Process> = OneThread(Process {
     notify_databases: RefCell::new(Vec::new()),
     streams: RefCell::new(Vec::new()),
     refused: RefCell::new(Vec::new()),
-    after_change: Cell::new(None),
+    after_change: RefCell::new(Vec::new()),
     defining: Cell::new(false),
     preloaded: Cell::new(false),
     unknown: RefCell::new(Vec::new()),

@@ -6,8 +6,9 @@
 //! # Sessions
 //! * *A transaction* is PostgreSQL's top-level transaction. A process enters before its first ID in it ([`enter`]), and
 //!   keeps the bound in [`bound`]. [`entry`] is a number that each change of the bound replaces, and that is 0 in between.
-//!   Each [source](crate::generator) of IDs compares that with the entry by which it issues. So one comparison shows the
-//!   hot path a new transaction, and it costs an ID nothing else.
+//!   A change of settings makes it 0, too, until the next ID. Each [source](crate::generator) of IDs compares it with the
+//!   entry by which it issues. So one comparison shows the hot path a new transaction and new settings, and it costs an ID
+//!   nothing else.
 //! * *A stream* is entered with the first ID in it. That of an ID type is entered by its source, as it sees a new entry.
 //!   [`streams`] has the names of the others, which a call gives ([`enter_stream`]).
 //! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken the transaction out of

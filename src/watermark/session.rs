@@ -4,8 +4,8 @@ use super::prepared;
 use super::reader::settled;
 use crate::clock::now;
 use crate::error::{OrRaise, Report};
-use crate::process;
 use crate::shmem::{self, ProcessSlot, Shared, Watermark};
+use crate::{guc, process};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{Stream, Streams, settled_by_clock};
 use pgrx::pg_sys;
@@ -25,11 +25,12 @@ static ENTRIES: AtomicU64 = AtomicU64::new(0);
 /// Whether this process, or the postmaster before it, has registered the callback.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the callback for the end of transactions, when a process loads the library. Returns false if that was done
-/// before.
+/// Registers the callbacks for the end of transactions and for changes of settings, when a process loads the library.
+/// Returns false if that was done before.
 pub fn register() -> bool {
     let is_first = !REGISTERED.swap(true, Ordering::Relaxed);
     if is_first {
+        guc::call_after_change(end_entry);
         // SAFETY: PostgreSQL keeps the callback in this process, and in its children.
         unsafe { pg_sys::RegisterXactCallback(Some(at_event), std::ptr::null_mut()) };
     }
@@ -44,21 +45,32 @@ pub fn bound() -> u64 {
     BOUND.load(Ordering::Relaxed)
 }
 
-/// Returns a number that each change of the bound replaces. It is 0 if this process has entered no transaction. A source
-/// that knows the number has entered the stream of its ID type in this transaction.
+/// Returns a number that each change of the bound replaces. It is 0 if this process has entered no transaction, and after
+/// a setting has changed. A source that knows the number has entered the stream of its ID type in this transaction, and
+/// was built from the present settings.
 #[inline(always)]
 pub fn entry() -> u64 {
     ENTRY.load(Ordering::Relaxed)
 }
 
-/// Sets the bound of the transaction, and another entry if that is a new one.
+/// Begins an entry: takes a number that this process has not had.
+fn begin_entry() {
+    let entry = ENTRIES.load(Ordering::Relaxed) + 1;
+    ENTRIES.store(entry, Ordering::Relaxed);
+    ENTRY.store(entry, Ordering::Relaxed);
+}
+
+/// Ends the present entry. The transaction keeps its bound.
+fn end_entry() {
+    ENTRY.store(0, Ordering::Relaxed);
+}
+
+/// Sets the bound of the transaction, and begins an entry if that is a new one.
 fn set_bound(bound: UnixNanos) {
     // 0 is for no transaction.
     let bound = bound.0.max(1);
-    if BOUND.swap(bound, Ordering::Relaxed) != bound || entry() == 0 {
-        let entry = ENTRIES.load(Ordering::Relaxed) + 1;
-        ENTRIES.store(entry, Ordering::Relaxed);
-        ENTRY.store(entry, Ordering::Relaxed);
+    if BOUND.swap(bound, Ordering::Relaxed) != bound {
+        begin_entry();
     }
 }
 
@@ -74,6 +86,10 @@ pub fn enter(shared: &Shared, id_type: Stream) -> Result<(), Report> {
         prepared::ensure_loaded(shared, memory)?;
     }
     enter_missing(memory, Streams::of(Stream::ALL).and(Streams::of(id_type)));
+    // A change of settings has ended the entry, and not changed the bound.
+    if entry() == 0 {
+        begin_entry();
+    }
     Ok(())
 }
 
@@ -147,7 +163,7 @@ unsafe extern "C-unwind" fn at_event(event: pg_sys::XactEvent::Type, _argument: 
 fn leave(has_committed: bool) {
     let Some(own) = entered_slot() else { return };
     BOUND.store(0, Ordering::Relaxed);
-    ENTRY.store(0, Ordering::Relaxed);
+    end_entry();
     // SAFETY: PostgreSQL forgets the transaction's ID after the callback.
     let id = unsafe { pg_sys::GetTopFullTransactionIdIfAny() }.value;
     own.slot.leave(Some(id).filter(|&id| has_committed && id != 0));
