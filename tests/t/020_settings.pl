@@ -206,6 +206,16 @@ SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
 FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM made) AS made
 SQL
 
+$sessions[0]->query_safe('BEGIN');
+for my $id ('3', '9')
+{
+	reload_with($node, generator_ids => $id);
+	is($sessions[0]->query_safe('SELECT DISTINCT (flake_decode(flake_next())).worker, (sno_decode(sno_next())).partition'
+			  . ' FROM generate_series(1, 100)'),
+		"$id|$id", "after a reload the IDs of a transaction that has IDs already are from '$id'");
+}
+$sessions[0]->query_safe('COMMIT');
+
 reload_with($node, generator_ids => '1024');
 my $error = error_of($node, 'SELECT flake_next()');
 like(
