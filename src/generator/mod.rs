@@ -81,8 +81,7 @@ impl<S: Issuer> Generator<S> {
         if source.entry != watermark::entry() {
             return None;
         }
-        let scale = source.scale;
-        let mut clock = || S::tick(scale, clock::now());
+        let mut clock = || S::tick(source.scale, clock::now());
         source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)
     }
 
