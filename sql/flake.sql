@@ -5,13 +5,8 @@
 
 CREATE FUNCTION flake_next() RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_next_wrapper'
-    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED SUPPORT flakeid_next_support;
+    LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION flake_next() IS 'a new flake ID';
-
-CREATE FUNCTION flake_next_for_copy(internal) RETURNS bigint
-    AS 'MODULE_PATHNAME', 'flake_next_for_copy_wrapper'
-    LANGUAGE c STABLE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION flake_next_for_copy(internal) IS 'what COPY calls for flake_next() in a default; SQL cannot call it';
 
 CREATE FUNCTION flake_next_in(stream text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'flake_next_in_wrapper'

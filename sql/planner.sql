@@ -44,13 +44,6 @@ CREATE FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal) R
 COMMENT ON FUNCTION flakeid_gtjoinsel(internal, oid, internal, smallint, internal)
     IS 'join selectivity of > and the other end of its range';
 
--- What lets COPY insert many rows at once although a column has the default X_next(): src/planner/multi_insert.rs.
-
-CREATE FUNCTION flakeid_next_support(internal) RETURNS internal
-    AS 'MODULE_PATHNAME', 'flakeid_next_support_wrapper'
-    LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION flakeid_next_support(internal) IS 'planner support for the functions X_next';
-
 -- A condition that is evaluated for each row of a range of an index, if the index cannot decide it.
 
 CREATE FUNCTION flakeid_recheck_support(internal) RETURNS internal

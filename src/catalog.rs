@@ -1,5 +1,6 @@
-//! The extension in the catalog of a session's database.
+//! Looks into the catalog of this session's database: for the version of the extension, and for rights.
 
+use pgrx::pg_sys::{AclResult, Oid};
 use pgrx::{FromDatum, pg_sys};
 
 /// The state of the catalog that a lookup sees.
@@ -57,5 +58,21 @@ pub fn sql_version(catalog: Catalog) -> Option<String> {
         }
         pg_sys::table_close(relation, mode);
         version.flatten()
+    }
+}
+
+/// Returns whether the current user may execute a function.
+pub fn may_execute(function: Oid) -> bool {
+    // From PostgreSQL 16 on a mode has 64 bits.
+    #[allow(clippy::useless_conversion)]
+    let mode = pg_sys::AclMode::from(pg_sys::ACL_EXECUTE);
+    // SAFETY: these functions read the catalog, and raise an error if there is no such function.
+    unsafe {
+        let user = pg_sys::GetUserId();
+        #[cfg(feature = "pg15")]
+        let result = pg_sys::pg_proc_aclcheck(function, user, mode);
+        #[cfg(not(feature = "pg15"))]
+        let result = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, mode);
+        result == AclResult::ACLCHECK_OK
     }
 }

@@ -10,13 +10,14 @@
 //! |---|---|---|
 //! | 7 | what users see beside the types | [`extension`], [`views`], [`planner`] |
 //! | 6 | the SQL functions of the ID types | [`types`] |
+//! | 6 | COPY inserts many rows at once, with IDs as defaults | [`copy_from`] |
 //! | 5 | the generator, which is the hot path | [`generator`] |
 //! | 4 | leases of generator IDs | [`lease`] |
 //! | 4 | the horizon: no ID repeats when memory is lost | [`horizon`] |
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log, its keys | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`], [`public_keys`] |
-//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`process`], [`random`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
+//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
 //! lease, and a watermark is covered by the horizon as an ID is.
@@ -32,6 +33,7 @@ use pgrx::prelude::*;
 
 mod catalog;
 mod clock;
+mod copy_from;
 mod document;
 mod error;
 mod extension;
@@ -43,6 +45,7 @@ mod identity;
 mod lease;
 mod library;
 mod lock;
+mod nodes;
 mod planner;
 mod process;
 mod public_keys;

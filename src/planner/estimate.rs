@@ -31,7 +31,8 @@
 //! for each further bound.
 
 use super::column::{Column, Comparison, Restriction, Side, Statistics};
-use super::{clause, clauses_with, constant, is, nodes};
+use super::{clause, clauses_with, constant};
+use crate::nodes::{is, nodes};
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, List, Node, NodeTag, Oid, PlannerInfo};
 use pgrx::prelude::*;
 use std::ffi::c_int;

@@ -1,26 +1,12 @@
 //! Makes expressions for the planner.
 
-use super::is;
-use pgrx::pg_sys::{self, BoolExprType, Datum, Expr, Node, NodeTag, Oid};
+use crate::nodes::{is, new_node};
+use pgrx::pg_sys::{self, BoolExprType, Datum, Node, NodeTag, Oid};
 use std::ffi::CString;
-use std::mem::size_of;
 use std::ptr::null_mut;
 
 /// The expressions here have no collation.
 const NO_COLLATION: Oid = Oid::INVALID;
-
-/// Allocates a node of zeros, which are `InvalidOid` and the empty list, with its tag.
-///
-/// # Safety
-/// `tag` is the tag of `T`, and `T` is valid if all its bytes are 0.
-pub unsafe fn new_node<T>(tag: NodeTag) -> *mut T {
-    // SAFETY: the memory is as large as the node, which begins with an Expr.
-    unsafe {
-        let node = pg_sys::palloc0(size_of::<T>());
-        (*node.cast::<Expr>()).type_ = tag;
-        node.cast()
-    }
-}
 
 /// Copies an expression, since the planner changes expressions in place.
 ///

@@ -10,12 +10,12 @@ mod distribution;
 mod estimate;
 mod expression;
 mod id_type;
-mod multi_insert;
 mod predicate;
 mod recheck;
 mod repeatable;
 mod uuid;
 
+use crate::nodes::{is, nodes};
 use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 use std::cell::Cell;
 
@@ -33,26 +33,6 @@ unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut
         let value = pg_sys::estimate_expression_value(root, expression);
         is(value, NodeTag::T_Const).then_some(value.cast())
     }
-}
-
-/// Returns whether a node has this tag; null has no tag.
-///
-/// # Safety
-/// `node` is a node, or null.
-unsafe fn is(node: *mut Node, tag: NodeTag) -> bool {
-    // SAFETY: the node is not null, and begins with its tag.
-    !node.is_null() && unsafe { (*node).type_ } == tag
-}
-
-/// Iterates over the nodes of a list.
-///
-/// # Safety
-/// `list` is a list of nodes that outlives the iterator, or null.
-unsafe fn nodes(list: *mut List) -> impl Iterator<Item = *mut Node> {
-    // SAFETY: the caller guarantees that a list that is not null can be read.
-    let length = if list.is_null() { 0 } else { unsafe { (*list).length as usize } };
-    // SAFETY: a list has as many elements as its length says, and the caller guarantees that they are nodes.
-    (0..length).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
 }
 
 /// Returns the clause of a RestrictInfo, and any other clause as it is. The clause of an OR contains RestrictInfos.

@@ -72,8 +72,9 @@ use super::expression::{
 };
 use super::id_type::{SqlIdType, has_flakes};
 use super::repeatable::is_repeatable;
-use super::{is, nodes};
-use crate::types::{RawDatum, interval_of_seconds, may_execute};
+use crate::catalog::may_execute;
+use crate::nodes::{is, nodes};
+use crate::types::{RawDatum, interval_of_seconds};
 use flakeid_core::guid::Drift;
 use flakeid_core::uuidv7;
 use pgrx::pg_sys::{self, Datum, FunctionCallInfo, Node, NodeTag, Oid, PlannerInfo};

@@ -7,7 +7,7 @@
 //! An expression that is repeated is copied. If each of nested expressions is, their size doubles with each level. So a large
 //! expression is not repeated either.
 
-use super::is;
+use crate::nodes::is;
 use pgrx::pg_sys::{self, Node, NodeTag, Query, RangeTblEntry};
 use std::ffi::{c_int, c_void};
 

@@ -19,7 +19,8 @@
 
 use super::column::{Column, Comparison, Side, Statistics};
 use super::estimate::{UNKNOWN, UNKNOWN_RANGE, bounds};
-use super::{clause, clauses_with, is, nodes};
+use super::{clause, clauses_with};
+use crate::nodes::{is, nodes};
 use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, RestrictInfo, SupportRequestSelectivity};
 
 /// Estimates the recheck, and writes down estimates of the comparisons beside it. Returns `None` for a condition of another

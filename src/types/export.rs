@@ -58,19 +58,4 @@ macro_rules! fast_path_fn {
     };
 }
 
-/// Exports a function `X_next` under the symbol `$symbol`, as `fast_path_fn` does, and its twin for COPY under `$twin`
-/// ([`copy_twin`](super::copy_twin)).
-macro_rules! next_fns {
-    ($symbol:ident $twin:ident: |$fcinfo:ident| $fast_path:expr, $otherwise:expr) => {
-        $crate::types::export::fast_path_fn!($symbol: |$fcinfo| $fast_path, $otherwise);
-        $crate::types::export::fast_path_fn!($twin: |$fcinfo|
-            if $crate::types::copy_twin::is_checked($fcinfo) { $fast_path } else { None },
-            {
-                $crate::types::copy_twin::check($fcinfo);
-                $otherwise
-            }
-        );
-    };
-}
-
-pub(super) use {fast_path_fn, guarded_fn, next_fns, unguarded_fn};
+pub(super) use {fast_path_fn, guarded_fn, unguarded_fn};

@@ -3,8 +3,8 @@
 use super::batch::{batch, id_slot_at};
 use super::datum::{RawDatum, integer, row};
 use super::error::ValueError;
-use super::export;
 use super::time::{Time, ends};
+use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{Generator, Identity, Issuer};
 use crate::horizon;
@@ -37,7 +37,7 @@ fn pack(issued: Issued, i: u32) -> i64 {
     Id::pack(issued.block.stamp.tick::<Flake>(), issued.generator_id, counter.into()).0 as i64
 }
 
-export::next_fns!(flake_next_wrapper flake_next_for_copy_wrapper: |_fcinfo|
+copy_from::next_fns!(flake_next_wrapper flake_next_for_copy_wrapper: |_fcinfo|
     IDS.take_prefetched().map(|issued| pack(issued, 0).into()),
     pg_sys::Datum::from(pack(IDS.take(1), 0))
 );

@@ -9,6 +9,7 @@ use super::skeleton;
 use super::time::Time;
 use super::time_predicate;
 use super::value::Value;
+use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{self, Generator, Identity, Issuer};
 use flakeid_core::Error;
@@ -136,7 +137,7 @@ fn pack(issued: Issued, i: u32) -> Flake128 {
     Flake128(Id::pack(tick, issued.generator_id, sequence.into()))
 }
 
-export::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fcinfo|
+copy_from::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fcinfo|
     IDS.take_prefetched().and_then(|issued| try_copy(&pack(issued, 0).bytes())).map(Into::into),
     copy(&pack(IDS.take(1), 0).bytes()).into()
 );

@@ -107,7 +107,7 @@ macro_rules! functions {
                 inverse: bool,
                 fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
             ) -> $Type {
-                $crate::types::copy_twin::check(fcinfo);
+                $crate::copy_from::check(fcinfo);
                 $next(span, inverse)
             }
 

@@ -5,7 +5,6 @@
 
 mod batch;
 mod by_text;
-mod copy_twin;
 mod datum;
 mod error;
 mod export;
@@ -27,7 +26,6 @@ mod uniqueid;
 mod uuidv7;
 mod value;
 
-pub use copy_twin::may_execute;
 pub use datum::{RawDatum, copy, interval_of_seconds};
 pub use guid_types::drift_of_interval;
 pub use sort::number;

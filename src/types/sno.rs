@@ -3,11 +3,11 @@
 use super::batch::{batch, id_slot_at};
 use super::datum::{RawDatum, copy, integer, row, try_copy};
 use super::error::TypeInfo;
-use super::export;
 use super::skeleton;
 use super::time::Time;
 use super::time_predicate;
 use super::value::{Value, read};
+use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{Generator, Identity, Issuer};
 use flakeid_core::session::Issued;
@@ -88,7 +88,7 @@ fn pack(issued: Issued, meta: u64, i: u32) -> Sno {
     Sno(Id::pack(issued.block.stamp, meta, issued.generator_id, sequence.into()))
 }
 
-export::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
+copy_from::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
     // SAFETY: both functions are declared STRICT, and their first argument is an integer, which is passed by value.
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {

@@ -38,12 +38,12 @@ pub enum ValueType {
     Own { input: Code, bytes: usize, by_value: bool },
 }
 
-/// The code of a function `X_next`, and of its twin for COPY ([`copy_twin`](super::copy_twin)), with the twin's name.
+/// The code of a function `X_next`, and that of `X_next_for_copy` ([`copy_from`](crate::copy_from)) with its name.
 #[derive(Clone, Copy)]
 pub struct NextFns {
     pub next: Code,
-    pub twin: Code,
-    pub twin_name: &'static CStr,
+    pub for_copy: Code,
+    pub for_copy_name: &'static CStr,
 }
 
 unsafe extern "C-unwind" {
@@ -80,8 +80,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<flake::Flake>),
         next: NextFns {
             next: flake_next_wrapper,
-            twin: flake_next_for_copy_wrapper,
-            twin_name: c"flake_next_for_copy",
+            for_copy: flake_next_for_copy_wrapper,
+            for_copy_name: c"flake_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -91,8 +91,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<sno::TickTock>),
         next: NextFns {
             next: sno_next_wrapper,
-            twin: sno_next_for_copy_wrapper,
-            twin_name: c"sno_next_for_copy",
+            for_copy: sno_next_for_copy_wrapper,
+            for_copy_name: c"sno_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -102,8 +102,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<flake128::Flake128>),
         next: NextFns {
             next: flake128_next_wrapper,
-            twin: flake128_next_for_copy_wrapper,
-            twin_name: c"flake128_next_for_copy",
+            for_copy: flake128_next_for_copy_wrapper,
+            for_copy_name: c"flake128_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -113,8 +113,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<guid::Guid>),
         next: NextFns {
             next: guid_next_wrapper,
-            twin: guid_next_for_copy_wrapper,
-            twin_name: c"guid_next_for_copy",
+            for_copy: guid_next_for_copy_wrapper,
+            for_copy_name: c"guid_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -128,8 +128,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: None,
         next: NextFns {
             next: guid_local_next_wrapper,
-            twin: guid_local_next_for_copy_wrapper,
-            twin_name: c"guid_local_next_for_copy",
+            for_copy: guid_local_next_for_copy_wrapper,
+            for_copy_name: c"guid_local_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -143,8 +143,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<uniqueid::UniqueId>),
         next: NextFns {
             next: uniqueid_next_wrapper,
-            twin: uniqueid_next_for_copy_wrapper,
-            twin_name: c"uniqueid_next_for_copy",
+            for_copy: uniqueid_next_for_copy_wrapper,
+            for_copy_name: c"uniqueid_next_for_copy",
         },
     },
     SqlIdTypeEntry {
@@ -154,8 +154,8 @@ pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
         readiness: Some(readiness::<uuidv7::Uuidv7>),
         next: NextFns {
             next: uuidv7_next_wrapper,
-            twin: uuidv7_next_for_copy_wrapper,
-            twin_name: c"uuidv7_next_for_copy",
+            for_copy: uuidv7_next_for_copy_wrapper,
+            for_copy_name: c"uuidv7_next_for_copy",
         },
     },
 ];

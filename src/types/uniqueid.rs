@@ -1,13 +1,13 @@
 //! The type uniqueid and its SQL functions: eight bytes, passed by value; and its mode, an enum.
 
 use super::batch::{batch, id_slot_at};
-use super::copy_twin;
 use super::datum::{RawDatum, integer, typed_row};
 use super::error::TypeInfo;
 use super::skeleton;
 use super::time::Time;
 use super::time_predicate;
 use super::value::Value;
+use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{Generator, Identity, Issuer};
 use crate::lease;
@@ -108,7 +108,7 @@ fn uniqueid_next(mode: pg_sys::Oid) -> UniqueId {
 
 #[pg_extern(sql = false)]
 fn uniqueid_next_for_copy(mode: pg_sys::Oid, fcinfo: pg_sys::FunctionCallInfo) -> UniqueId {
-    copy_twin::check(fcinfo);
+    copy_from::check(fcinfo);
     uniqueid_next(mode)
 }
 

@@ -3,8 +3,8 @@
 use super::batch::batch;
 use super::datum::{RawDatum, bigint, copy, integer, row, try_copy};
 use super::error::ValueError;
-use super::export;
 use super::time::{Time, ends};
+use crate::copy_from;
 use crate::error::{Code, OrRaise, Report};
 use crate::generator::{Generator, Identity, Issuer};
 use crate::random;
@@ -43,7 +43,7 @@ fn pack(issued: Issued, i: u32, random: u64) -> Id {
     Id::pack(tick, issued.fraction, issued.generator_id, sequence.into(), random)
 }
 
-export::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|
+copy_from::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|
     random::next().and_then(|random| {
         let issued = IDS.take_prefetched()?;
         try_copy(&pack(issued, 0, random).0).map(Into::into)
