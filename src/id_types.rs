@@ -5,6 +5,7 @@
 //! and guid_local write the same IDs in two ways, so they have one entry.
 
 use crate::guc;
+use flakeid_core::ID_TYPE_NAMES;
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick, UnixNanos};
 use flakeid_core::flake::{self, Flake};
@@ -45,6 +46,15 @@ pub const ID_TYPES: [IdTypeEntry; 6] = [
     IdTypeEntry::of::<UniqueId>(),
     IdTypeEntry::of::<Uuidv7>(),
 ];
+
+// Each ID type is in the table. guid_local has the entry of guid.
+const _: () = {
+    let mut i = 0;
+    while i < ID_TYPE_NAMES.len() {
+        let _ = index_of(entry_name(ID_TYPE_NAMES[i]));
+        i += 1;
+    }
+};
 
 impl ServerIdType for Flake {
     const NAME: &'static str = flake::NAME;
@@ -216,16 +226,20 @@ fn snapshot<S: IdLayout>(cell: &Cell) -> CellSnapshot {
 
 /// Returns the index of the ID type that SQL knows by a name; `None` for another name.
 pub fn index_of_sql_name(name: &str) -> Option<usize> {
-    // It writes the IDs of guid in another way.
-    let name = if name == guid::LOCAL_NAME { guid::NAME } else { name };
+    let name = entry_name(name);
     ID_TYPES.iter().position(|id_type| id_type.name == name)
+}
+
+/// Returns the name of the entry for an ID type. guid_local writes the IDs of guid in another way.
+const fn entry_name(name: &str) -> &str {
+    if is_same(name, guid::LOCAL_NAME) { guid::NAME } else { name }
 }
 
 /// Returns the index of the ID type of this name.
 const fn index_of(name: &str) -> usize {
     let mut i = 0;
     while i < ID_TYPES.len() {
-        if same(ID_TYPES[i].name.as_bytes(), name.as_bytes()) {
+        if is_same(ID_TYPES[i].name, name) {
             return i;
         }
         i += 1;
@@ -233,16 +247,12 @@ const fn index_of(name: &str) -> usize {
     panic!("the ID type is not in the table of ID types")
 }
 
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
+/// Returns whether two names are the same, at compile time.
+pub const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
+    while i < a.len() && i < b.len() && a[i] == b[i] {
         i += 1;
     }
-    true
+    i == a.len() && i == b.len()
 }

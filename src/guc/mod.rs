@@ -21,7 +21,7 @@ pub use epoch::{
     adopt_epoch, check_epoch_with, default_epoch, epoch, epoch_setting, epoch_value, is_epoch_set,
 };
 pub use process::{Objection, Refusal};
-pub use streams::{ID_TYPE_STREAMS, LONGEST_STREAM, MAX_STREAMS, lists_stream};
+pub use streams::{LONGEST_STREAM, MAX_STREAMS, lists_stream};
 
 use crate::error::{self, Code, Report};
 use crate::identity::{self, guid_node, mac_address};

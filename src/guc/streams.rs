@@ -5,7 +5,7 @@
 
 use super::hooks::define_text;
 use super::process::{PROCESS, TextSetting};
-use flakeid_core::{flake, flake128, guid, sno, uniqueid, uuidv7};
+use flakeid_core::ID_TYPE_NAMES;
 use pgrx::GucSetting;
 use std::ffi::{CStr, CString};
 
@@ -16,17 +16,6 @@ pub const MAX_STREAMS: usize = 25;
 
 /// The maximum length of a name, in bytes.
 pub const LONGEST_STREAM: usize = 63;
-
-/// The names of the ID types, each of which has a stream without this setting.
-pub const ID_TYPE_STREAMS: [&str; 7] = [
-    flake::NAME,
-    sno::NAME,
-    flake128::NAME,
-    guid::NAME,
-    guid::LOCAL_NAME,
-    uniqueid::NAME,
-    uuidv7::NAME,
-];
 
 struct StreamsSetting;
 
@@ -70,7 +59,8 @@ fn check(name: &str) -> Result<(), String> {
             "\"{name}\" is not a name of 1 to {LONGEST_STREAM} letters, digits, and characters of \"_-.\"."
         ));
     }
-    match ID_TYPE_STREAMS.contains(&name) {
+    // Each ID type has a stream without this setting.
+    match ID_TYPE_NAMES.contains(&name) {
         true => Err(format!("\"{name}\" is the stream of an ID type.")),
         false => Ok(()),
     }

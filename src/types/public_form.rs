@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 const MAX_AHEAD: i64 = 86_400_000_000;
 
 /// An ID type whose IDs have a public form.
-trait Public: Copy {
+pub(super) trait Public: Copy {
     const NAME: &'static str;
     const BITS: u32;
     const FORM: PublicForm = PublicForm::of_bits(Self::BITS);
@@ -41,6 +41,9 @@ trait Public: Copy {
     /// Returns whether an ID of the type can have this value at a time until `latest`.
     fn is_possible(self, latest: UnixMicros) -> bool;
 }
+
+/// Does not compile for a type without a public form.
+pub(super) const fn ensure_public_form<T: Public>() {}
 
 /// Implements the public form for a type whose values are bytes. `$Id` makes the core's ID of a value.
 macro_rules! public {

@@ -4,11 +4,19 @@
 //! `flakeid_readiness`. What a server needs to generate IDs is in [`id_types`](crate::id_types). guid and guid_local are two
 //! types here, and one there.
 
+use super::flake128::Flake128;
+use super::guid::Guid;
+use super::guid_local::GuidLocal;
+use super::public_form::ensure_public_form;
+use super::sno::Sno;
+use super::uniqueid::UniqueId;
 use crate::error::Report;
 use crate::generator::{Readiness, readiness};
-use crate::{guc, horizon};
+use crate::horizon;
+use crate::id_types::is_same;
 use flakeid_core::clock::Scale;
-use flakeid_core::{flake, flake128, guid, guid_local, sno, uniqueid, uuidv7};
+use flakeid_core::{ID_TYPE_NAMES, flake, flake128, guid, guid_local, sno, uniqueid, uuidv7};
+use pgrx::datum::Uuid;
 use pgrx::pg_sys::{Datum, FunctionCallInfo};
 use std::ffi::CStr;
 
@@ -46,116 +54,95 @@ pub struct NextFns {
     pub for_copy_name: &'static CStr,
 }
 
-unsafe extern "C-unwind" {
-    fn flake_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn sno_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn sno_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn sno_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn flake128_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn guid_local_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_in_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uniqueid_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uuidv7_next_wrapper(fcinfo: FunctionCallInfo) -> Datum;
-    fn uuidv7_next_for_copy_wrapper(fcinfo: FunctionCallInfo) -> Datum;
+/// Makes the table of an entry for each ID type. `$Type` is the Rust type of a value, which has a public form. Each symbol
+/// is one that SQL names, too.
+macro_rules! sql_id_types {
+    ($($name:expr, $Type:ty {
+        symbols: $($symbol:ident)*,
+        next: $next:ident, $for_copy:ident, $for_copy_name:literal,
+        value: $value:expr,
+        scale: $scale:expr,
+        readiness: $readiness:expr,
+    })*) => {
+        unsafe extern "C-unwind" {
+            $(
+                fn $next(fcinfo: FunctionCallInfo) -> Datum;
+                fn $for_copy(fcinfo: FunctionCallInfo) -> Datum;
+                $(fn $symbol(fcinfo: FunctionCallInfo) -> Datum;)*
+            )*
+        }
+
+        /// All ID types, in the order of [`ID_TYPE_NAMES`].
+        pub const SQL_ID_TYPES: [SqlIdTypeEntry; ID_TYPE_NAMES.len()] = [$(
+            SqlIdTypeEntry {
+                name: $name,
+                value: $value,
+                scale: $scale,
+                readiness: $readiness,
+                next: NextFns { next: $next, for_copy: $for_copy, for_copy_name: $for_copy_name },
+            },
+        )*];
+
+        const _: () = { $(ensure_public_form::<$Type>();)* };
+    };
 }
 
-const _: () = assert!(SQL_ID_TYPES.len() == guc::ID_TYPE_STREAMS.len());
+const _: () = {
+    let mut i = 0;
+    while i < ID_TYPE_NAMES.len() {
+        assert!(is_same(SQL_ID_TYPES[i].name, ID_TYPE_NAMES[i]), "the order of the names");
+        i += 1;
+    }
+};
 
-/// All ID types, in the order in which pages list them.
-pub const SQL_ID_TYPES: [SqlIdTypeEntry; 7] = [
-    SqlIdTypeEntry {
-        name: flake::NAME,
+sql_id_types! {
+    flake::NAME, i64 {
+        symbols: flake_in_wrapper,
+        next: flake_next_wrapper, flake_next_for_copy_wrapper, c"flake_next_for_copy",
         value: ValueType::Bigint { input: flake_in_wrapper },
         scale: || Ok(horizon::server_epoch()?.signed_scale()),
         readiness: Some(readiness::<flake::Flake>),
-        next: NextFns {
-            next: flake_next_wrapper,
-            for_copy: flake_next_for_copy_wrapper,
-            for_copy_name: c"flake_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: sno::NAME,
+    }
+    sno::NAME, Sno {
+        symbols: sno_in_wrapper,
+        next: sno_next_wrapper, sno_next_for_copy_wrapper, c"sno_next_for_copy",
         value: ValueType::Own { input: sno_in_wrapper, bytes: sno::LEN, by_value: false },
         scale: || Ok(sno::SCALE),
         readiness: Some(readiness::<sno::TickTock>),
-        next: NextFns {
-            next: sno_next_wrapper,
-            for_copy: sno_next_for_copy_wrapper,
-            for_copy_name: c"sno_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: flake128::NAME,
+    }
+    flake128::NAME, Flake128 {
+        symbols: flake128_in_wrapper,
+        next: flake128_next_wrapper, flake128_next_for_copy_wrapper, c"flake128_next_for_copy",
         value: ValueType::Own { input: flake128_in_wrapper, bytes: flake128::LEN, by_value: false },
         scale: || Ok(flake128::SCALE),
         readiness: Some(readiness::<flake128::Flake128>),
-        next: NextFns {
-            next: flake128_next_wrapper,
-            for_copy: flake128_next_for_copy_wrapper,
-            for_copy_name: c"flake128_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: guid::NAME,
+    }
+    guid::NAME, Guid {
+        symbols: guid_in_wrapper,
+        next: guid_next_wrapper, guid_next_for_copy_wrapper, c"guid_next_for_copy",
         value: ValueType::Own { input: guid_in_wrapper, bytes: guid::LEN, by_value: false },
         scale: || Ok(guid::SCALE),
         readiness: Some(readiness::<guid::Guid>),
-        next: NextFns {
-            next: guid_next_wrapper,
-            for_copy: guid_next_for_copy_wrapper,
-            for_copy_name: c"guid_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: guid::LOCAL_NAME,
-        value: ValueType::Own {
-            input: guid_local_in_wrapper,
-            bytes: size_of::<guid_local::Local>(),
-            by_value: true,
-        },
+    }
+    guid::LOCAL_NAME, GuidLocal {
+        symbols: guid_local_in_wrapper,
+        next: guid_local_next_wrapper, guid_local_next_for_copy_wrapper, c"guid_local_next_for_copy",
+        value: ValueType::Own { input: guid_local_in_wrapper, bytes: size_of::<guid_local::Local>(), by_value: true },
         scale: || Ok(guid::SCALE),
         readiness: None,
-        next: NextFns {
-            next: guid_local_next_wrapper,
-            for_copy: guid_local_next_for_copy_wrapper,
-            for_copy_name: c"guid_local_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: uniqueid::NAME,
-        value: ValueType::Own {
-            input: uniqueid_in_wrapper,
-            bytes: size_of::<uniqueid::Id>(),
-            by_value: true,
-        },
+    }
+    uniqueid::NAME, UniqueId {
+        symbols: uniqueid_in_wrapper,
+        next: uniqueid_next_wrapper, uniqueid_next_for_copy_wrapper, c"uniqueid_next_for_copy",
+        value: ValueType::Own { input: uniqueid_in_wrapper, bytes: size_of::<uniqueid::Id>(), by_value: true },
         scale: || Ok(uniqueid::SCALE),
         readiness: Some(readiness::<uniqueid::UniqueId>),
-        next: NextFns {
-            next: uniqueid_next_wrapper,
-            for_copy: uniqueid_next_for_copy_wrapper,
-            for_copy_name: c"uniqueid_next_for_copy",
-        },
-    },
-    SqlIdTypeEntry {
-        name: uuidv7::NAME,
+    }
+    uuidv7::NAME, Uuid {
+        symbols:,
+        next: uuidv7_next_wrapper, uuidv7_next_for_copy_wrapper, c"uuidv7_next_for_copy",
         value: ValueType::Uuid,
         scale: || Ok(uuidv7::SCALE),
         readiness: Some(readiness::<uuidv7::Uuidv7>),
-        next: NextFns {
-            next: uuidv7_next_wrapper,
-            for_copy: uuidv7_next_for_copy_wrapper,
-            for_copy_name: c"uuidv7_next_for_copy",
-        },
-    },
-];
+    }
+}

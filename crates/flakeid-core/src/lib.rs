@@ -62,4 +62,16 @@ pub mod waiters;
 pub mod watermark;
 pub mod watermark_message;
 
+/// The names of all ID types, in the order in which pages list them. Tables that need an entry for each are checked
+/// against this one.
+pub const ID_TYPE_NAMES: [&str; 7] = [
+    flake::NAME,
+    sno::NAME,
+    flake128::NAME,
+    guid::NAME,
+    guid::LOCAL_NAME,
+    uniqueid::NAME,
+    uuidv7::NAME,
+];
+
 pub use error::Error;
