@@ -31,24 +31,24 @@ pub trait Issuer: ServerIdType {
 
 /// A cell of one ID type, as this server knows it before it looks it up.
 #[derive(Clone, Copy, Debug)]
-pub struct GeneratorSlot {
+pub struct CellKey {
     /// The key of the cell in shared memory.
     pub(super) key: u16,
     /// The generator ID in the IDs of the cell; or their node or worker, if the ID type has one cell for each server.
     pub generator_id: u64,
 }
 
-/// Returns this server's slots of an ID type, in ascending order of generator IDs.
+/// Returns the keys of this server's cells of an ID type, in ascending order of generator IDs.
 ///
 /// # Errors
 /// The generator IDs are unknown, not leased now, or too large for the ID type; or the node is unknown.
-pub fn generator_slots<S: Issuer>() -> Result<Vec<GeneratorSlot>, Report> {
+pub fn cell_keys<S: Issuer>() -> Result<Vec<CellKey>, Report> {
     let ids = match (S::IDENTITY, guc::owned()) {
         // The cell stays the same if the node changes.
         (Identity::Node(node), _) => {
-            return Ok(vec![GeneratorSlot { key: 0, generator_id: node()? }]);
+            return Ok(vec![CellKey { key: 0, generator_id: node()? }]);
         }
-        (Identity::Lanes(lanes), _) => return slots_of::<S>(&(0..lanes).collect::<Vec<_>>()),
+        (Identity::Lanes(lanes), _) => return keys_of::<S>(&(0..lanes).collect::<Vec<_>>()),
         (_, None) => return Err(guc::no_generator_ids()),
         (_, Some(Owned::Fixed(ids))) => {
             lease::set_cluster(None);
@@ -62,23 +62,23 @@ pub fn generator_slots<S: Issuer>() -> Result<Vec<GeneratorSlot>, Report> {
             state.held().iter().map(|held| held.id).collect()
         }
     };
-    slots_of::<S>(&ids)
+    keys_of::<S>(&ids)
 }
 
-/// Returns the slots of these generator IDs.
-pub(super) fn slots_of<S: Issuer>(ids: &[u16]) -> Result<Vec<GeneratorSlot>, Report> {
+/// Returns the keys of these generator IDs.
+pub(super) fn keys_of<S: Issuer>(ids: &[u16]) -> Result<Vec<CellKey>, Report> {
     if let Identity::GeneratorIds { max } = S::IDENTITY
         && let Some(&id) = ids.iter().find(|&&id| u64::from(id) > max)
     {
         return Err(generator_too_large(S::NAME, id, max));
     }
-    Ok(ids.iter().map(|&id| GeneratorSlot { key: id, generator_id: id.into() }).collect())
+    Ok(ids.iter().map(|&id| CellKey { key: id, generator_id: id.into() }).collect())
 }
 
 /// Returns the cells from which a session issues. A cell that was sealed when its generator ID was given up is revived.
 ///
 /// # Errors
-/// [`LeaseError::NotLeased`] and the errors of [`generator_slots`].
+/// [`LeaseError::NotLeased`] and the errors of [`cell_keys`].
 pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseError> {
     let owned = guc::owned();
     match (S::IDENTITY, owned) {
@@ -87,13 +87,13 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
             refuse_other_epoch::<S>(state)?;
             let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();
             let cells =
-                get_or_create_cells::<S>(shared, &lock, &slots_of::<S>(&ids)?, state.held())?;
+                get_or_create_cells::<S>(shared, &lock, &keys_of::<S>(&ids)?, state.held())?;
             lease::set_cluster(Some(state.cluster));
             Ok(cells)
         }),
         _ => {
-            let slots = generator_slots::<S>()?;
-            if let Some(cells) = lookup_cells::<S>(shared, &slots) {
+            let keys = cell_keys::<S>()?;
+            if let Some(cells) = lookup_cells::<S>(shared, &keys) {
                 return Ok(cells);
             }
             let is_numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
@@ -101,26 +101,26 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
             let usable = |is_leased: bool| !is_leased && shared.lease.admits(fingerprint);
             lease::wait(shared, |lock| match is_numbered && !usable(lease::is_on(shared, &lock)) {
                 true => Err(LeaseError::StillLeased),
-                false => get_or_create_cells::<S>(shared, &lock, &slots, &[]),
+                false => get_or_create_cells::<S>(shared, &lock, &keys, &[]),
             })
         }
     }
 }
 
-/// Looks up the cells of these slots without the lock, which another session may hold while it writes the horizon.
+/// Looks up the cells of these keys without the lock, which another session may hold while it writes the horizon.
 /// Returns `None` if one is missing, which is rare.
-fn lookup_cells<S: Issuer>(shared: &'static Shared, slots: &[GeneratorSlot]) -> Option<Cells> {
+fn lookup_cells<S: Issuer>(shared: &'static Shared, keys: &[CellKey]) -> Option<Cells> {
     let generation = shared.lease.generation();
     if matches!(S::IDENTITY, Identity::GeneratorIds { .. })
         && !shared.lease.admits_fixed(guc::identity_fingerprint())
     {
         return None;
     }
-    let cell = |&GeneratorSlot { key, generator_id }: &GeneratorSlot| {
+    let cell = |&CellKey { key, generator_id }: &CellKey| {
         let cell = shared.find(S::INDEX, key)?;
         (!cell.is_sealed()).then_some(IssuingCell { cell, generator_id })
     };
-    let cells = slots.iter().map(cell).collect::<Option<_>>()?;
+    let cells = keys.iter().map(cell).collect::<Option<_>>()?;
     Some(Cells { cells, generation })
 }
 
@@ -132,27 +132,27 @@ pub(super) struct Cells {
     pub generation: u64,
 }
 
-/// Returns the cells of these slots. A missing cell is created, and a sealed one is revived, above the high-water mark
+/// Returns the cells of these keys. A missing cell is created, and a sealed one is revived, above the high-water mark
 /// with which its generator ID was leased.
 fn get_or_create_cells<S: Issuer>(
     shared: &'static Shared,
     lock: &ExclusiveLock,
-    slots: &[GeneratorSlot],
+    keys: &[CellKey],
     leased: &[LeasedId],
 ) -> Result<Cells, LeaseError> {
     let start = shared.record.start();
-    let cell = |slot: &GeneratorSlot| {
-        let lease = leased.iter().find(|leased| leased.id == slot.key);
+    let cell = |of: &CellKey| {
+        let lease = leased.iter().find(|leased| leased.id == of.key);
         let high_water_mark = lease.map_or(UnixNanos(0), |leased| leased.high_water_mark);
         let begin =
             |cell: &Cell| cell.begin::<S>(horizon::cell_init(&start, S::INDEX, high_water_mark));
-        let cell = shared.cell(lock, S::INDEX, slot.key, begin)?;
+        let cell = shared.cell(lock, S::INDEX, of.key, begin)?;
         if !shared.lease.is_stopping() {
             horizon::revive(shared, S::INDEX, cell, high_water_mark);
         }
-        Ok(IssuingCell { cell, generator_id: slot.generator_id })
+        Ok(IssuingCell { cell, generator_id: of.generator_id })
     };
-    let cells = slots.iter().map(cell).collect::<Result<Vec<_>, Report>>()?;
+    let cells = keys.iter().map(cell).collect::<Result<Vec<_>, Report>>()?;
     Ok(Cells { cells, generation: shared.lease.generation() })
 }
 

@@ -35,7 +35,7 @@ mod node;
 mod readiness;
 mod source;
 
-pub use cells::{Identity, Issuer, generator_slots};
+pub use cells::{Identity, Issuer, cell_keys};
 pub use node::{flake128_worker, guid_node, known_flake128_worker, known_guid_node};
 pub use readiness::{Readiness, readiness};
 
@@ -91,12 +91,12 @@ impl<S: Issuer> Generator<S> {
     fn ready(&'static self) -> &'static mut Source {
         // SAFETY: there is one thread, and no reference to the source outlives the call that made it. What runs in
         // between cannot come back here: interrupts raise errors, and run no SQL.
-        let slot = unsafe { &mut *self.0.get() };
-        let is_current = matches!(slot, Some(source) if source.version == guc::version());
+        let source = unsafe { &mut *self.0.get() };
+        let is_current = matches!(source, Some(source) if source.version == guc::version());
         if !is_current {
-            self.refresh(slot);
+            self.refresh(source);
         }
-        match slot {
+        match source {
             Some(source) => source,
             None => pgrx::error!("a source of IDs was made and is not there"),
         }
@@ -104,17 +104,17 @@ impl<S: Issuer> Generator<S> {
 
     /// Builds the source from the present settings.
     #[cold]
-    fn refresh(&'static self, slot: &mut Option<Source>) {
+    fn refresh(&'static self, source: &mut Option<Source>) {
         const {
             let is_numbered = matches!(S::IDENTITY, Identity::GeneratorIds { .. });
             assert!(is_numbered == S::IS_NUMBERED, "one of these two is wrong");
         }
-        discard_prefetched(slot);
-        let made = Source::make::<S>(slot.as_ref()).or_raise();
-        if slot.is_none() {
+        discard_prefetched(source);
+        let made = Source::make::<S>(source.as_ref()).or_raise();
+        if source.is_none() {
             exit::discard_at_exit(self);
         }
-        *slot = Some(made);
+        *source = Some(made);
     }
 }
 
@@ -126,8 +126,8 @@ impl<S: Issuer> Prefetching for Generator<S> {
 }
 
 /// Discards the prefetched IDs of a source.
-fn discard_prefetched(slot: &mut Option<Source>) {
-    if let Some(source) = slot {
+fn discard_prefetched(source: &mut Option<Source>) {
+    if let Some(source) = source {
         source.session.discard_prefetched(&source.cells);
     }
 }

@@ -12,7 +12,7 @@
 //! * On a server without a worker that leases generator IDs: whether the first session can start one.
 //! * How other sessions differ: it reports what holds for a new session with the settings of the one that asks.
 
-use super::cells::{GeneratorSlot, Identity, Issuer, refuse_other_epoch, slots_of};
+use super::cells::{CellKey, Identity, Issuer, keys_of, refuse_other_epoch};
 use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time, first_tick};
 use crate::clock::{now, since_boot};
 use crate::error::Report;
@@ -50,45 +50,45 @@ pub fn readiness<S: Issuer>() -> Readiness {
 
 fn ensure_ready<S: Issuer>(shared: &'static Shared, start: &Start) -> Result<(), Report> {
     ensure_in_time::<S>(shared)?;
-    let Some(Slots { slots, lease }) = slots::<S>(shared)? else { return Ok(()) };
+    let Some(SessionKeys { keys, lease }) = keys::<S>(shared)? else { return Ok(()) };
     // Before its first ID an ID type writes down its epoch.
     let ours = S::scale().epoch();
     if start.epochs[S::INDEX].is_none_or(|earliest| ours < earliest) {
         horizon::ensure_writable(shared)?;
     }
-    shared.ensure_room(S::INDEX, slots.iter().map(|slot| slot.key))?;
-    let cells: Vec<Cell> = slots
+    shared.ensure_room(S::INDEX, keys.iter().map(|of| of.key))?;
+    let cells: Vec<Cell> = keys
         .iter()
-        .map(|slot| {
-            let leased = lease.iter().flat_map(LeaseState::held).find(|held| held.id == slot.key);
+        .map(|of| {
+            let leased = lease.iter().flat_map(LeaseState::held).find(|held| held.id == of.key);
             let high_water_mark = leased.map_or(UnixNanos(0), |leased| leased.high_water_mark);
-            copy::<S>(shared, start, slot.key, high_water_mark)
+            copy::<S>(shared, start, of.key, high_water_mark)
         })
         .collect();
     let cells: Vec<_> = IssuingCell::numbered(&cells).collect();
     rehearse::<S>(shared, start, &cells, lease.as_ref())
 }
 
-/// The slots of a session, and the lease by which the server has their generator IDs.
-struct Slots {
-    slots: Vec<GeneratorSlot>,
+/// The keys of a session, and the lease by which the server has their generator IDs.
+struct SessionKeys {
+    keys: Vec<CellKey>,
     lease: Option<LeaseState>,
 }
 
-/// Returns a session's slots; `None` if the first session that asks must start the worker that leases them.
+/// Returns a session's keys; `None` if the first session that asks must start the worker that leases them.
 ///
 /// # Errors
 /// The server has no generator IDs now, or they are too large for the ID type.
-fn slots<S: Issuer>(shared: &Shared) -> Result<Option<Slots>, LeaseError> {
-    let fixed = |slots| Some(Slots { slots, lease: None });
+fn keys<S: Issuer>(shared: &Shared) -> Result<Option<SessionKeys>, LeaseError> {
+    let fixed = |keys| Some(SessionKeys { keys, lease: None });
     match (S::IDENTITY, guc::owned()) {
         // The node of a guid makes no difference to its cell, and reading it would open the state.
-        (Identity::Node(_), _) => Ok(fixed(vec![GeneratorSlot { key: 0, generator_id: 0 }])),
-        (Identity::Lanes(lanes), _) => Ok(fixed(slots_of::<S>(&(0..lanes).collect::<Vec<_>>())?)),
+        (Identity::Node(_), _) => Ok(fixed(vec![CellKey { key: 0, generator_id: 0 }])),
+        (Identity::Lanes(lanes), _) => Ok(fixed(keys_of::<S>(&(0..lanes).collect::<Vec<_>>())?)),
         (_, None) => Err(guc::no_generator_ids().into()),
         (_, Some(Owned::Fixed(ids))) => {
             match shared.lease.admits_fixed(guc::identity_fingerprint()) {
-                true => Ok(fixed(slots_of::<S>(ids.as_slice())?)),
+                true => Ok(fixed(keys_of::<S>(ids.as_slice())?)),
                 false => Err(LeaseError::StillLeased),
             }
         }
@@ -102,7 +102,7 @@ fn slots<S: Issuer>(shared: &Shared) -> Result<Option<Slots>, LeaseError> {
             }
             refuse_other_epoch::<S>(&lease)?;
             let ids: Vec<u16> = lease.held().iter().map(|held| held.id).collect();
-            Ok(Some(Slots { slots: slots_of::<S>(&ids)?, lease: Some(lease) }))
+            Ok(Some(SessionKeys { keys: keys_of::<S>(&ids)?, lease: Some(lease) }))
         }
     }
 }

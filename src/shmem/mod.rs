@@ -29,7 +29,7 @@ pub use gates::Gates;
 pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
 pub use lease::{Lease, LeaseState, LeaseStatus, LeasedId};
 pub use streams::stream_of_id_type;
-pub use watermark::{ENDED, ProcessSlot, Watermark};
+pub use watermark::{ENDED, ProcessEntry, WatermarkSegment};
 
 use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
@@ -109,7 +109,7 @@ pub enum ShmemOrigin {
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 
 /// This process's address of the memory of the watermark; null until the process has attached to it.
-static WATERMARK: AtomicPtr<Watermark> = AtomicPtr::new(std::ptr::null_mut());
+static WATERMARK: AtomicPtr<WatermarkSegment> = AtomicPtr::new(std::ptr::null_mut());
 
 static mut ON_CLEAN_EXIT: Option<fn(&'static Shared)> = None;
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
@@ -159,7 +159,7 @@ unsafe extern "C-unwind" fn startup() {
         adopt(shared);
         let size = watermark::size();
         let memory = pg_sys::ShmemInitStruct(WATERMARK_NAME.as_ptr(), size, &mut found);
-        let memory = memory.cast::<Watermark>();
+        let memory = memory.cast::<WatermarkSegment>();
         if !found {
             watermark::set_up(memory, (*shared).lock.tranche().into());
         }
@@ -290,7 +290,7 @@ pub fn origin() -> Option<ShmemOrigin> {
 ///
 /// # Errors
 /// The errors of [`shared`].
-pub fn watermark() -> Result<&'static Watermark, Report> {
+pub fn watermark() -> Result<&'static WatermarkSegment, Report> {
     // This checks the build first: another one may use another size, for which PostgreSQL has an error of its own.
     let shared = shared()?;
     let mut memory = WATERMARK.load(Ordering::Relaxed);
@@ -304,7 +304,7 @@ pub fn watermark() -> Result<&'static Watermark, Report> {
 
 /// Returns the memory of the watermark if this process is attached to it and has shared memory now.
 #[inline]
-pub fn attached_watermark() -> Option<&'static Watermark> {
+pub fn attached_watermark() -> Option<&'static WatermarkSegment> {
     let memory = WATERMARK.load(Ordering::Relaxed);
     // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the memory was set up
     // before its address was stored, and lasts as long as the process.
@@ -317,7 +317,7 @@ fn named_segment() -> Result<*mut Shared, Report> {
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-fn named_watermark(_shared: &Shared) -> *mut Watermark {
+fn named_watermark(_shared: &Shared) -> *mut WatermarkSegment {
     pgrx::error!("the library is preloaded without the memory of the watermark")
 }
 
@@ -343,10 +343,10 @@ fn named_segment() -> Result<*mut Shared, Report> {
 }
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-fn named_watermark(_shared: &Shared) -> *mut Watermark {
+fn named_watermark(_shared: &Shared) -> *mut WatermarkSegment {
     /// # Safety
     /// The conditions of [`watermark::set_up`].
-    unsafe fn set_up_named(memory: *mut Watermark) {
+    unsafe fn set_up_named(memory: *mut WatermarkSegment) {
         let shared = SHARED.load(Ordering::Relaxed);
         // SAFETY: the caller guarantees the memory. This process is attached to the shared struct.
         unsafe { watermark::set_up(memory, (*shared).lock.tranche().into()) };

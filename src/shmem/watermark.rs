@@ -1,6 +1,6 @@
-//! The memory of the watermark: a slot for each process that can run SQL, the floor, the list of prepared
-//! transactions, and the times for which sessions wait. [`flakeid_core::watermark`] argues how slots and floor are used, and the module
-//! [`watermark`](crate::watermark) uses them.
+//! The memory of the watermark: a slot for each process that can run SQL, the floor, the list of prepared transactions,
+//! and the times for which sessions wait. [`flakeid_core::watermark`] argues how slots and floor are used, and the
+//! module [`watermark`](crate::watermark) uses them.
 //!
 //! Its size depends on settings that need a restart, so it is a segment of its own beside [`super::Shared`].
 //!
@@ -8,7 +8,8 @@
 //! * A slot belongs to the process with its number, and only that process enters and leaves it. Readers make a
 //!   provisional bound final.
 //! * The floor rises by readers, without a lock.
-//! * The rest changes under the lock [`Watermark::lock`]; processes read the names of streams without it. A process may hold the server's lock when it takes this one.
+//! * The rest changes under the lock [`WatermarkSegment::lock`]; processes read the names of streams without it. A
+//!   process may hold the server's lock when it takes this one.
 
 use super::streams::{STREAMS, StreamNames};
 use crate::lock::{ExclusiveLock, Lock};
@@ -16,7 +17,7 @@ use crate::process;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::{Entry, Forgotten};
 use flakeid_core::waiters::{Wait, Waiters};
-use flakeid_core::watermark::{Floor, History, Slot};
+use flakeid_core::watermark::{Floor, History, TransactionSlot};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::mem::size_of;
@@ -30,20 +31,20 @@ const ENTRIES: usize = 127;
 /// How many watermarks the history keeps.
 const HISTORY: usize = 64;
 
-/// The greatest number of prepared transactions that have ended and that the list keeps for old snapshots. There is room
-/// for twice as many, so that the list is seldom pruned.
+/// The greatest number of prepared transactions that have ended and that the list keeps for old snapshots. There is
+/// room for twice as many, so that the list is seldom pruned.
 pub const ENDED: usize = 512;
 
 /// The state that a process shows to readers.
 #[repr(C, align(128))]
 #[derive(Debug)]
-pub struct ProcessSlot {
-    pub slot: Slot<ENTRIES, STREAMS>,
+pub struct ProcessEntry {
+    pub slot: TransactionSlot<ENTRIES, STREAMS>,
     /// The time of the transaction's first ID, in nanoseconds since 1970. Only a view shows it.
     pub first_id_at: AtomicU64,
 }
 
-const _: () = assert!(size_of::<ProcessSlot>() == 3328);
+const _: () = assert!(size_of::<ProcessEntry>() == 3328);
 
 /// The state that changes under the lock.
 #[derive(Debug)]
@@ -63,10 +64,10 @@ pub struct Locked {
 
 /// The memory of the watermark. The slots, the waits and the list of prepared transactions follow it.
 #[repr(C, align(128))]
-pub struct Watermark {
+pub struct WatermarkSegment {
     pub floor: Floor,
-    /// 0 until the list has the transactions that were prepared before this life of the memory. Then the number that the
-    /// next transaction had when they were looked up.
+    /// 0 until the list has the transactions that were prepared before this life of the memory. Then the number that
+    /// the next transaction had when they were looked up.
     pub loaded_at: AtomicU64,
     /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file.
     pub used: AtomicBool,
@@ -129,7 +130,7 @@ impl Publisher {
 }
 
 // SAFETY: the cell is used under the lock alone. The names of streams are read as far as they are written.
-unsafe impl Sync for Watermark {}
+unsafe impl Sync for WatermarkSegment {}
 
 fn slots() -> usize {
     process::count()
@@ -145,8 +146,8 @@ fn capacity() -> usize {
 
 /// Returns the size of the memory, which depends on settings that need a restart.
 pub(super) fn size() -> usize {
-    size_of::<Watermark>()
-        + slots() * (size_of::<ProcessSlot>() + size_of::<Wait>())
+    size_of::<WatermarkSegment>()
+        + slots() * (size_of::<ProcessEntry>() + size_of::<Wait>())
         + capacity() * size_of::<Entry>()
 }
 
@@ -154,8 +155,12 @@ pub(super) fn size() -> usize {
 ///
 /// # Safety
 /// `memory` must be memory of [`size`] bytes that no other process can see yet.
-pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
-    assert!(memory.is_aligned(), "shared memory is not aligned to {}", align_of::<Watermark>());
+pub(super) unsafe fn set_up(memory: *mut WatermarkSegment, tranche: i32) {
+    assert!(
+        memory.is_aligned(),
+        "shared memory is not aligned to {}",
+        align_of::<WatermarkSegment>()
+    );
     // SAFETY: the caller owns the memory.
     unsafe {
         addr_of_mut!((*memory).floor).write(Floor::at(UnixNanos(0)));
@@ -176,11 +181,12 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
         }));
         addr_of_mut!((*memory).slots).write(slots());
         addr_of_mut!((*memory).capacity).write(capacity());
-        let first = memory.add(1).cast::<ProcessSlot>();
+        let first = memory.add(1).cast::<ProcessEntry>();
         for number in 0..slots() {
-            first
-                .add(number)
-                .write(ProcessSlot { slot: Slot::idle(), first_id_at: AtomicU64::new(0) });
+            first.add(number).write(ProcessEntry {
+                slot: TransactionSlot::idle(),
+                first_id_at: AtomicU64::new(0),
+            });
         }
         let first = first.add(slots()).cast::<Wait>();
         for number in 0..slots() {
@@ -189,7 +195,7 @@ pub(super) unsafe fn set_up(memory: *mut Watermark, tranche: i32) {
     }
 }
 
-impl Watermark {
+impl WatermarkSegment {
     /// Returns the lock for [`ExclusiveLock`].
     pub fn lock(&self) -> &Lock {
         &self.lock
@@ -197,15 +203,15 @@ impl Watermark {
 
     /// Returns the slots, by the numbers of the processes.
     #[inline]
-    pub fn slots(&self) -> &[ProcessSlot] {
+    pub fn processes(&self) -> &[ProcessEntry] {
         // SAFETY: `set_up` has written this many slots after the struct.
         unsafe { std::slice::from_raw_parts(self.after_struct().cast(), self.slots) }
     }
 
     /// Returns the slot of the process with a number; `None` for a process that cannot run SQL.
     #[inline]
-    pub fn slot(&self, number: u32) -> Option<&ProcessSlot> {
-        self.slots().get(number as usize)
+    pub fn process(&self, number: u32) -> Option<&ProcessEntry> {
+        self.processes().get(number as usize)
     }
 
     /// Returns the times for which sessions wait, by the numbers of the processes.
@@ -216,7 +222,7 @@ impl Watermark {
 
     fn after_slots(&self) -> *mut Wait {
         // SAFETY: `set_up` has written this many slots after the struct.
-        unsafe { self.after_struct().cast::<ProcessSlot>().add(self.slots).cast() }
+        unsafe { self.after_struct().cast::<ProcessEntry>().add(self.slots).cast() }
     }
 
     fn entries(&self) -> *mut Entry {
@@ -224,8 +230,8 @@ impl Watermark {
         unsafe { self.after_slots().add(self.slots).cast() }
     }
 
-    /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it was exposed; one that
-    /// is made of a reference to the struct may not leave the struct.
+    /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it was exposed; one
+    /// that is made of a reference to the struct may not leave the struct.
     fn after_struct(&self) -> *mut u8 {
         let this = std::ptr::from_ref(self);
         std::ptr::with_exposed_provenance_mut(this.addr() + size_of::<Self>())

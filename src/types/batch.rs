@@ -2,7 +2,7 @@
 
 use super::error::ValueError;
 use crate::error::{OrRaise, Report};
-use crate::generator::{Generator, Issuer, generator_slots};
+use crate::generator::{Generator, Issuer, cell_keys};
 use crate::guc;
 use flakeid_core::session::Issued;
 
@@ -30,7 +30,7 @@ pub fn batch<S: Issuer, T>(
 }
 
 /// A sequence number within a tick, and the generator ID or the server's one number (node, worker) that it belongs to.
-pub struct IdSlot {
+pub struct PlaceInTick {
     pub generator_id: u64,
     pub sequence: u32,
 }
@@ -40,18 +40,21 @@ pub struct IdSlot {
 ///
 /// # Errors
 /// [`ValueError::Negative`]; settings that are not valid, and generator IDs that this ID type cannot have.
-pub fn id_slot_at<S: Issuer>(number: i64) -> Result<IdSlot, Report> {
+pub fn place_in_tick<S: Issuer>(number: i64) -> Result<PlaceInTick, Report> {
     guc::ensure_usable()?;
     let generator_ids: Vec<u64> =
-        generator_slots::<S>()?.iter().map(|slot| slot.generator_id).collect();
-    id_slot_among::<S>(&generator_ids, number)
+        cell_keys::<S>()?.iter().map(|place| place.generator_id).collect();
+    place_in_tick_among::<S>(&generator_ids, number)
 }
 
-/// Returns the `number`-th slot in a tick of a server that has these generator IDs.
+/// Returns the `number`-th place in a tick of a server that has these generator IDs.
 ///
 /// # Errors
 /// [`ValueError::Negative`].
-pub fn id_slot_among<S: Issuer>(generator_ids: &[u64], number: i64) -> Result<IdSlot, Report> {
+pub fn place_in_tick_among<S: Issuer>(
+    generator_ids: &[u64],
+    number: i64,
+) -> Result<PlaceInTick, Report> {
     let number = u64::try_from(number)
         .map_err(|_| ValueError::Negative { what: "number within the tick", value: number })?;
     let (sequence_min, sequence_max) = S::rules().sequence;
@@ -62,5 +65,5 @@ pub fn id_slot_among<S: Issuer>(generator_ids: &[u64], number: i64) -> Result<Id
         false => (number % length, number / length % count),
     };
     let (generator_id, sequence) = (generator_ids[index as usize], sequence_min + offset as u32);
-    Ok(IdSlot { generator_id, sequence })
+    Ok(PlaceInTick { generator_id, sequence })
 }

@@ -1,6 +1,6 @@
 //! The SQL functions of flake. An ID is kept as bigint; its 64 bits are read without sign.
 
-use super::batch::{batch, id_slot_at};
+use super::batch::{batch, place_in_tick};
 use super::datum::{RawDatum, integer, row};
 use super::error::ValueError;
 use super::time::{Time, ends};
@@ -118,13 +118,13 @@ fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, ep
     encode(time, datacenter, worker, counter, checked_epoch(epoch))
 }
 
-/// Returns the ID of this server's `number`-th slot at `time`: first all counters of the first generator ID, then those
-/// of the next.
+/// Returns the ID at this server's place `number` of the tick of `time`: first all counters of the first generator ID,
+/// then those of the next.
 fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
-    let slot = id_slot_at::<Flake>(number).or_raise();
+    let place = place_in_tick::<Flake>(number).or_raise();
     let (datacenter, worker) =
-        (slot.generator_id >> WORKER.width(), slot.generator_id & WORKER.max());
-    encode(time, datacenter as i32, worker as i32, slot.sequence as i32, epoch)
+        (place.generator_id >> WORKER.width(), place.generator_id & WORKER.max());
+    encode(time, datacenter as i32, worker as i32, place.sequence as i32, epoch)
 }
 
 #[pg_extern(sql = false)]

@@ -1,6 +1,6 @@
 //! The type flake128 and its SQL functions: sixteen bytes, passed by reference.
 
-use super::batch::{batch, id_slot_at};
+use super::batch::{batch, place_in_tick};
 use super::by_text;
 use super::datum::{MacAddr, RawDatum, copy, integer, row, try_copy};
 use super::error::{TypeInfo, ValueError};
@@ -167,8 +167,8 @@ fn flake128_encode(time: Time, worker: MacAddr, sequence: i32) -> Flake128 {
 
 #[pg_extern(sql = false)]
 fn flake128_at(time: Time, number: i64) -> Flake128 {
-    let slot = id_slot_at::<Flake128Type>(number).or_raise();
-    Flake128(Id::encode(time.0, slot.generator_id as i64, slot.sequence.into()).or_raise())
+    let place = place_in_tick::<Flake128Type>(number).or_raise();
+    Flake128(Id::encode(time.0, place.generator_id as i64, place.sequence.into()).or_raise())
 }
 
 skeleton::time_bounds!(Flake128, Id:

@@ -1,6 +1,6 @@
 //! The type guid and its SQL functions: twelve bytes, passed by reference.
 
-use super::batch::id_slot_at;
+use super::batch::place_in_tick;
 use super::datum::{RawDatum, Span, bigint, integer, row};
 use super::error::TypeInfo;
 use super::guid_local::GuidLocal;
@@ -102,9 +102,9 @@ fn guid_encode(time: Time, node: i64, sequence: i32, span: Span, inverse: bool) 
 
 #[pg_extern(sql = false)]
 fn guid_at(time: Time, number: i64, span: Span, inverse: bool) -> Guid {
-    let slot = id_slot_at::<GuidType>(number).or_raise();
+    let place = place_in_tick::<GuidType>(number).or_raise();
     let clock = clock(inverse);
-    let (_, sequence) = clock.convert(Tick(0), slot.sequence.into());
-    let id = Id::encode(time.0, slot.generator_id as i64, sequence as i64, drift(span), clock);
+    let (_, sequence) = clock.convert(Tick(0), place.sequence.into());
+    let id = Id::encode(time.0, place.generator_id as i64, sequence as i64, drift(span), clock);
     Guid(id.or_raise())
 }

@@ -1,6 +1,6 @@
 //! The type guid_local and its SQL functions: a guid without its node, eight bytes passed by value.
 
-use super::batch::id_slot_among;
+use super::batch::place_in_tick_among;
 use super::datum::{RawDatum, Span, integer, row};
 use super::error::TypeInfo;
 use super::guid_types::{self, clock, drift};
@@ -96,9 +96,9 @@ fn guid_local_encode(time: Time, sequence: i32, span: Span, inverse: bool) -> Gu
 
 #[pg_extern(sql = false)]
 fn guid_local_at(time: Time, number: i64, span: Span, inverse: bool) -> GuidLocal {
-    // A guid_local has no node, so that there is one slot for each sequence number.
-    let slot = id_slot_among::<GuidType>(&[0], number).or_raise();
+    // A guid_local has no node, so that there is one place for each sequence number.
+    let place = place_in_tick_among::<GuidType>(&[0], number).or_raise();
     let clock = clock(inverse);
-    let (_, sequence) = clock.convert(Tick(0), slot.sequence.into());
+    let (_, sequence) = clock.convert(Tick(0), place.sequence.into());
     GuidLocal(Local::encode(time.0, sequence as i64, drift(span), clock).or_raise())
 }

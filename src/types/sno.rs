@@ -1,6 +1,6 @@
 //! The type sno and its SQL functions: ten bytes, passed by reference.
 
-use super::batch::{batch, id_slot_at};
+use super::batch::{batch, place_in_tick};
 use super::datum::{RawDatum, copy, integer, row, try_copy};
 use super::error::TypeInfo;
 use super::skeleton;
@@ -144,8 +144,8 @@ fn sno_encode(time: Time, tick: i32, meta: i32, partition: i32, sequence: i32) -
 
 #[pg_extern(sql = false)]
 fn sno_at(time: Time, meta: i32, number: i64) -> Sno {
-    let slot = id_slot_at::<TickTock>(number).or_raise();
-    let id = Id::encode(time.0, 0, meta.into(), slot.generator_id as i64, slot.sequence.into());
+    let place = place_in_tick::<TickTock>(number).or_raise();
+    let id = Id::encode(time.0, 0, meta.into(), place.generator_id as i64, place.sequence.into());
     Sno(id.or_raise())
 }
 

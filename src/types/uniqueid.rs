@@ -1,6 +1,6 @@
 //! The type uniqueid and its SQL functions: eight bytes, passed by value; and its mode, an enum.
 
-use super::batch::{batch, id_slot_at};
+use super::batch::{batch, place_in_tick};
 use super::datum::{RawDatum, integer, typed_row};
 use super::error::TypeInfo;
 use super::skeleton;
@@ -159,8 +159,8 @@ fn uniqueid_encode(
 
 #[pg_extern(sql = false)]
 fn uniqueid_at(time: Time, number: i64, mode: pg_sys::Oid) -> UniqueId {
-    let slot = id_slot_at::<UniqueIdType>(number).or_raise();
-    let (sequence, generator) = (slot.sequence.into(), slot.generator_id as i64);
+    let place = place_in_tick::<UniqueIdType>(number).or_raise();
+    let (sequence, generator) = (place.sequence.into(), place.generator_id as i64);
     let cluster = lease::cluster() as i64;
     UniqueId(Id::encode(time.0, sequence, generator, cluster, mode_of(mode)).or_raise())
 }

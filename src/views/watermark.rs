@@ -67,15 +67,15 @@ fn pg_stat_get_flakeid_watermark() -> TableIterator<
         name!(streams, Option<Vec<String>>),
     ),
 > {
-    TableIterator::new(watermark::holders().into_iter().map(|holder| {
+    TableIterator::new(watermark::blocking_transactions().into_iter().map(|blocking| {
         (
-            holder.pid,
-            Some(holder.transaction_id).filter(|&id| id != 0).map(Into::into),
-            Some(holder.database).filter(|&oid| oid != 0).map(pg_sys::Oid::from),
-            holder.first_id_at.and_then(|time| timestamptz(micros(time))),
+            blocking.pid,
+            Some(blocking.transaction_id).filter(|&id| id != 0).map(Into::into),
+            Some(blocking.database).filter(|&oid| oid != 0).map(pg_sys::Oid::from),
+            blocking.first_id_at.and_then(|time| timestamptz(micros(time))),
             // A watermark is a whole number of milliseconds.
-            timestamptz(UnixMicros((holder.bound.0 / 1_000_000 * 1000) as i64)),
-            holder.streams.map(watermark::names_of),
+            timestamptz(UnixMicros((blocking.bound.0 / 1_000_000 * 1000) as i64)),
+            blocking.streams.map(watermark::names_of),
         )
     }))
 }

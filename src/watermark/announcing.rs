@@ -8,7 +8,7 @@
 use super::transactions::next_transaction;
 use super::{prepared, reader};
 use crate::error::Report;
-use crate::shmem::{Shared, Watermark};
+use crate::shmem::{Shared, WatermarkSegment};
 use flakeid_core::watermark::Position;
 use flakeid_core::watermark_message::WatermarkMessage;
 use pgrx::bgworkers::BackgroundWorker;
@@ -27,13 +27,13 @@ pub struct Ended {
 
 impl Ended {
     /// Looks at all slots and at the list of prepared transactions.
-    pub fn look(memory: &Watermark) -> Self {
-        let left = memory.slots().iter().map(|slot| slot.slot.left());
+    pub fn look(memory: &WatermarkSegment) -> Self {
+        let left = memory.processes().iter().map(|process| process.slot.left());
         Self { left: left.fold(0, u64::wrapping_add), prepared: prepared::fingerprint(memory) }
     }
 
     /// Looks again, and returns whether transactions have ended since the last look.
-    pub fn have_changed(&mut self, memory: &Watermark) -> bool {
+    pub fn have_changed(&mut self, memory: &WatermarkSegment) -> bool {
         let seen = std::mem::replace(self, Self::look(memory));
         seen != *self
     }
@@ -45,7 +45,7 @@ impl Ended {
 /// The errors of the horizon, without which there are no IDs; the file cannot be written.
 pub fn present(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
 ) -> Result<WatermarkMessage, Report> {
     let watermark = reader::present(shared, memory)?;
     Ok(WatermarkMessage { watermark, position: Position(next_transaction()) })

@@ -57,7 +57,7 @@ mod waiting;
 
 use crate::horizon::{self, Listener, MessageKind};
 pub use publisher::{ensure_publisher, register as register_publisher};
-pub use reader::holders;
+pub use reader::blocking_transactions;
 pub use session::{bound, enter, enter_stream, entry, lower};
 pub use statement::watermark_of_statement;
 pub use streams::{named, names_of, of_name};

@@ -10,7 +10,7 @@
 use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
 use crate::clock::{now, since_boot};
 use crate::error::{Report, moment};
-use crate::shmem::{self, Shared, Watermark, shared};
+use crate::shmem::{self, Shared, WatermarkSegment, shared};
 use crate::{guc, process, server_log, wait};
 use flakeid_core::announcer::Announcer;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
@@ -90,7 +90,7 @@ pub extern "C-unwind" fn flakeid_notifier_main(_argument: pg_sys::Datum) {
 /// Sends the watermark, if it is time.
 fn notify(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
     announcer: &mut Announcer,
 ) -> Result<(), Report> {
     if !announcer.is_due(since_boot()) {

@@ -33,7 +33,7 @@ use super::transactions::{Transactions, full_transaction, next_transaction};
 use super::usage;
 use crate::error::{Code, Report};
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, ENDED, Shared, Watermark};
+use crate::shmem::{self, ENDED, Shared, WatermarkSegment};
 use crate::{process, server_log};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::{self, Entry, NO_IDS, Transactions as _, UNKNOWN};
@@ -50,7 +50,7 @@ const LEAST_PRUNED: usize = 64;
 /// # Errors
 /// The errors of [`usage::begin_life`]; or the wait for the lock was canceled.
 #[inline]
-pub fn ensure_loaded(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+pub fn ensure_loaded(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     // Acquire pairs with the Release in `load`.
     match memory.loaded_at.load(Ordering::Acquire) {
         0 => load(shared, memory),
@@ -59,7 +59,7 @@ pub fn ensure_loaded(shared: &Shared, memory: &Watermark) -> Result<(), Report> 
 }
 
 #[cold]
-fn load(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+fn load(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
     if memory.loaded_at.load(Ordering::Acquire) != 0 {
         return Ok(());
@@ -121,7 +121,7 @@ pub fn before_prepare(entered: Option<(UnixNanos, UnixNanos)>) -> Result<(), Rep
 ///
 /// # Errors
 /// The list has no room.
-fn add(memory: &Watermark, lock: &mut ExclusiveLock, entry: Entry) -> Result<(), Report> {
+fn add(memory: &WatermarkSegment, lock: &mut ExclusiveLock, entry: Entry) -> Result<(), Report> {
     let length = memory.prepared(lock).len();
     if length >= memory.locked(lock).prune_at.max(LEAST_PRUNED).min(memory.capacity()) {
         let mut forgotten = memory.locked(lock).forgotten;
@@ -146,7 +146,7 @@ fn add(memory: &Watermark, lock: &mut ExclusiveLock, entry: Entry) -> Result<(),
 /// Returns the least bound of all prepared transactions that a snapshot does not see, or may not see. The last function
 /// returns the transactions below a number that ran when the snapshot was taken.
 pub fn unseen_bound<Running: Iterator<Item = u64>>(
-    memory: &Watermark,
+    memory: &WatermarkSegment,
     sees: impl Fn(u64) -> bool,
     covers: impl Fn(Position) -> bool,
     running_below: impl FnOnce(u64) -> Running,
@@ -166,7 +166,7 @@ pub fn unseen_bound<Running: Iterator<Item = u64>>(
 }
 
 /// Returns a number that changes when a transaction is prepared, or when one of the list has ended.
-pub fn fingerprint(memory: &Watermark) -> u64 {
+pub fn fingerprint(memory: &WatermarkSegment) -> u64 {
     if memory.is_list_empty() {
         return 0;
     }
@@ -180,7 +180,7 @@ pub fn fingerprint(memory: &Watermark) -> u64 {
 }
 
 /// Returns the entries of transactions that have not ended and may have IDs.
-pub fn running(memory: &Watermark) -> Vec<Entry> {
+pub fn running(memory: &WatermarkSegment) -> Vec<Entry> {
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
     let list = memory.prepared(&mut lock).iter();
     let may_have_ids = list.filter(|entry| entry.bound != NO_IDS);

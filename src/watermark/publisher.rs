@@ -18,7 +18,7 @@ use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
 use super::{notifier, replayed};
 use crate::clock::{now, since_boot};
 use crate::error::Report;
-use crate::shmem::{self, Shared, Watermark, shared};
+use crate::shmem::{self, Shared, WatermarkSegment, shared};
 use crate::{guc, process, server_log};
 use flakeid_core::announcer::Announcer;
 use pgrx::bgworkers::{
@@ -172,7 +172,7 @@ pub extern "C-unwind" fn flakeid_watermark_main(_argument: pg_sys::Datum) {
 /// Writes the watermark into the WAL, if it is time.
 fn tell_standbys(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
     announcer: &mut Announcer,
 ) -> Result<(), Report> {
     let boot = since_boot();

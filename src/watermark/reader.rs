@@ -12,16 +12,16 @@
 //! compares 32 bits. So it is asked only about an ID between the snapshot's `xmin` and `xmax`.
 //!
 //! # Old snapshots
-//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs. If it has none,
-//! the snapshot is older than the first scan. Then the watermark is the horizon at which this life of the memory began.
-//! Only prepared transactions can have earlier IDs, and their bounds count in any case.
+//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs.
+//! If it has none, the snapshot is older than the first scan. Then the watermark is the horizon at which this life of
+//! the memory began. Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
 use super::transactions::{Transactions, full_transaction, next_transaction};
 use super::{prepared, usage};
 use crate::clock::now;
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Shared, Watermark};
+use crate::shmem::{self, Shared, WatermarkSegment};
 use crate::{horizon, process};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::Transactions as _;
@@ -63,8 +63,8 @@ impl Snapshot {
                 }
     }
 
-    /// Returns whether the snapshot sees what a transaction or subtransaction has written, by the 32 bits of its number;
-    /// `None` is for what all see.
+    /// Returns whether the snapshot sees what a transaction or subtransaction has written, by the 32 bits of its
+    /// number; `None` is for what all see.
     pub fn sees_row_of(&self, transaction_id: Option<u32>) -> bool {
         let next = next_transaction();
         transaction_id.is_none_or(|id| self.sees(full_transaction(id, next)))
@@ -131,7 +131,7 @@ impl Snapshot {
 ///
 /// # Errors
 /// The errors of the horizon, without which there are no IDs; the file cannot be written.
-pub fn prepare(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+pub fn prepare(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     horizon::ensure_loaded(shared)?;
     prepared::ensure_loaded(shared, memory)?;
     usage::begin_use(shared, memory)
@@ -141,9 +141,9 @@ pub fn prepare(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
 ///
 /// # Errors
 /// The state file cannot be written.
-pub fn watermark(
+pub fn compute(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
     snapshot: Snapshot,
     stream: Stream,
 ) -> Result<UnixNanos, Report> {
@@ -174,7 +174,10 @@ pub fn watermark(
 ///
 /// # Errors
 /// The errors of [`prepare`]; the state file cannot be written.
-pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNanos, Report> {
+pub fn present(
+    shared: &'static Shared,
+    memory: &'static WatermarkSegment,
+) -> Result<UnixNanos, Report> {
     prepare(shared, memory)?;
     let scan = scan(shared, memory, Stream::ALL, |_| true)?;
     let has_ended = |transaction| Transactions.has_ended(transaction);
@@ -190,7 +193,7 @@ pub fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<Un
 /// Raises the floor to the present time, and reads all slots.
 fn scan(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
     stream: Stream,
     sees: impl Fn(u64) -> bool + Copy,
 ) -> Result<Scan<'static>, Report> {
@@ -200,15 +203,15 @@ fn scan(
     // Either this sees the gates that the last user has moved down, or that user sees the floor.
     fence(Ordering::SeqCst);
     horizon::extend_to(shared, memory.floor.get())?;
-    for slot in memory.slots() {
-        scan.read(&slot.slot, sees);
+    for process in memory.processes() {
+        scan.read(&process.slot, sees);
     }
     Ok(scan)
 }
 
 /// A transaction that holds the watermark back.
 #[derive(Clone, Copy, Debug)]
-pub struct Holder {
+pub struct BlockingTransaction {
     /// The process ID; `None` if the transaction is prepared.
     pub pid: Option<i32>,
     /// The transaction's ID; 0 if it has none yet.
@@ -223,26 +226,26 @@ pub struct Holder {
     pub streams: Option<Streams>,
 }
 
-/// Returns who holds the watermark back now; nobody on a standby, which has no watermark. A transaction that begins or
-/// ends at this moment may be missing.
-pub fn holders() -> Vec<Holder> {
+/// Returns the transactions that hold the watermark back now; none on a standby, which has no watermark. A transaction
+/// that begins or ends at this moment may be missing.
+pub fn blocking_transactions() -> Vec<BlockingTransaction> {
     // SAFETY: a call without preconditions.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };
     let (Ok(memory), false) = (shmem::watermark(), is_standby) else { return Vec::new() };
-    let sessions = memory.slots().iter().enumerate().filter_map(|(number, slot)| {
-        let bound = slot.slot.entered()?;
+    let sessions = memory.processes().iter().enumerate().filter_map(|(number, entry)| {
+        let bound = entry.slot.entered()?;
         let process = process::get(number);
-        Some(Holder {
+        Some(BlockingTransaction {
             pid: Some(process.pid),
             transaction_id: process.transaction_id,
             database: process.database,
-            first_id_at: Some(UnixNanos(slot.first_id_at.load(Ordering::Relaxed))),
+            first_id_at: Some(UnixNanos(entry.first_id_at.load(Ordering::Relaxed))),
             bound,
-            streams: Some(slot.slot.streams()),
+            streams: Some(entry.slot.streams()),
         })
     });
-    let mut holders: Vec<_> = sessions.collect();
-    holders.extend(prepared::running(memory).into_iter().map(|prepared| Holder {
+    let mut all: Vec<_> = sessions.collect();
+    all.extend(prepared::running(memory).into_iter().map(|prepared| BlockingTransaction {
         pid: None,
         transaction_id: prepared.transaction as u32,
         database: 0,
@@ -250,5 +253,5 @@ pub fn holders() -> Vec<Holder> {
         bound: prepared.bound,
         streams: None,
     }));
-    holders
+    all
 }

@@ -21,7 +21,7 @@ use super::reader::Snapshot;
 use crate::error::Report;
 use crate::horizon::MessageKind;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Watermark};
+use crate::shmem::{self, WatermarkSegment};
 use crate::wal_message;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark_message::WatermarkMessage;
@@ -52,7 +52,7 @@ fn replay(message: &[u8]) {
 ///
 /// # Errors
 /// No message was replayed since the server started.
-pub fn present(memory: &Watermark) -> Result<UnixNanos, Report> {
+pub fn present(memory: &WatermarkSegment) -> Result<UnixNanos, Report> {
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
     memory.locked(&mut lock).replayed.latest().ok_or_else(none)
 }
@@ -61,7 +61,7 @@ pub fn present(memory: &Watermark) -> Result<UnixNanos, Report> {
 ///
 /// # Errors
 /// No message was replayed since the server started.
-pub fn watermark(memory: &Watermark, snapshot: &Snapshot) -> Result<UnixNanos, Report> {
+pub fn watermark(memory: &WatermarkSegment, snapshot: &Snapshot) -> Result<UnixNanos, Report> {
     // The message is read before the other snapshot is taken: that one sees all commits before the message.
     let latest = present(memory)?;
     if snapshot.equals_present() {

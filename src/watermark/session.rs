@@ -4,7 +4,7 @@ use super::prepared;
 use super::reader::settled;
 use crate::clock::now;
 use crate::error::{OrRaise, Report};
-use crate::shmem::{self, ProcessSlot, Shared, Watermark};
+use crate::shmem::{self, ProcessEntry, Shared, WatermarkSegment};
 use crate::{guc, process};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{Stream, Streams, settled_by_clock};
@@ -102,46 +102,46 @@ pub fn enter_stream(stream: Stream) {
     }
 }
 
-fn enter_missing(memory: &'static Watermark, streams: Streams) {
-    let slot = own_slot(memory);
-    let missing = streams.without(slot.slot.streams());
+fn enter_missing(memory: &'static WatermarkSegment, streams: Streams) {
+    let own = own_process(memory);
+    let missing = streams.without(own.slot.streams());
     if missing.is_empty() {
         return;
     }
     // One reading of the clock is enough: an earlier one makes the bound lower, and never below the floor.
     let now = now();
     if bound() == 0 {
-        slot.first_id_at.store(now.0, Ordering::Relaxed);
+        own.first_id_at.store(now.0, Ordering::Relaxed);
     }
     // All IDs to come are at or after the present bound.
     let least = settled_by_clock(now).max(UnixNanos(bound()));
-    set_bound(slot.slot.enter(missing, &memory.floor, || least));
+    set_bound(own.slot.enter(missing, &memory.floor, || least));
 }
 
 /// Lowers the bound of the present transaction, after the clock has stepped back. Returns whether it is lower now.
 pub fn lower() -> bool {
     let Some(memory) = shmem::attached_watermark() else { return false };
     let before = bound();
-    let lowered = own_slot(memory).slot.lower(&memory.floor, settled);
+    let lowered = own_process(memory).slot.lower(&memory.floor, settled);
     set_bound(lowered.min(UnixNanos(before)));
     bound() < before
 }
 
-/// Returns this process's slot. The process can run SQL.
-fn own_slot(memory: &'static Watermark) -> &'static ProcessSlot {
-    match memory.slot(process::number()) {
-        Some(slot) => slot,
+/// Returns this process's entry. The process can run SQL.
+fn own_process(memory: &'static WatermarkSegment) -> &'static ProcessEntry {
+    match memory.process(process::number()) {
+        Some(own) => own,
         None => pgrx::error!("this process has no number of a session"),
     }
 }
 
-/// Returns this process's slot if it has entered the present transaction.
+/// Returns this process's entry if it has entered the present transaction.
 #[inline]
-fn entered_slot() -> Option<&'static ProcessSlot> {
+fn entered_process() -> Option<&'static ProcessEntry> {
     if bound() == 0 {
         return None;
     }
-    shmem::attached_watermark()?.slot(process::number())
+    shmem::attached_watermark()?.process(process::number())
 }
 
 /// PostgreSQL calls this at each step of the end of a transaction. Only the guarded functions that it calls can raise an
@@ -157,11 +157,11 @@ unsafe extern "C-unwind" fn at_event(event: pg_sys::XactEvent::Type, _argument: 
     }
 }
 
-/// Ends the transaction in this process's slot. A transaction that was rolled back or prepared is not among those that
+/// Ends the transaction in this process's entry. A transaction that was rolled back or prepared is not among those that
 /// the slot keeps.
 #[inline]
 fn leave(has_committed: bool) {
-    let Some(own) = entered_slot() else { return };
+    let Some(own) = entered_process() else { return };
     BOUND.store(0, Ordering::Relaxed);
     end_entry();
     // SAFETY: PostgreSQL forgets the transaction's ID after the callback.
@@ -171,7 +171,7 @@ fn leave(has_committed: bool) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn before_prepare() {
-    let entered = entered_slot().and_then(|own| {
+    let entered = entered_process().and_then(|own| {
         let first_id_at = UnixNanos(own.first_id_at.load(Ordering::Relaxed));
         Some((own.slot.entered()?, first_id_at))
     });

@@ -40,7 +40,7 @@ pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
         true => UnixNanos(0),
         // The watermark of all IDs is not later than that of a stream.
         false if is_standby => replayed::watermark(memory, &view)?,
-        false => reader::watermark(shared, memory, view, stream)?,
+        false => reader::compute(shared, memory, view, stream)?,
     };
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
     // SAFETY: the snapshot is active.

@@ -28,7 +28,7 @@ use super::file::{self, OnDisk};
 use crate::error::Report;
 use crate::horizon::{self, MessageKind};
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Shared, Start, Watermark};
+use crate::shmem::{self, Shared, Start, WatermarkSegment};
 use crate::{server_log, wal_message};
 use flakeid_core::clock::UnixNanos;
 use std::ffi::CStr;
@@ -48,7 +48,7 @@ pub const MESSAGES: MessageKind = MessageKind { prefix: PREFIX, replay };
 ///
 /// # Errors
 /// The file is missing or another one, and cannot be written.
-pub fn begin_life(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+pub fn begin_life(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     let on_disk = file::read();
     if on_disk == OnDisk::Missing && !memory.used.load(Ordering::Relaxed) {
         return Ok(());
@@ -63,7 +63,7 @@ pub fn begin_life(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn begin_use(shared: &Shared, memory: &Watermark) -> Result<(), Report> {
+pub fn begin_use(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     if memory.used.load(Ordering::Acquire) {
         return Ok(());
     }

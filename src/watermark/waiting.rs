@@ -20,7 +20,7 @@
 use super::{reader, replayed, session};
 use crate::clock::{Stopwatch, now};
 use crate::error::{Code, Report, moment};
-use crate::shmem::{self, Shared, Watermark, shared};
+use crate::shmem::{self, Shared, WatermarkSegment, shared};
 use crate::{process, wait};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::waiters::Role;
@@ -184,7 +184,10 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
 ///
 /// # Errors
 /// The errors of the horizon, without which there are no IDs; the file cannot be written.
-fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNanos, Report> {
+fn present(
+    shared: &'static Shared,
+    memory: &'static WatermarkSegment,
+) -> Result<UnixNanos, Report> {
     // SAFETY: a call without preconditions.
     let watermark = match unsafe { pg_sys::RecoveryInProgress() } {
         true => replayed::present(memory)?,
@@ -199,7 +202,7 @@ fn present(shared: &'static Shared, memory: &'static Watermark) -> Result<UnixNa
 /// The errors of [`present`].
 fn present_if_due(
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
 ) -> Result<Option<UnixNanos>, Report> {
     // The watermark can be ahead of the clock, and is never above the floor. A standby only reads what it has replayed.
     // SAFETY: a call without preconditions.
@@ -213,7 +216,7 @@ fn present_if_due(
 }
 
 /// Returns how long the leader sleeps.
-fn until_due(memory: &Watermark) -> Duration {
+fn until_due(memory: &WatermarkSegment) -> Duration {
     let Some(until) = memory.waiters.earliest(memory.waits()) else { return LONGEST_SLEEP };
     match due(until).0.saturating_sub(now().0) {
         0 => POLL_INTERVAL,
@@ -240,7 +243,7 @@ fn ensure_passed(
     until: UnixMicros,
     nanos: UnixNanos,
     shared: &'static Shared,
-    memory: &'static Watermark,
+    memory: &'static WatermarkSegment,
 ) -> Result<(), Report> {
     // The leader may be about to find it.
     let present = present(shared, memory);

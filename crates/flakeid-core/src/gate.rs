@@ -269,7 +269,7 @@ impl Gate {
     }
 }
 
-/// What limits the IDs that a session may issue now. The three go together from the session down to the cell, which
+/// The limits of the IDs that a session may issue now. The three go together from the session down to the cell, which
 /// checks an ID against all of them. The cells and the clock are not among them: a cell does not know the others, and a
 /// session reads its clock through one of its own.
 #[derive(Clone, Copy, Debug)]

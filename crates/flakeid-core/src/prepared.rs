@@ -1,7 +1,8 @@
 //! The list of prepared transactions, for readers of the watermark.
 //!
-//! A prepared transaction stands in no [`Slot`](crate::watermark::Slot), as its session has gone on. So a server keeps
-//! a list of those that have generated IDs, and a scan adds the bound of each that its snapshot does not see.
+//! A prepared transaction stands in no [`TransactionSlot`](crate::watermark::TransactionSlot), as its session has gone
+//! on. So a server keeps a list of those that have generated IDs, and a scan adds the bound of each that its snapshot
+//! does not see.
 //!
 //! # What the list keeps
 //! An entry stays after its transaction has ended, since old snapshots do not see the transaction. It goes when all
@@ -72,7 +73,8 @@ pub trait Transactions {
 }
 
 /// Takes transactions off a list that have ended: those that all snapshots see, and then the oldest ones, until it has
-/// at most `ended` that have ended and `length` in all. Returns how many entries are left, at the beginning of the slice.
+/// at most `ended` that have ended and `length` in all. Returns how many entries are left, at the beginning of the
+/// slice.
 pub fn prune(
     entries: &mut [Entry],
     forgotten: &mut Option<Forgotten>,

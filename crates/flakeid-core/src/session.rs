@@ -216,8 +216,8 @@ impl Session {
     /// Takes up to `want` prefetched IDs. Returns `None` if there is no such ID; then the clock is not read. Returns
     /// `None` also if their tick is over, and discards them. This function does not panic.
     ///
-    /// It looks at the list of cells only to count, so a caller can give what has the list. Nothing is loaded before the
-    /// clock is read that must be kept meanwhile: that is a twentieth of the cost of an ID.
+    /// It reads the list of cells only when a tick is over, so `cells` can be a value that has the list. Then the compiler
+    /// loads nothing before the call that reads the clock, and keeps nothing in registers across it.
     #[inline(always)]
     pub fn take_prefetched<'a, S: IdLayout>(
         &mut self,

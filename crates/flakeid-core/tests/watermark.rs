@@ -3,7 +3,8 @@
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{
-    Floor, History, LONGEST_TICK, Position, Scan, Slot, Stream, Streams, settled_by_clock,
+    Floor, History, LONGEST_TICK, Position, Scan, Stream, Streams, TransactionSlot,
+    settled_by_clock,
 };
 use flakeid_core::{flake, flake128, guid, sno, uniqueid};
 use proptest::prelude::*;
@@ -20,7 +21,7 @@ const fn at(time: u64) -> UnixNanos {
 fn scan<'a, const ENTRIES: usize>(
     floor: &'a Floor,
     now: u64,
-    slots: &[Slot<ENTRIES>],
+    slots: &[TransactionSlot<ENTRIES>],
     xmin: u64,
 ) -> Scan<'a> {
     scan_of(Stream::ALL, floor, now, slots, xmin)
@@ -31,7 +32,7 @@ fn scan_of<'a, const ENTRIES: usize, const STREAMS: usize>(
     stream: Stream,
     floor: &'a Floor,
     now: u64,
-    slots: &[Slot<ENTRIES, STREAMS>],
+    slots: &[TransactionSlot<ENTRIES, STREAMS>],
     xmin: u64,
 ) -> Scan<'a> {
     let mut scan = Scan::begin(floor, stream, at(now));
@@ -63,7 +64,8 @@ fn no_id_type_has_a_longer_tick() {
 
 #[test]
 fn a_transaction_limits_the_watermark_until_a_snapshot_sees_it() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<4>::idle(), Slot::idle()]);
+    let (floor, slots) =
+        (Floor::at(at(0)), [TransactionSlot::<4>::idle(), TransactionSlot::idle()]);
     assert_eq!(scan(&floor, 100, &slots, 5).watermark(), Some(at(100)));
     assert_eq!(slots[0].enter(ALL, &floor, || at(110)), at(110));
     assert_eq!(slots[0].entered(), Some(at(110)));
@@ -82,7 +84,7 @@ fn a_transaction_limits_the_watermark_until_a_snapshot_sees_it() {
 
 #[test]
 fn a_transaction_that_wrote_nothing_leaves_no_entry() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<2>::idle()]);
     slots[0].enter(ALL, &floor, || at(10));
     slots[0].leave(None);
     assert_eq!(scan(&floor, 50, &slots, 0).watermark(), Some(at(50)));
@@ -90,7 +92,7 @@ fn a_transaction_that_wrote_nothing_leaves_no_entry() {
 
 #[test]
 fn a_bound_is_never_below_the_floor_and_a_watermark_never_falls_with_the_clock() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<2>::idle()]);
     assert_eq!(scan(&floor, 1000, &slots, 9).watermark(), Some(at(1000)));
     // The clock has stepped back.
     assert_eq!(scan(&floor, 500, &slots, 9).watermark(), Some(at(1000)));
@@ -100,7 +102,7 @@ fn a_bound_is_never_below_the_floor_and_a_watermark_never_falls_with_the_clock()
 
 #[test]
 fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<2>::idle()]);
     slots[0].enter(ALL, &floor, || at(50));
     assert_eq!(slots[0].lower(&floor, || at(30)), at(30));
     assert_eq!(slots[0].lower(&floor, || at(90)), at(30));
@@ -115,7 +117,7 @@ fn a_bound_is_lowered_as_far_as_no_reader_was_told_more() {
 
 #[test]
 fn bounds_and_floors_are_even() {
-    let (floor, slots) = (Floor::at(at(7)), [Slot::<2>::idle()]);
+    let (floor, slots) = (Floor::at(at(7)), [TransactionSlot::<2>::idle()]);
     assert_eq!(floor.get(), at(8));
     assert_eq!(slots[0].enter(ALL, &floor, || at(11)), at(10));
     assert_eq!(slots[0].entered(), Some(at(10)));
@@ -125,7 +127,7 @@ fn bounds_and_floors_are_even() {
 
 #[test]
 fn a_bound_that_stands_in_no_slot_limits_what_is_settled_too() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<2>::idle()]);
     let mut scan = scan(&floor, 100, &slots, 9);
     scan.add(at(70));
     scan.add(at(80));
@@ -135,7 +137,7 @@ fn a_bound_that_stands_in_no_slot_limits_what_is_settled_too() {
 #[test]
 fn entries_that_were_overwritten_are_missed_only_by_snapshots_that_need_them() {
     const ENTRIES: usize = 4;
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<ENTRIES>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<ENTRIES>::idle()]);
     for transaction in 1..=10 {
         slots[0].enter(ALL, &floor, || at(10 * transaction));
         slots[0].leave(Some(transaction));
@@ -163,7 +165,8 @@ fn a_set_of_streams_has_what_was_put_in() {
 
 #[test]
 fn a_transaction_limits_the_watermarks_of_its_own_streams_alone() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle(), Slot::idle()]);
+    let (floor, slots) =
+        (Floor::at(at(0)), [TransactionSlot::<4, 3>::idle(), TransactionSlot::idle()]);
     let read = |stream, now, xmin| scan_of(stream, &floor, now, &slots, xmin).watermark();
     let first = slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
     assert_eq!(first, at(100));
@@ -187,7 +190,7 @@ fn a_transaction_limits_the_watermarks_of_its_own_streams_alone() {
 
 #[test]
 fn a_scan_of_a_stream_finds_what_is_settled_for_all_ids() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<4, 3>::idle()]);
     slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
     let scan = scan_of(B, &floor, 200, &slots, 5);
     assert_eq!((scan.watermark(), scan.settled()), (Some(at(200)), at(100)));
@@ -195,7 +198,7 @@ fn a_scan_of_a_stream_finds_what_is_settled_for_all_ids() {
 
 #[test]
 fn lowering_lowers_the_bounds_of_all_streams_down_to_the_floor() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<4, 3>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<4, 3>::idle()]);
     slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(100));
     assert_eq!(slots[0].enter(Streams::of(B), &floor, || at(300)), at(300));
     floor.raise(at(150));
@@ -209,7 +212,7 @@ fn lowering_lowers_the_bounds_of_all_streams_down_to_the_floor() {
 
 #[test]
 fn entries_of_other_streams_are_forgotten_as_those_of_the_stream() {
-    let (floor, slots) = (Floor::at(at(0)), [Slot::<2, 3>::idle()]);
+    let (floor, slots) = (Floor::at(at(0)), [TransactionSlot::<2, 3>::idle()]);
     for transaction in 1..=3 {
         slots[0].enter(ALL.and(Streams::of(A)), &floor, || at(10 * transaction));
         slots[0].leave(Some(transaction));
@@ -280,7 +283,7 @@ proptest! {
         steps in prop::collection::vec((0usize..3, any::<bool>(), 1u64..50), 0..60),
         xmin in 0u64..70,
     ) {
-        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| Slot::<4>::idle()));
+        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| TransactionSlot::<4>::idle()));
         let mut open = [None; 3];
         let mut left = Vec::new();
         let (mut now, mut next) = (0, 1);
@@ -316,7 +319,7 @@ proptest! {
         xmin in 0u64..70,
     ) {
         const STREAMS: usize = 4;
-        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| Slot::<64, STREAMS>::idle()));
+        let (floor, slots) = (Floor::at(at(0)), [(); 3].map(|()| TransactionSlot::<64, STREAMS>::idle()));
         let mut open = [[None; STREAMS]; 3];
         let mut left: Vec<(u64, [Option<u64>; STREAMS])> = Vec::new();
         let (mut now, mut next) = (0, 1);

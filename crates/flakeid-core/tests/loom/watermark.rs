@@ -3,7 +3,7 @@
 //! row may become visible to a reader later that is below the watermark which it was told.
 
 use super::*;
-use flakeid_core::watermark::{Floor, History, Position, Scan, Slot, Stream, Streams};
+use flakeid_core::watermark::{Floor, History, Position, Scan, Stream, Streams, TransactionSlot};
 
 /// A fault in how the parts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub const ALL: Streams = Streams::of(Stream::ALL);
 pub struct Server<const SLOTS: usize> {
     pub flaw: Flaw,
     pub floor: Floor,
-    pub slots: [Slot<ENTRIES>; SLOTS],
+    pub slots: [TransactionSlot<ENTRIES>; SLOTS],
     /// The transactions that have ended, as bits.
     pub ended: AtomicU64,
     pub clock: AtomicU64,
@@ -50,7 +50,7 @@ impl<const SLOTS: usize> Server<SLOTS> {
         Arc::new(Self {
             flaw,
             floor: Floor::at(UnixNanos(0)),
-            slots: std::array::from_fn(|_| Slot::idle()),
+            slots: std::array::from_fn(|_| TransactionSlot::idle()),
             ended: AtomicU64::new(0),
             clock: AtomicU64::new(now),
         })
@@ -311,7 +311,7 @@ fn a_reader_that_settles_late_lowers_no_bound_below_a_watermark() {
 fn a_scan_that_finds_the_next_transaction_finds_the_last_one_too() {
     model(4, || {
         let floor = Arc::new(Floor::at(UnixNanos(0)));
-        let slot = Arc::new(Slot::<3>::idle());
+        let slot = Arc::new(TransactionSlot::<3>::idle());
         let reader = {
             let (floor, slot) = (floor.clone(), slot.clone());
             thread::spawn(move || {
@@ -393,7 +393,7 @@ fn late_stream(flaw: Flaw) {
     struct Server {
         floor: Floor,
         // The transaction leaves an entry for each of its two bounds.
-        slot: Slot<3, 2>,
+        slot: TransactionSlot<3, 2>,
         ended: AtomicU64,
         clock: AtomicU64,
     }
@@ -404,7 +404,7 @@ fn late_stream(flaw: Flaw) {
     }
     let server = Arc::new(Server {
         floor: Floor::at(UnixNanos(0)),
-        slot: Slot::idle(),
+        slot: TransactionSlot::idle(),
         ended: AtomicU64::new(0),
         clock: AtomicU64::new(8),
     });
@@ -473,7 +473,7 @@ fn a_transaction_with_a_stream_that_leaves_no_entry_is_found() {
 fn lower_a_stream(flaw: Flaw) {
     const LATE: Stream = Stream::at(1);
     let floor = Arc::new(Floor::at(UnixNanos(0)));
-    let slot = Arc::new(Slot::<ENTRIES, 2>::idle());
+    let slot = Arc::new(TransactionSlot::<ENTRIES, 2>::idle());
     slot.enter(ALL, &floor, || UnixNanos(4));
     slot.enter(Streams::of(LATE), &floor, || UnixNanos(12));
     let reader = {
@@ -508,7 +508,7 @@ fn a_first_id_of_two_streams_races_a_scan_of_each() {
     const OTHER: Stream = Stream::at(1);
     model(2, || {
         let floor = Arc::new(Floor::at(UnixNanos(0)));
-        let slot = Arc::new(Slot::<ENTRIES, 2>::idle());
+        let slot = Arc::new(TransactionSlot::<ENTRIES, 2>::idle());
         let readers = [(Stream::ALL, 8), (OTHER, 12)].map(|(stream, now)| {
             let (floor, slot) = (floor.clone(), slot.clone());
             thread::spawn(move || {

@@ -14,7 +14,7 @@ use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Gate, Horizon};
 use flakeid_core::generator::Stamp;
 use flakeid_core::prepared::{Entry, Forgotten};
-use flakeid_core::watermark::{Floor, History, Slot, settled_by_clock};
+use flakeid_core::watermark::{Floor, History, TransactionSlot, settled_by_clock};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -105,7 +105,7 @@ pub struct Life {
     pub version: Cell<u32>,
     pub cells: RefCell<Cells>,
     pub floor: Floor,
-    pub slots: Vec<Slot<ENTRIES, STREAMS>>,
+    pub slots: Vec<TransactionSlot<ENTRIES, STREAMS>>,
     pub transactions: Vec<Cell<Option<Transaction>>>,
     /// The session of each slot.
     pub processes: Vec<RefCell<Process>>,
@@ -297,7 +297,7 @@ impl Server {
             version: Cell::new(1),
             cells: RefCell::default(),
             floor,
-            slots: (0..sessions).map(|_| Slot::idle()).collect(),
+            slots: (0..sessions).map(|_| TransactionSlot::idle()).collect(),
             transactions: (0..sessions).map(|_| Cell::default()).collect(),
             processes: (0..sessions)
                 .map(|slot| RefCell::new(Process::new(&self.random, slot)))
