@@ -140,7 +140,7 @@ fn get_or_create_cells<S: Issuer>(
     keys: &[CellKey],
     leased: &[LeasedId],
 ) -> Result<Cells, LeaseError> {
-    let start = shared.record.start();
+    let start = shared.opened.start();
     let cell = |of: &CellKey| {
         let lease = leased.iter().find(|leased| leased.id == of.key);
         let high_water_mark = lease.map_or(UnixNanos(0), |leased| leased.high_water_mark);

@@ -144,7 +144,7 @@ fn rehearse<S: Issuer>(
     let least = first_tick(scale, watermark::peek_floor(start)?);
     let mut session = Session::new(0, cells.len());
     session.issue_from::<S>(cells, least);
-    let toggle = match shared.record.loaded() {
+    let toggle = match shared.opened.loaded() {
         true => shared.gates.horizon().toggle,
         false => start.horizon.toggle,
     };

@@ -174,7 +174,7 @@ impl Source {
             server_log::exhausted(&shared.rate_limits, S::INDEX, self.cells.len());
         }
         let longest = guc::max_clock_wait();
-        let patience = longest.max(shared.record.start().recovery_left::<S>(guc::horizon_lead()));
+        let patience = longest.max(shared.opened.start().recovery_left::<S>(guc::horizon_lead()));
         let watch = Stopwatch::start();
         let waited = wait::until(until, self.scale, patience);
         let nanos = watch.elapsed().as_nanos() as u64;

@@ -30,14 +30,13 @@
 use super::file;
 use crate::catalog::{self, Catalog};
 use crate::error::{Report, instant};
-use crate::id_types::{ID_TYPES, ServerIdType};
-use crate::shmem::{self, NO_EPOCH, Shared};
+use crate::id_types::ServerIdType;
+use crate::shmem::{self, Epochs, Shared};
 use crate::{guc, server_log};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::{Epoch, Flake};
 use pgrx::pg_sys;
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
 
 /// The consequences of an epoch that is earlier than that of existing flakes.
 const EARLIER: &str =
@@ -45,23 +44,19 @@ const EARLIER: &str =
 
 const FLAKE: usize = Flake::INDEX;
 
-/// The earliest epochs of all ID types, by their index.
-type Epochs = [Option<UnixNanos>; ID_TYPES.len()];
-
 /// The epochs of flake in shared memory: that of the open state, and that of messages in the WAL.
-type SharedEpochs = [u64; 2];
+type SharedEpochs = [Option<UnixNanos>; 2];
 
 fn shared_epochs() -> SharedEpochs {
-    shmem::attached().map_or([NO_EPOCH; 2], |shared| {
-        let record = &shared.record;
-        [record.epochs[FLAKE].load(Ordering::Relaxed), record.recovered.flake_epoch()]
+    shmem::attached().map_or([None; 2], |shared| {
+        [shared.opened.epoch(FLAKE), shared.recovered.flake_epoch.get()]
     })
 }
 
 thread_local! {
     /// The version of the settings, and the epochs in shared memory, with which this process may read flakes. No
     /// version is 0.
-    static AGREED: Cell<(u32, SharedEpochs)> = const { Cell::new((0, [NO_EPOCH; 2])) };
+    static AGREED: Cell<(u32, SharedEpochs)> = const { Cell::new((0, [None; 2])) };
 }
 
 /// Returns the epoch for a caller that reads or writes flakes without giving one.
@@ -93,12 +88,11 @@ fn agree() -> Result<(), Report> {
 /// The state cannot be read.
 fn recorded(shared: Option<&Shared>) -> Result<Option<UnixNanos>, Report> {
     if let Some(shared) = shared
-        && shared.record.loaded()
+        && shared.opened.loaded()
     {
-        return Ok(shared.record.epoch(FLAKE));
+        return Ok(shared.opened.epoch(FLAKE));
     }
-    let recovered = shared.map_or(NO_EPOCH, |shared| shared.record.recovered.flake_epoch());
-    let recovered = Some(recovered).filter(|&epoch| epoch != NO_EPOCH).map(UnixNanos);
+    let recovered = shared.and_then(|shared| shared.recovered.flake_epoch.get());
     match file::read() {
         Ok(state) => {
             let on_disk = state.and_then(|state| state.epochs[FLAKE]);
@@ -201,14 +195,14 @@ pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Objec
 pub(super) fn publish() {
     let in_force = || {
         let shared = shmem::attached()?;
-        Some((shared, shared.record.epoch_in_force.load(Ordering::Relaxed)))
+        Some((shared, shared.epoch_in_force.get()))
     };
     let before = in_force();
     shmem::publish_identity();
     if let (Some((shared, before)), Some((_, now))) = (before, in_force())
         && before != now
-        && before != NO_EPOCH
-        && let Some(recorded) = shared.record.epoch(FLAKE)
+        && before.is_some()
+        && let Some(recorded) = shared.opened.epoch(FLAKE)
     {
         log_earlier(recorded, guc::epoch());
     }
@@ -237,11 +231,11 @@ pub fn wrong_line() -> Option<String> {
 /// # Errors
 /// The configuration has another epoch by now.
 pub(super) fn ensure_in_force(shared: &Shared, epoch: UnixNanos) -> Result<(), Report> {
-    let is_in_force = match shared.record.epoch_in_force.load(Ordering::Relaxed) {
+    let is_in_force = match shared.epoch_in_force.get() {
         // Without preloading no postmaster publishes it. But PostgreSQL has told this process of a reload.
         // SAFETY: reads a plain variable of PostgreSQL's, which a signal handler sets.
-        NO_EPOCH => unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() == 0 },
-        in_force => in_force == epoch.0,
+        None => unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() == 0 },
+        Some(in_force) => in_force == epoch,
     };
     match is_in_force {
         true => Ok(()),

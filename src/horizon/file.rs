@@ -19,6 +19,7 @@ use crate::error::{Code, Report};
 use crate::id_types::ID_TYPES;
 use crate::identity::{Names, mac_address};
 use crate::regular_file::{self, Links, data_directory};
+use crate::shmem::{Epochs, Start};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use serde::{Deserialize, Serialize};
@@ -52,13 +53,21 @@ pub struct PersistedState {
     /// The random names of the server; `None` if an earlier version wrote the file. They are chosen then.
     pub names: Option<Names>,
     /// The earliest epoch of each ID type in [`ID_TYPES`] with which IDs were issued.
-    pub epochs: [Option<UnixNanos>; ID_TYPES.len()],
+    pub epochs: Epochs,
     /// The last reading of the clock that is known in the timeline in use: see [`flakeid_core::gate::CellInit`].
     pub last_clock_reading: UnixNanos,
     /// The time of the write.
     pub written_at: UnixNanos,
     /// Whether the server had stopped, so that the horizon is exact.
     pub stopped: bool,
+}
+
+impl PersistedState {
+    /// Returns the part with which shared memory begins.
+    pub fn start(&self) -> Start {
+        let Self { horizon, last_clock_reading, epochs, .. } = *self;
+        Start { horizon, last_clock_reading, epochs }
+    }
 }
 
 /// A reason why the state is not available.
@@ -375,7 +384,7 @@ pub fn denied_code(error: &io::Error) -> Code {
     }
 }
 
-/// Returns the outcome of a write for [`count_write`](crate::shmem::HorizonRecord::count_write): for an error, the
+/// Returns the outcome of a write for [`StateWrites::count`](crate::shmem::StateWrites::count): for an error, the
 /// operating system's number, or 0 if it has no number.
 pub fn counted(outcome: &Result<(), StateFileError>) -> Result<(), i32> {
     match outcome {

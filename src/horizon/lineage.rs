@@ -79,13 +79,12 @@ fn covers(has_state: bool, location: Option<&Location>, timeline: u32) -> bool {
 /// # Errors
 /// The server was promoted, or recovered from an archive, and the library did not see it.
 pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Report> {
-    let record = &shared.record;
     let Some(now) = wal_timeline::current() else { return Ok(()) };
-    if record.recovered.message().is_some() || replayed(shared).0 != 0 {
+    if shared.recovered.message().is_some() || replayed(shared).0 != 0 {
         return Ok(());
     }
     let location = Location::on_disk();
-    let started = record.started_on.load(Ordering::Relaxed);
+    let started = shared.recovered.started_on.load(Ordering::Relaxed);
     if [now, started].iter().any(|&timeline| covers(has_state, location.as_ref(), timeline)) {
         return Ok(());
     }
@@ -128,7 +127,7 @@ pub(super) fn at_stop(shared: &Shared, has_state: bool) -> Option<Location> {
 
 /// Returns what recovery puts beside a state that it is the first to write.
 pub(super) fn of_new_state(shared: &Shared) -> Location {
-    let timeline = shared.record.started_on.load(Ordering::Relaxed);
+    let timeline = shared.recovered.started_on.load(Ordering::Relaxed);
     Location::UNKNOWN.with_replayed(Point { timeline, position: Position(0) })
 }
 

@@ -44,7 +44,7 @@ use super::file::{StateFileError, denied_code, directory};
 use crate::error::Report;
 use crate::identity::host_name;
 use crate::regular_file::{self, Links, data_directory};
-use crate::shmem::HorizonRecord;
+use crate::shmem::Shared;
 use crate::wal_timeline::{self, Point};
 use crate::{guc, server_log};
 use serde::{Deserialize, Serialize};
@@ -205,10 +205,10 @@ pub(super) fn ensure_not_moved(has_state: bool) -> Result<(), Report> {
     }
 }
 
-/// Writes down this server's place, once for each life of the shared memory. The caller holds the server's lock and has
+/// Writes down this server's place, once since shared memory was initialized. The caller holds the server's lock and has
 /// written the state.
-pub(super) fn keep(record: &HorizonRecord) {
-    if record.located.swap(true, Ordering::Relaxed) {
+pub(super) fn write_place(shared: &Shared) {
+    if shared.writes.located.swap(true, Ordering::Relaxed) {
         return;
     }
     let here = Location::here();

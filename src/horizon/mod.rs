@@ -6,7 +6,7 @@
 //! it exact. Without a valid file there are no IDs.
 //!
 //! # Which process writes what
-//! * The gate ([`flakeid_core::gate`]) is in shared memory, and [`crate::shmem::HorizonRecord`] beside it has the
+//! * The gate ([`flakeid_core::gate`]) is in shared memory, and [`crate::shmem::OpenedState`] beside it has the
 //!   horizon when shared memory was initialized. Both change under the server's lock alone.
 //! * The state file ([`mod@file`]) changes under the same lock, by the session that meets the gate; and by the
 //!   postmaster when it ends, which is alone then.
@@ -89,9 +89,7 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
 use flakeid_core::horizon_message::HorizonMessage;
-use opening::{begin_at, check_cluster, install_state, load, merge_replayed, write};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use opening::{begin_at, check_cluster, install_state, load, merge_replayed, present_state, write};
 
 pub use epoch::{ensure_agrees, is_epoch_unknown, server_epoch, unknown_epoch, wrong_line};
 pub use file::{denied_code, directory};
@@ -135,13 +133,11 @@ pub fn cell_init(start: &Start, id_type: usize, high_water_mark: UnixNanos) -> C
 /// # Errors
 /// The errors of [`ensure_loaded`].
 pub fn peek(shared: &Shared) -> Result<Start, Report> {
-    if shared.record.loaded() {
-        return Ok(shared.record.start());
+    if shared.opened.loaded() {
+        return Ok(shared.opened.start());
     }
     guc::ensure_known()?;
-    let state = begin_at(shared, check_cluster(file::read()?)?)?;
-    let PersistedState { horizon, last_clock_reading, epochs, .. } = state;
-    Ok(Start { horizon, last_clock_reading, epochs })
+    Ok(begin_at(shared, check_cluster(file::read()?)?)?.start())
 }
 
 /// Checks that the last attempt to write the state succeeded, for a session that has to write it now.
@@ -150,12 +146,12 @@ pub fn peek(shared: &Shared) -> Result<Start, Report> {
 /// The error of that attempt, with another action in its text. It stays until a write succeeds, also if its cause is
 /// gone.
 pub fn ensure_writable(shared: &Shared) -> Result<(), Report> {
-    let fails_with = shared.record.fails_with();
-    fails_with.map_or(Ok(()), |number| Err(StateFileError::last_write(number).into()))
+    let errno = shared.writes.current_failure_errno();
+    errno.map_or(Ok(()), |errno| Err(StateFileError::last_write(errno).into()))
 }
 
 /// Lets a sealed cell of the ID type with this index issue again: above the horizon, a high-water mark, and all that
-/// it has issued. The record keeps what the cell has issued, for the exact horizon. The caller holds the lock.
+/// it has issued. Shared memory keeps what the cell has issued, for the exact horizon. The caller holds the lock.
 pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: UnixNanos) {
     if !cell.is_sealed() {
         return;
@@ -164,15 +160,15 @@ pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: Uni
     let issued = (entry.issued)(cell);
     if issued != [Tick(0); 2] {
         let scale = entry.scale_from(earliest(shared, id_type));
-        shared.record.keep((entry.covering)(Horizon::NONE, scale, issued));
+        shared.opened.add_issued((entry.covering)(Horizon::NONE, scale, issued));
     }
-    (entry.revive)(cell, cell_init(&shared.record.start(), id_type, high_water_mark));
+    (entry.revive)(cell, cell_init(&shared.opened.start(), id_type, high_water_mark));
 }
 
 /// Returns the earliest epoch with which IDs of the ID type with this index were issued; its present one if there are
 /// no such IDs.
 pub fn earliest(shared: &Shared, id_type: usize) -> UnixNanos {
-    shared.record.epoch(id_type).unwrap_or((ID_TYPES[id_type].scale)().epoch())
+    shared.opened.epoch(id_type).unwrap_or((ID_TYPES[id_type].scale)().epoch())
 }
 
 /// Ensures that the state is on disk, and with it the directory of flakeid's files.
@@ -181,13 +177,12 @@ pub fn earliest(shared: &Shared, id_type: usize) -> UnixNanos {
 /// The errors of [`open`].
 pub fn make_durable(shared: &Shared) -> Result<(), Report> {
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-    let record = &shared.record;
-    if !record.loaded() {
+    if !shared.opened.loaded() {
         load(shared)?;
     }
     if file::read()?.is_none() {
-        let horizon = shared.gates.horizon();
-        write(record, horizon, record.names(), record.epochs(), record.last_clock_reading())?;
+        let (horizon, read_at) = (shared.gates.horizon(), shared.opened.last_clock_reading());
+        write(shared, &present_state(shared, horizon, read_at))?;
     }
     Ok(())
 }
@@ -198,12 +193,11 @@ pub fn make_durable(shared: &Shared) -> Result<(), Report> {
 /// not flushed. No ID needs the message then, as each ID moves the horizon again. A watermark does: it can be up to that
 /// horizon, and a standby that knows it must begin above it when it is promoted.
 pub fn log_horizon(shared: &Shared) {
-    let record = &shared.record;
     // A horizon that another process is moving is greater, and has a message of its own.
     message::write(&HorizonMessage {
         horizon: shared.gates.horizon(),
-        read_at: record.last_clock_reading(),
-        flake_epoch: record.epochs()[Flake::INDEX],
+        read_at: shared.opened.last_clock_reading(),
+        flake_epoch: shared.opened.epoch(Flake::INDEX),
     });
 }
 
@@ -213,19 +207,19 @@ pub fn log_horizon(shared: &Shared) {
 /// The errors of [`open`]; and an error if the server is in recovery and has not opened its state.
 pub fn names(function: &'static str) -> Result<Names, Report> {
     let shared = shared()?;
-    if !shared.record.loaded() {
+    if !shared.opened.loaded() {
         ensure_not_in_recovery(function)?;
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-        if !shared.record.loaded() {
+        if !shared.opened.loaded() {
             load(shared)?;
         }
     }
-    shared.record.names().ok_or_else(no_randomness)
+    shared.opened.names().ok_or_else(no_randomness)
 }
 
 /// Returns the random names of this server if the state has been read.
 pub fn known_names() -> Option<Names> {
-    shared().ok()?.record.names()
+    shared().ok()?.opened.names()
 }
 
 /// Reads the state, unless a process has read it already.
@@ -234,9 +228,9 @@ pub fn known_names() -> Option<Names> {
 /// The state file cannot be read or written; this process does not know the server's settings; or the server was down
 /// for too long.
 pub fn ensure_loaded(shared: &Shared) -> Result<(), Report> {
-    if !shared.record.loaded() {
+    if !shared.opened.loaded() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-        if !shared.record.loaded() {
+        if !shared.opened.loaded() {
             load(shared)?;
         }
     }
@@ -248,14 +242,14 @@ pub fn ensure_loaded(shared: &Shared) -> Result<(), Report> {
 /// # Errors
 /// The errors of [`ensure_loaded`]; or the server cannot count from that epoch: see [`mod@epoch`].
 pub fn open<S: ServerIdType>(shared: &'static Shared) -> Result<(), Report> {
-    let (record, index) = (&shared.record, S::INDEX);
+    let (opened, index) = (&shared.opened, S::INDEX);
     ensure_loaded(shared)?;
     let ours = S::scale().epoch();
     let is_flake = index == Flake::INDEX;
     if is_flake {
         ensure_agrees(Some(shared))?;
     }
-    let must_write = || record.epoch(index).is_none_or(|earliest| ours < earliest);
+    let must_write = || opened.epoch(index).is_none_or(|earliest| ours < earliest);
     if must_write() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
         if is_flake {
@@ -266,16 +260,11 @@ pub fn open<S: ServerIdType>(shared: &'static Shared) -> Result<(), Report> {
             if is_flake {
                 epoch::log_disagreement(shared);
             }
-            let mut epochs = record.epochs();
-            epochs[index] = Some(ours);
-            write(
-                record,
-                shared.gates.horizon(),
-                record.names(),
-                epochs,
-                record.last_clock_reading(),
-            )?;
-            record.epochs[index].store(ours.0, Ordering::Relaxed);
+            let horizon = shared.gates.horizon();
+            let mut state = present_state(shared, horizon, opened.last_clock_reading());
+            state.epochs[index] = Some(ours);
+            write(shared, &state)?;
+            opened.set_epoch(index, ours);
         }
     }
     Ok(())
@@ -283,7 +272,7 @@ pub fn open<S: ServerIdType>(shared: &'static Shared) -> Result<(), Report> {
 
 /// Returns whether the state has IDs of an ID type, with its present epoch.
 pub fn is_open<S: ServerIdType>(shared: &Shared) -> bool {
-    shared.record.epoch(S::INDEX) == Some(S::scale().epoch())
+    shared.opened.epoch(S::INDEX) == Some(S::scale().epoch())
 }
 
 /// Moves the server's own gates for readers of the watermark: so that they are past a time, which is at or before that of
@@ -374,20 +363,19 @@ pub fn extend_locked<S: ServerIdType>(
     scale: Scale,
     stamp: Stamp,
 ) -> Result<(), Report> {
-    let (gates, record) = (&shared.gates, &shared.record);
-    if passes::<S>(&gates.soft, scale, stamp) {
+    if passes::<S>(&shared.gates.soft, scale, stamp) {
         return Ok(());
     }
     let now = now();
     server_log::clock_ahead(
         &shared.rate_limits,
         now,
-        &record.written_at,
-        &record.written_since_boot,
+        &shared.writes.written_at,
+        &shared.writes.written_since_boot,
     );
     let from = now.max(scale.nanos(stamp.tick::<S>()));
     // A session that still counts from a later epoch than others by now meets ticks of theirs.
-    let earliest = record.epoch(S::INDEX);
+    let earliest = shared.opened.epoch(S::INDEX);
     if let Some(earliest) = earliest.filter(|&earliest| earliest < scale.epoch())
         && from.0 - now.0 > scale.unit()
     {
@@ -407,13 +395,12 @@ fn advance<S: ServerIdType>(
     now: UnixNanos,
     from: UnixNanos,
 ) -> Result<(), Report> {
-    let record = &shared.record;
-    let lead = gate::lead(guc::horizon_lead(), record.took());
+    let lead = gate::lead(guc::horizon_lead(), shared.writes.took());
     shared.gates.extend::<S, _>(stamp, from, lead, |horizon| {
-        write(record, horizon, record.names(), record.epochs(), now)
+        write(shared, &present_state(shared, horizon, now))
     })?;
-    record.last_clock_reading.store(now.0, Ordering::Relaxed);
-    let took = Duration::from_nanos(record.took.load(Ordering::Relaxed));
+    shared.opened.set_last_clock_reading(now);
+    let [took, _] = shared.writes.took();
     server_log::slow_write(&shared.rate_limits, took, lead);
     Ok(())
 }
@@ -426,7 +413,7 @@ fn advance<S: ServerIdType>(
 pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
     guc::ensure_known()?;
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-    if shared.record.loaded() || load(shared).is_ok() {
+    if shared.opened.loaded() || load(shared).is_ok() {
         return Ok(false);
     }
     // The clock is what the superuser vouches for.
@@ -462,7 +449,7 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
         state.epochs = epoch::epochs_without_state(state.epochs, failure)?;
     }
     location::log_move(has_state);
-    write(&shared.record, state.horizon, state.names, state.epochs, state.last_clock_reading)?;
+    write(shared, &state)?;
     install_state(shared, &state);
     Ok(true)
 }

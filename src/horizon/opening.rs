@@ -11,14 +11,13 @@ use crate::error::{Report, span};
 use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::Names;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, HorizonRecord, NO_EPOCH, Shared};
+use crate::shmem::{self, Shared};
 use crate::{guc, server_log, wait, wal_timeline};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, Horizon};
 use flakeid_core::horizon_message::HorizonMessage;
 use pgrx::pg_sys;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Reads the state file and opens the state, with the lock held. The gate is at the horizon of that state:
@@ -59,11 +58,11 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     // Before the first write, which makes this place that of the state.
     location::log_move(on_disk.is_some());
     // The next start knows nothing of what was replayed before this one, whether or not there are IDs before it.
-    let recovered = &shared.record.recovered;
+    let recovered = &shared.recovered;
     let is_kept = recovered.message().is_none()
         || on_disk.is_some_and(|state| message::covers(&state, recovered));
     if replayed(shared).0 != 0 || !is_kept || !lineage::is_recorded(on_disk.is_some()) {
-        write(&shared.record, state.horizon, state.names, state.epochs, state.last_clock_reading)?;
+        write(shared, &state)?;
     }
     install_state(shared, &state);
     epoch::log_disagreement(shared);
@@ -77,7 +76,7 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
         server_log::clock_behind(&shared.rate_limits, ahead);
         return Ok(());
     }
-    let left = shared.record.start().recovery_left::<Flake>(lead);
+    let left = shared.opened.start().recovery_left::<Flake>(lead);
     // A shorter wait is that of a short lead, or of a slow disk.
     if left > gate::MAX_LEAD_FOR_DISK {
         server_log::first_ids_wait(left);
@@ -98,15 +97,9 @@ pub fn begin_with_extension() -> Result<(), Report> {
     let has_none = || matches!(file::read(), Ok(None));
     if let Ok(shared) = shmem::shared() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-        if !shared.record.loaded() && has_none() {
+        if !shared.opened.loaded() && has_none() {
             let state = merge_replayed(shared, None)?;
-            write(
-                &shared.record,
-                state.horizon,
-                state.names,
-                state.epochs,
-                state.last_clock_reading,
-            )?;
+            write(shared, &state)?;
             install_state(shared, &state);
         }
         return Ok(());
@@ -127,24 +120,9 @@ pub fn begin_with_extension() -> Result<(), Report> {
 
 /// Puts a state into shared memory, without checks.
 pub(super) fn install_state(shared: &Shared, state: &PersistedState) {
-    let record = &shared.record;
-    for (start, until) in record.start_horizon.iter().zip(state.horizon.until) {
-        start.store(until.0, Ordering::Relaxed);
-    }
-    record.toggle.store(state.horizon.toggle, Ordering::Relaxed);
-    record.start_clock_reading.store(state.last_clock_reading.0, Ordering::Relaxed);
-    record.last_clock_reading.store(state.last_clock_reading.0, Ordering::Relaxed);
-    for (epoch, known) in record.epochs.iter().zip(state.epochs) {
-        epoch.store(known.map_or(NO_EPOCH, |epoch| epoch.0), Ordering::Relaxed);
-    }
-    if let Some(Names { guid_node, mac_address }) = state.names {
-        record.guid_node.store(guid_node, Ordering::Relaxed);
-        record.mac_address.store(mac_address, Ordering::Relaxed);
-    }
     shared.gates.set(state.horizon);
     shared.leased.set(Horizon::NONE);
-    // Release pairs with the Acquire in `loaded`.
-    record.loaded.store(true, Ordering::Release);
+    shared.opened.install(&state.start(), state.names);
 }
 
 /// Returns a state if it is from this cluster.
@@ -167,7 +145,7 @@ pub(super) fn merge_replayed(
     state: Option<PersistedState>,
 ) -> Result<PersistedState, Report> {
     let state = state.unwrap_or_else(|| starting_at(now()));
-    let state = message::merged(state, &shared.record.recovered);
+    let state = message::merged(state, &shared.recovered);
     let replayed = replayed(shared);
     Ok(PersistedState {
         horizon: state.horizon.raised(replayed),
@@ -191,29 +169,37 @@ pub(super) fn starting_at(moment: UnixNanos) -> PersistedState {
     }
 }
 
+/// Returns the opened state for a write: with a horizon, and the last reading of the clock.
+pub(super) fn present_state(
+    shared: &Shared,
+    horizon: Horizon,
+    last_clock_reading: UnixNanos,
+) -> PersistedState {
+    PersistedState {
+        system_identifier: system_identifier(),
+        horizon,
+        names: shared.opened.names(),
+        epochs: shared.opened.epochs(),
+        last_clock_reading,
+        written_at: now(),
+        stopped: false,
+    }
+}
+
 /// Writes the state, and a message about it for servers that replay the WAL, with the lock held. Nothing may be
 /// issued by it before this returns.
-pub(super) fn write(
-    record: &HorizonRecord,
-    horizon: Horizon,
-    names: Option<Names>,
-    epochs: [Option<UnixNanos>; ID_TYPES.len()],
-    last_clock_reading: UnixNanos,
-) -> Result<(), StateFileError> {
-    save(record, horizon, names, epochs, last_clock_reading)?;
-    let flake_epoch = epochs[Flake::INDEX];
-    message::write(&HorizonMessage { horizon, read_at: last_clock_reading, flake_epoch });
+pub(super) fn write(shared: &Shared, state: &PersistedState) -> Result<(), StateFileError> {
+    save(shared, state)?;
+    message::write(&HorizonMessage {
+        horizon: state.horizon,
+        read_at: state.last_clock_reading,
+        flake_epoch: state.epochs[Flake::INDEX],
+    });
     Ok(())
 }
 
-/// Writes the state, with the lock held.
-pub(super) fn save(
-    record: &HorizonRecord,
-    horizon: Horizon,
-    names: Option<Names>,
-    epochs: [Option<UnixNanos>; ID_TYPES.len()],
-    last_clock_reading: UnixNanos,
-) -> Result<(), StateFileError> {
+/// Writes the state as that of this cluster and of now, with the lock held.
+pub(super) fn save(shared: &Shared, state: &PersistedState) -> Result<(), StateFileError> {
     let system_identifier = system_identifier();
     // Both clocks before the write, so that the time it takes is not one by which the clock stepped forward. The clock is
     // second: a pause between them hides a step of its length, but is not reported as one.
@@ -222,30 +208,19 @@ pub(super) fn save(
     let watch = Stopwatch::start();
     let begins = !file::directory().exists();
     // A server that has generated IDs has written the directory, so someone has removed it.
-    let was_removed = begins && record.epochs().iter().any(Option::is_some);
+    let was_removed = begins && shared.opened.has_ids();
     if was_removed {
         server_log::state_directory_missing();
     }
-    let state = PersistedState {
-        system_identifier,
-        horizon,
-        names,
-        epochs,
-        last_clock_reading,
-        written_at: now,
-        stopped: false,
-    };
+    let state = PersistedState { system_identifier, written_at: now, stopped: false, ..*state };
     let outcome = file::write(&state, |new| Location::here().begin(new));
-    record.count_write(file::counted(&outcome));
+    shared.writes.count(file::counted(&outcome));
     outcome?;
-    if begins && !was_removed && record.recovered.message().is_none() {
+    if begins && !was_removed && shared.recovered.message().is_none() {
         server_log::new_state();
     }
-    record.written_at.store(now.0, Ordering::Relaxed);
-    record.written_since_boot.store(since_boot.as_nanos() as u64, Ordering::Relaxed);
-    record.took_before.store(record.took.load(Ordering::Relaxed), Ordering::Relaxed);
-    record.took.store(watch.elapsed().as_nanos() as u64, Ordering::Relaxed);
-    location::keep(record);
+    shared.writes.set_last(now, since_boot, watch.elapsed());
+    location::write_place(shared);
     Ok(())
 }
 

@@ -117,7 +117,7 @@ impl Standby {
             return Ok(());
         }
         let _lock = ExclusiveLock::take(shared.lock());
-        if shared.record.loaded() {
+        if shared.opened.loaded() {
             return Ok(());
         }
         let state = match self.began_with {
@@ -132,7 +132,7 @@ impl Standby {
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
         let state = PersistedState { horizon, stopped: false, ..state };
         let outcome = file::write(&state, |new| lineage::of_new_state(shared).begin(new));
-        shared.record.count_write(file::counted(&outcome));
+        shared.writes.count(file::counted(&outcome));
         Ok(outcome?)
     }
 }
@@ -140,7 +140,7 @@ impl Standby {
 /// Opens the state, without the lead that was added.
 fn open_after_recovery(shared: &Shared, began_with: Option<PersistedState>) -> Result<(), Report> {
     let _lock = ExclusiveLock::take(shared.lock());
-    if shared.record.loaded() {
+    if shared.opened.loaded() {
         return Ok(());
     }
     match began_with {

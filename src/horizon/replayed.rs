@@ -6,7 +6,6 @@ use crate::error::{Code, Report};
 use crate::shmem::Shared;
 use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
-use std::sync::atomic::Ordering;
 
 /// A transaction's time may have been read on another processor than that of its last ID: a tick of noise.
 const NOISE: u64 = 4_000_000;
@@ -70,6 +69,5 @@ pub fn replayed(shared: &Shared) -> UnixNanos {
     // SAFETY: the pointer is set in every process; an aligned number of eight bytes is read as a whole.
     let message =
         after_ids(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
-    let seen = shared.record.replayed.fetch_max(transaction.max(message).0, Ordering::Relaxed);
-    UnixNanos(seen).max(transaction).max(message)
+    shared.recovered.raise_primary_time(transaction.max(message))
 }

@@ -3,8 +3,8 @@
 use super::file::{self, PersistedState};
 use super::lineage;
 use super::location::Location;
-use super::opening::{check_cluster, merge_replayed, save};
-use super::replayed::{replayed, system_identifier};
+use super::opening::{check_cluster, merge_replayed, present_state, save};
+use super::replayed::replayed;
 use crate::clock::now;
 use crate::error::Report;
 use crate::id_types::{ID_TYPES, IdTypeEntry};
@@ -27,12 +27,12 @@ fn exact(
     shared: &Shared,
     issued: impl Fn(&IdTypeEntry, &Cell) -> [Tick; 2],
 ) -> (Horizon, UnixNanos) {
-    let record = &shared.record;
+    let opened = &shared.opened;
     let toggle = shared.gates.horizon().toggle;
-    let start = Horizon { toggle, ..record.start_horizon() };
-    let mut horizon = Horizon { toggle, ..record.issued_horizon() };
+    let start = Horizon { toggle, ..opened.start_horizon() };
+    let mut horizon = Horizon { toggle, ..opened.issued_horizon() };
     for (index, entry) in ID_TYPES.iter().enumerate() {
-        let Some(earliest) = record.epoch(index) else { continue };
+        let Some(earliest) = opened.epoch(index) else { continue };
         let scale = entry.scale_from(earliest);
         for (_, cell) in shared.cells(index) {
             let issued = issued(entry, cell);
@@ -44,7 +44,7 @@ fn exact(
     let horizon = covering_watermark(horizon);
     // An ID's tick is one that a clock has read; the time at which the horizon began is not.
     let read = if horizon.in_use() > start.in_use() { horizon.in_use().0 - 1 } else { 0 };
-    (horizon, record.last_clock_reading().max(UnixNanos(read)))
+    (horizon, opened.last_clock_reading().max(UnixNanos(read)))
 }
 
 /// Returns the horizon that also covers the watermarks that were reported since shared memory was initialized. Every ID
@@ -64,16 +64,12 @@ pub fn stop(shared: &'static Shared) {
 }
 
 fn write_exact(shared: &Shared) -> Result<(), Report> {
-    let record = &shared.record;
-    let state = match record.loaded() {
+    let has_written = shared.writes.last().is_some();
+    let state = match shared.opened.loaded() {
         // There never was an ID, nor a reader of the watermark.
-        true if record.epochs().iter().all(Option::is_none) && record.last_write().is_none() => {
-            return Ok(());
-        }
+        true if !shared.opened.has_ids() && !has_written => return Ok(()),
         // There was no ID since shared memory was initialized, and no setting asks how long the server is down.
-        true if record.last_write().is_none() && guc::allowable_downtime().is_none() => {
-            return Ok(());
-        }
+        true if !has_written && guc::allowable_downtime().is_none() => return Ok(()),
         true => {
             shared.lease.stop();
             let (horizon, last_clock_reading) = exact(shared, |entry, cell| {
@@ -82,17 +78,7 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
             });
             shared.gates.set(horizon);
             shared.leased.set(Horizon::NONE);
-            let (system_identifier, epochs) = (system_identifier(), record.epochs());
-            let (names, written_at) = (record.names(), now());
-            PersistedState {
-                system_identifier,
-                horizon,
-                names,
-                epochs,
-                last_clock_reading,
-                written_at,
-                stopped: true,
-            }
+            PersistedState { stopped: true, ..present_state(shared, horizon, last_clock_reading) }
         }
         // A server without calls has still seen what its primary did, or was promoted.
         false => return write_unopened(shared),
@@ -102,7 +88,7 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
 
 /// Writes what a server knows from recovery, if it has not opened its state.
 fn write_unopened(shared: &Shared) -> Result<(), Report> {
-    let has_replayed = replayed(shared).0 != 0 || shared.record.recovered.message().is_some();
+    let has_replayed = replayed(shared).0 != 0 || shared.recovered.message().is_some();
     let on_disk = file::read().map_err(Report::from).and_then(check_cluster);
     let at_stop = |state: &Option<_>| lineage::at_stop(shared, state.is_some());
     let location = on_disk.as_ref().ok().and_then(at_stop);
@@ -119,7 +105,7 @@ fn write_unopened(shared: &Shared) -> Result<(), Report> {
 pub fn add_user(shared: &'static Shared) {
     if shared.ends_with_its_users() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
-        shared.record.users.fetch_add(1, Ordering::Relaxed);
+        shared.users.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -130,15 +116,14 @@ pub fn remove_user(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) 
     if !shared.ends_with_its_users() {
         return;
     }
-    let record = &shared.record;
     // Release and Acquire: all that the other sessions did before they left happens before what the last one does.
-    if record.users.fetch_sub(1, Ordering::AcqRel) > 1 {
+    if shared.users.fetch_sub(1, Ordering::AcqRel) > 1 {
         return;
     }
     let lock = ExclusiveLock::take(shared.lock());
     // A session counts itself in under the lock: it may have come since, and left, too.
-    let others = record.users.load(Ordering::Acquire) > 0;
-    if others || !record.loaded() || record.epochs().iter().all(Option::is_none) {
+    let others = shared.users.load(Ordering::Acquire) > 0;
+    if others || !shared.opened.loaded() || !shared.opened.has_ids() {
         return;
     }
     let (horizon, last_clock_reading) = exact(shared, |entry, cell| (entry.issued)(cell));
@@ -151,8 +136,8 @@ pub fn remove_user(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) 
     let horizon = covering_watermark(horizon);
     shared.gates.set(horizon);
     after(&lock);
-    record.last_clock_reading.store(last_clock_reading.0, Ordering::Relaxed);
-    if let Err(error) = save(record, horizon, record.names(), record.epochs(), last_clock_reading) {
+    shared.opened.set_last_clock_reading(last_clock_reading);
+    if let Err(error) = save(shared, &present_state(shared, horizon, last_clock_reading)) {
         server_log::not_exact(error.into());
     }
 }

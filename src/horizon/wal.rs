@@ -214,7 +214,7 @@ unsafe extern "C-unwind" fn recover(message: *const u8, length: usize) {
     let Ok(shared) = shared() else { return };
     match HorizonMessage::decode(bytes) {
         Some(message) => {
-            shared.record.recovered.take(&message);
+            shared.recovered.take(&message);
             UNSAVED.store(true, Ordering::Relaxed);
         }
         None => server_log::unknown_message(&shared.rate_limits, length),
@@ -292,8 +292,8 @@ fn keep(shared: &Shared, point: Point, is_archive: bool, is_end: bool) -> Result
     let on_disk = check_cluster(file::read()?)?;
     let has_state = on_disk.is_some();
     let location = is_archive.then(|| lineage::after_replay(has_state, point, is_end)).flatten();
-    let is_kept = on_disk.is_some_and(|state| covers(&state, &shared.record.recovered));
-    if location.is_some() || !is_kept && shared.record.recovered.message().is_some() {
+    let is_kept = on_disk.is_some_and(|state| covers(&state, &shared.recovered));
+    if location.is_some() || !is_kept && shared.recovered.message().is_some() {
         let state = PersistedState { stopped: false, ..merge_replayed(shared, on_disk)? };
         file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;
     }

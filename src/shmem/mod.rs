@@ -5,7 +5,8 @@
 //! # Which process writes what
 //! * [`Shared`] is set up once, before any other process can see it: by the postmaster at start and after a crash, or
 //!   under the registry's lock if the library is not preloaded.
-//! * The gates, the record of the horizon and the lease change under the exclusive lock.
+//! * The gates, the opened state, its writes and the lease change under the exclusive lock. What recovery has shown is
+//!   the startup process's.
 //! * An ID type's `keys[i]` is the generator ID whose cell is `cells[i]`. It is written once, by the first session
 //!   that needs that generator ID in that ID type. The session holds the exclusive lock, and has set the cell to
 //!   begin above the horizon. A key is never cleared. So a reload can take generator IDs away from this server and
@@ -17,17 +18,22 @@
 //! Nothing here survives the postmaster or a crash. What must survive is in the state file. A postmaster that stops
 //! cleanly writes that file a last time ([`stop`]).
 
+mod atomic_epoch;
 mod gates;
-mod horizon_record;
 mod lease;
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 mod named_memory;
+mod opened_state;
+mod recovered;
+mod state_writes;
 mod streams;
 mod watermark;
 
 pub use gates::Gates;
-pub use horizon_record::{HorizonRecord, NO_EPOCH, Recovered, Start};
 pub use lease::{Lease, LeaseState, LeaseStatus, LeasedId};
+pub use opened_state::{Epochs, OpenedState, Start};
+pub use recovered::Recovered;
+pub use state_writes::StateWrites;
 pub use streams::stream_of_id_type;
 pub use watermark::{ENDED, ProcessEntry, WatermarkSegment};
 
@@ -37,6 +43,7 @@ use crate::library::Build;
 use crate::lock::{ExclusiveLock, Lock};
 use crate::server_log::RateLimits;
 use crate::{clock, guc, wal_timeline};
+use atomic_epoch::AtomicEpoch;
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -77,7 +84,13 @@ pub struct Shared {
     origin: ShmemOrigin,
     /// The time when counting began, in nanoseconds since 1970.
     pub counted_since: AtomicU64,
-    pub record: HorizonRecord,
+    pub opened: OpenedState,
+    pub writes: StateWrites,
+    pub recovered: Recovered,
+    /// The epoch of flake by the postmaster's settings; none if the library is not preloaded.
+    pub epoch_in_force: AtomicEpoch,
+    /// The number of processes that issue IDs, on a server where the last of them makes the horizon exact.
+    pub users: AtomicU32,
     pub rate_limits: RateLimits,
     pub gates: Gates,
     /// The gates of ID types whose generator IDs are leased.
@@ -154,7 +167,7 @@ unsafe extern "C-unwind" fn startup() {
         if !found {
             set_up(shared, ShmemOrigin::Preloaded);
             let timeline = wal_timeline::of_control_file().unwrap_or(0);
-            (*shared).record.started_on.store(timeline, Ordering::Relaxed);
+            (*shared).recovered.started_on.store(timeline, Ordering::Relaxed);
         }
         adopt(shared);
         let size = watermark::size();
@@ -183,7 +196,7 @@ pub fn publish_identity() {
     let shared = unsafe { &*shared };
     shared.lease.put_in_force(guc::identity_fingerprint());
     let epoch = guc::epoch().scale().epoch();
-    shared.record.epoch_in_force.store(epoch.0, Ordering::Relaxed);
+    shared.epoch_in_force.set(Some(epoch));
 }
 
 /// Makes the state exact when the postmaster ends after its children. `code` is not 0 if it continues after a crash.
@@ -215,7 +228,11 @@ unsafe fn set_up(shared: *mut Shared, origin: ShmemOrigin) {
         }
         addr_of_mut!((*shared).origin).write(origin);
         addr_of_mut!((*shared).counted_since).write(AtomicU64::new(clock::now().0));
-        addr_of_mut!((*shared).record).write(HorizonRecord::new());
+        addr_of_mut!((*shared).opened).write(OpenedState::new());
+        addr_of_mut!((*shared).writes).write(StateWrites::new());
+        addr_of_mut!((*shared).recovered).write(Recovered::new());
+        addr_of_mut!((*shared).epoch_in_force).write(AtomicEpoch::none());
+        addr_of_mut!((*shared).users).write(AtomicU32::new(0));
         addr_of_mut!((*shared).rate_limits).write(RateLimits::new());
         addr_of_mut!((*shared).gates).write(Gates::closed());
         addr_of_mut!((*shared).leased).write(Gates::closed());

@@ -30,15 +30,15 @@ fn pg_stat_get_flakeid_horizon() -> TableIterator<
     ),
 > {
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let (written, writes) = (shared.record.last_write(), shared.record.writes());
+    let (written, writes) = (shared.writes.last(), shared.writes.counts());
     let reset = flakeid_core::clock::UnixNanos(shared.counted_since.load(Ordering::Relaxed));
     TableIterator::once((
         count(writes.writes),
         written.and_then(|written| timestamptz(micros(written.at))),
         written.map(|written| written.took.as_nanos() as f64 / NANOS_PER_SECOND),
         count(writes.failures),
-        writes.failed.and_then(|failed| timestamptz(micros(failed))),
-        error(writes.failed_with),
+        writes.last_failure_at.and_then(|failed| timestamptz(micros(failed))),
+        error(writes.last_failure_errno),
         timestamptz(micros(reset)),
     ))
 }

@@ -57,7 +57,7 @@ fn pg_stat_get_flakeid() -> TableIterator<
 > {
     // There are no rows before a session has asked for an ID, or if no session can.
     let Ok(shared) = shmem::shared() else { return TableIterator::new(std::iter::empty()) };
-    let (written, now) = (shared.record.last_write(), now());
+    let (written, now) = (shared.writes.last(), now());
     let reset = UnixNanos(shared.counted_since.load(Ordering::Relaxed));
     let rows = ID_TYPES.iter().enumerate().flat_map(move |(index, entry)| {
         let (scale, rules) = ((entry.scale)(), (entry.rules)());
@@ -142,7 +142,7 @@ fn pg_stat_reset_flakeid() {
     for (_, cell) in (0..ID_TYPES.len()).flat_map(|index| shared.cells(index)) {
         cell.counters.reset();
     }
-    shared.record.reset_writes();
+    shared.writes.reset_counts();
     shared.counted_since.store(now().0, Ordering::Relaxed);
 }
 

@@ -164,7 +164,7 @@ pub fn compute(
     history.record(position, scan.settled());
     let recorded = history.watermark(snapshot.xmin, snapshot.xmax);
     let watermark = recorded.unwrap_or_else(|| {
-        let start = shared.record.start_horizon().until;
+        let start = shared.opened.start_horizon().until;
         start.into_iter().min().unwrap_or(UnixNanos(0))
     });
     Ok(watermark.min(prepared))

@@ -55,7 +55,7 @@ pub fn begin_life(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Repo
     }
     save(shared, on_disk)?;
     memory.used.store(true, Ordering::Release);
-    memory.floor.raise(first_floor(&shared.record.start()));
+    memory.floor.raise(first_floor(&shared.opened.start()));
     Ok(())
 }
 
