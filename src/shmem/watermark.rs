@@ -15,7 +15,7 @@ use super::streams::{STREAMS, StreamNames};
 use crate::lock::{ExclusiveLock, Lock};
 use crate::process;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::prepared::{Entry, Forgotten};
+use flakeid_core::prepared::{Entry, List, ListState, NO_IDS};
 use flakeid_core::waiters::{Wait, Waiters};
 use flakeid_core::watermark::{Floor, History, TransactionSlot};
 use pgrx::pg_sys;
@@ -50,16 +50,12 @@ const _: () = assert!(size_of::<ProcessEntry>() == 3328);
 #[derive(Debug)]
 pub struct Locked {
     pub history: History<HISTORY>,
-    /// The entries of prepared transactions that were forgotten although a snapshot may need them.
-    pub forgotten: Option<Forgotten>,
-    /// The length at which the list is pruned next.
-    pub prune_at: usize,
     /// Whether the startup process has learned that the watermark is in use, and the file may not say so.
     pub unsaved: bool,
     /// The watermarks that the startup process has replayed.
     pub replayed: History<HISTORY>,
-    /// How many prepared transactions are in the list.
-    prepared: usize,
+    /// The list of prepared transactions, without its entries.
+    prepared: ListState,
 }
 
 /// The memory of the watermark. The slots, the waits and the list of prepared transactions follow it.
@@ -173,11 +169,9 @@ pub(super) unsafe fn set_up(memory: *mut WatermarkSegment, tranche: i32) {
         Lock::set_up(addr_of_mut!((*memory).lock), tranche);
         addr_of_mut!((*memory).locked).write(UnsafeCell::new(Locked {
             history: History::new(),
-            forgotten: None,
-            prune_at: 0,
             unsaved: false,
             replayed: History::new(),
-            prepared: 0,
+            prepared: ListState::EMPTY,
         }));
         addr_of_mut!((*memory).slots).write(slots());
         addr_of_mut!((*memory).capacity).write(capacity());
@@ -191,6 +185,10 @@ pub(super) unsafe fn set_up(memory: *mut WatermarkSegment, tranche: i32) {
         let first = first.add(slots()).cast::<Wait>();
         for number in 0..slots() {
             first.add(number).write(Wait::idle());
+        }
+        let first = first.add(slots()).cast::<Entry>();
+        for place in 0..capacity() {
+            first.add(place).write(Entry::new(0, NO_IDS, UnixNanos(0)));
         }
     }
 }
@@ -251,39 +249,24 @@ impl WatermarkSegment {
         self.listed.load(Ordering::Acquire) == 0
     }
 
-    /// Returns the list of prepared transactions. The caller holds the lock.
-    pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> &'a mut [Entry] {
-        let count = self.locked(lock).prepared;
-        // SAFETY: this many entries have been written, and the caller holds the lock and borrows its guard.
-        unsafe { std::slice::from_raw_parts_mut(self.entries(), count) }
+    /// Returns the list of prepared transactions, to read it. The caller holds the lock.
+    pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> List<'a> {
+        let state = &mut self.locked(lock).prepared;
+        // SAFETY: `set_up` has written this many entries, and the caller holds the lock and borrows its guard.
+        let room = unsafe { std::slice::from_raw_parts_mut(self.entries(), self.capacity) };
+        List { room, state }
     }
 
-    /// Returns how many prepared transactions the list has room for.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Adds a prepared transaction to the list. Returns whether there was room. The caller holds the lock.
-    pub fn push_prepared(&self, lock: &mut ExclusiveLock, entry: Entry) -> bool {
-        let count = self.locked(lock).prepared;
-        if count == self.capacity {
-            return false;
-        }
-        // SAFETY: there is room for one more, and the caller holds the lock.
-        unsafe { self.entries().add(count).write(entry) };
-        self.set_length(lock, count + 1);
-        true
-    }
-
-    /// Cuts the list of prepared transactions. The caller holds the lock.
-    pub fn truncate_prepared(&self, lock: &mut ExclusiveLock, length: usize) {
-        let count = self.locked(lock).prepared;
-        self.set_length(lock, count.min(length));
-    }
-
-    fn set_length(&self, lock: &mut ExclusiveLock, length: usize) {
-        self.locked(lock).prepared = length;
+    /// Changes the list of prepared transactions. The caller holds the lock.
+    pub fn change_prepared<T>(
+        &self,
+        lock: &mut ExclusiveLock,
+        change: impl FnOnce(&mut List) -> T,
+    ) -> T {
+        let mut list = self.prepared(lock);
+        let outcome = change(&mut list);
         // Release pairs with the Acquire in `is_list_empty`.
-        self.listed.store(length as u64, Ordering::Release);
+        self.listed.store(list.entries().len() as u64, Ordering::Release);
+        outcome
     }
 }

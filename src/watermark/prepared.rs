@@ -26,23 +26,24 @@
 //!
 //! # What it costs
 //! A prepared transaction has one lock more, which adds 28 bytes to its record. Its session adds an entry to the list,
-//! under a lock. The list is pruned when it has doubled, and then asks PostgreSQL about each entry.
+//! under a lock. The list is pruned when it has doubled, and then asks PostgreSQL about each entry. What the list decides
+//! is in the core; here is what PostgreSQL knows.
 
 use super::bound_lock::{self, BoundLock};
-use super::transactions::{Transactions, full_transaction, next_transaction};
+use super::transactions::{ServerTransactions, next_transaction};
 use super::usage;
 use crate::error::{Code, Report};
 use crate::lock::ExclusiveLock;
 use crate::shmem::{self, ENDED, Shared, WatermarkSegment};
 use crate::{process, server_log};
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::prepared::{self, Entry, NO_IDS, Transactions as _, UNKNOWN};
+use flakeid_core::prepared::{Entry, Limits, NO_IDS, NoRoom};
+use flakeid_core::transactions::full_transaction;
 use flakeid_core::watermark::Position;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
-/// The least length at which the list is pruned.
-const LEAST_PRUNED: usize = 64;
+const LIMITS: Limits = Limits { ended: ENDED, least_pruned: 64 };
 
 /// Begins this life of the memory: lists what is prepared, and sets the floor to its beginning. The horizon has been
 /// loaded.
@@ -70,29 +71,32 @@ fn load(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     let prepared = process::prepared_transactions();
     // A transaction has its bound lock as long as it is prepared.
     let locks = if prepared.is_empty() { Vec::new() } else { bound_lock::all() };
-    let mut unknown = 0;
-    memory.truncate_prepared(&mut lock, 0);
-    for id in prepared {
-        let transaction = full_transaction(id, next);
-        let lock_of_it = locks.iter().find(|lock| lock.transaction_id == id);
-        if lock_of_it.is_none() {
-            if Transactions.has_ended(transaction) {
-                continue;
-            }
-            unknown += 1;
-        }
-        let bound = lock_of_it.map_or(UNKNOWN, |lock| lock.bound);
-        add(memory, &mut lock, Entry::new(transaction, bound, UnixNanos(0)))?;
-    }
+    let bound_of = |id| Some(locks.iter().find(|lock| lock.transaction_id == id)?.bound);
     // The slots have the bounds of these.
-    for id in process::session_transactions() {
-        add(memory, &mut lock, Entry::new(full_transaction(id, next), NO_IDS, UnixNanos(0)))?;
-    }
-    if unknown > 0 {
-        server_log::unknown_prepared(unknown);
+    let sessions = process::session_transactions().map(|id| (id, Some(NO_IDS)));
+    let found = prepared.into_iter().map(|id| (id, bound_of(id))).chain(sessions);
+    let unknown = memory.change_prepared(&mut lock, |list| {
+        list.clear();
+        let mut unknown = 0;
+        for (id, bound) in found {
+            let transaction = full_transaction(id, next);
+            let is_unknown = list.add_found(transaction, bound, LIMITS, &ServerTransactions)?;
+            unknown += usize::from(is_unknown);
+        }
+        Ok(unknown)
+    });
+    match unknown.map_err(no_room)? {
+        0 => {}
+        unknown => server_log::unknown_prepared(unknown),
     }
     memory.loaded_at.store(next, Ordering::Release);
     Ok(())
+}
+
+/// Returns the error for a list without room. It has room for all that can be prepared, and for each session that
+/// prepares one.
+fn no_room(_error: NoRoom) -> Report {
+    Report::new(Code::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, "too many prepared transactions")
 }
 
 /// Takes the bound lock of this session's transaction before it is prepared, and adds the transaction to the list if it
@@ -112,35 +116,12 @@ pub fn before_prepare(entered: Option<(UnixNanos, UnixNanos)>) -> Result<(), Rep
     if let Some((bound, first_id_at)) = entered {
         let memory = shmem::watermark()?;
         let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
-        add(memory, &mut lock, Entry::new(transaction, bound, first_id_at))?;
+        let entry = Entry::new(transaction, bound, first_id_at);
+        memory
+            .change_prepared(&mut lock, |list| list.add(entry, LIMITS, &ServerTransactions))
+            .map_err(no_room)?;
     }
     Ok(())
-}
-
-/// Adds an entry to the list. The caller holds the lock.
-///
-/// # Errors
-/// The list has no room.
-fn add(memory: &WatermarkSegment, lock: &mut ExclusiveLock, entry: Entry) -> Result<(), Report> {
-    let length = memory.prepared(lock).len();
-    if length >= memory.locked(lock).prune_at.max(LEAST_PRUNED).min(memory.capacity()) {
-        let mut forgotten = memory.locked(lock).forgotten;
-        let entries = memory.prepared(lock);
-        let most = memory.capacity() - 1;
-        let left = prepared::prune(entries, &mut forgotten, ENDED, most, &Transactions);
-        memory.truncate_prepared(lock, left);
-        let locked = memory.locked(lock);
-        locked.forgotten = forgotten;
-        locked.prune_at = 2 * left;
-    }
-    match memory.push_prepared(lock, entry) {
-        true => Ok(()),
-        // There is room for all that can be prepared, and for each session that prepares one.
-        false => Err(Report::new(
-            Code::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            "too many prepared transactions",
-        )),
-    }
 }
 
 /// Returns the least bound of all prepared transactions that a snapshot does not see, or may not see. The last function
@@ -156,13 +137,7 @@ pub fn unseen_bound<Running: Iterator<Item = u64>>(
         return NO_IDS;
     }
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
-    let forgotten = memory.locked(&mut lock).forgotten;
-    let entries = memory.prepared(&mut lock);
-    let is_listed = |id| entries.iter().any(|entry| entry.transaction == id);
-    match early.any(|id| !is_listed(id) && Transactions.has_ended(id)) {
-        true => UNKNOWN,
-        false => prepared::unseen_bound(entries, forgotten, sees, covers),
-    }
+    memory.prepared(&mut lock).unseen_bound(sees, covers, early, &ServerTransactions)
 }
 
 /// Returns a number that changes when a transaction is prepared, or when one of the list has ended.
@@ -171,18 +146,11 @@ pub fn fingerprint(memory: &WatermarkSegment) -> u64 {
         return 0;
     }
     let mut lock = ExclusiveLock::take(memory.lock());
-    let list = memory.prepared(&mut lock).iter();
-    let numbers = list.map(|entry| {
-        let has_ended = Transactions.has_ended(entry.transaction);
-        (entry.transaction << 1 | u64::from(has_ended)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    });
-    numbers.fold(1, u64::wrapping_add)
+    memory.prepared(&mut lock).fingerprint(&ServerTransactions)
 }
 
 /// Returns the entries of transactions that have not ended and may have IDs.
 pub fn running(memory: &WatermarkSegment) -> Vec<Entry> {
     let mut lock = ExclusiveLock::take_interruptibly(memory.lock());
-    let list = memory.prepared(&mut lock).iter();
-    let may_have_ids = list.filter(|entry| entry.bound != NO_IDS);
-    may_have_ids.filter(|entry| !Transactions.has_ended(entry.transaction)).copied().collect()
+    memory.prepared(&mut lock).running(&ServerTransactions).collect()
 }

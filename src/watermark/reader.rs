@@ -16,7 +16,7 @@
 //! If it has none, the snapshot is older than the first scan. Then the watermark is the horizon at which this life of
 //! the memory began. Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
-use super::transactions::{Transactions, full_transaction, next_transaction};
+use super::transactions::{ServerTransactions, next_transaction};
 use super::{prepared, usage};
 use crate::clock::now;
 use crate::error::Report;
@@ -24,7 +24,7 @@ use crate::lock::ExclusiveLock;
 use crate::shmem::{self, Shared, WatermarkSegment};
 use crate::{horizon, process};
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::prepared::Transactions as _;
+use flakeid_core::transactions::{Transactions as _, full_transaction};
 use flakeid_core::watermark::{Position, Scan, Stream, Streams, settled_by_clock};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -180,7 +180,7 @@ pub fn present(
 ) -> Result<UnixNanos, Report> {
     prepare(shared, memory)?;
     let scan = scan(shared, memory, Stream::ALL, |_| true)?;
-    let has_ended = |transaction| Transactions.has_ended(transaction);
+    let has_ended = |transaction| ServerTransactions.has_ended(transaction);
     let prepared = prepared::unseen_bound(memory, has_ended, |_| true, |_| std::iter::empty());
     let settled = scan.settled().min(prepared);
     if let Some(mut lock) = ExclusiveLock::try_take(memory.lock()) {

@@ -1,9 +1,7 @@
-//! Numbers of transactions, and which of them have ended.
-//!
-//! A number has 64 bits here: PostgreSQL's own of 32 bits, and the epoch above them. Shared memory keeps numbers for as
-//! long as the server runs, and PostgreSQL assigns the same 32 bits again.
+//! The server's transactions: the numbers that it has given, and which have ended. A number has [64
+//! bits](flakeid_core::transactions).
 
-use flakeid_core::prepared;
+use flakeid_core::transactions::{Transactions, full_transaction, has_ended_by_number};
 use flakeid_core::watermark::Position;
 use pgrx::pg_sys;
 
@@ -36,24 +34,16 @@ pub fn next_transaction_unlocked() -> u64 {
     unsafe { (&raw const (*counters()).nextXid.value).read_volatile() }
 }
 
-/// Returns the 64 bits of a transaction's ID, which is at most 2^31 before the next one or equal to it.
-pub fn full_transaction(id: u32, next: u64) -> u64 {
-    let before = (next as u32).wrapping_sub(id);
-    next.saturating_sub(u64::from(before))
-}
-
 /// The transactions of this server, which is not in recovery.
-pub struct Transactions;
+pub struct ServerTransactions;
 
-impl prepared::Transactions for Transactions {
+impl Transactions for ServerTransactions {
     fn has_ended(&self, transaction: u64) -> bool {
-        let id = pg_sys::TransactionId::from(transaction as u32);
-        let next = next_transaction();
-        // The ID is asked about only if it is near to the next one, as PostgreSQL compares 32 bits.
-        transaction < next
-            && (next - transaction > u64::from(u32::MAX / 2)
-                // SAFETY: reads shared memory, and the commit log from its oldest transaction on.
-                || unsafe { !pg_sys::TransactionIdIsInProgress(id) })
+        has_ended_by_number(transaction, next_transaction()).unwrap_or_else(|| {
+            let id = pg_sys::TransactionId::from(transaction as u32);
+            // SAFETY: reads shared memory, and the commit log from its oldest transaction on.
+            unsafe { !pg_sys::TransactionIdIsInProgress(id) }
+        })
     }
 
     fn next(&self) -> Position {

@@ -12,7 +12,8 @@
 //! * [`generator_ids`] reads the setting that names a server's generator IDs. [`lease`] has the limits of leased
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
-//!   argues why such a reader misses no row. [`history`] is for old snapshots, and [`prepared`] is the list of prepared transactions.
+//!   argues why such a reader misses no row. [`history`] is for old snapshots, and [`prepared`] is the list of prepared
+//!   transactions. [`transactions`] has the arithmetic of their numbers.
 //!   [`waiters`] is for sessions that wait for it, [`announcer`] decides when a server tells readers of it, and
 //!   [`watermark_message`] tells standbys.
 //!
@@ -56,6 +57,7 @@ pub mod sno;
 pub mod sort_key;
 pub mod streams;
 mod sync;
+pub mod transactions;
 pub mod uniqueid;
 pub mod uuidv7;
 pub mod waiters;

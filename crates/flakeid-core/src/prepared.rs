@@ -17,9 +17,10 @@
 //!
 //! # What it costs
 //! [`prune`] asks about each entry. A caller that prunes when the list has doubled, and keeps half as many ended
-//! transactions as there is room for, asks about each entry some two times.
+//! transactions as there is room for, asks about each entry some two times. [`List::add`] does so.
 
 use crate::clock::UnixNanos;
+use crate::transactions::Transactions;
 use crate::watermark::Position;
 
 /// The bound of a transaction whose IDs are not known: no ID is settled before it has ended.
@@ -57,19 +58,128 @@ pub struct Forgotten {
     pub bound: UnixNanos,
 }
 
-/// The knowledge of the database about its transactions, at the time of a call.
-pub trait Transactions {
-    /// Returns whether a transaction has ended.
-    fn has_ended(&self, transaction: u64) -> bool;
+/// How long a list may get.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The greatest number of transactions that have ended and that the list keeps after it is pruned.
+    pub ended: usize,
+    /// The least length at which the list is pruned.
+    pub least_pruned: usize,
+}
 
-    /// Returns the number that the next transaction gets.
-    fn next(&self) -> Position;
+/// The state of a list beside its entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListState {
+    length: usize,
+    /// The length at which the list is pruned next, if that is not below the least one.
+    prune_at: usize,
+    pub forgotten: Option<Forgotten>,
+}
 
-    /// Returns a number below which all snapshots, present and later ones, see each transaction that has ended.
-    fn oldest_unseen(&self) -> u64;
+impl ListState {
+    /// The state of a list without entries.
+    pub const EMPTY: Self = Self { length: 0, prune_at: 0, forgotten: None };
+}
 
-    /// Returns whether all new snapshots cover a position.
-    fn new_snapshots_cover(&self, position: Position) -> bool;
+/// The list, in memory that the caller has. Only one process uses it at a time.
+#[derive(Debug)]
+pub struct List<'a> {
+    /// The memory: the entries of the list, and room for more.
+    pub room: &'a mut [Entry],
+    pub state: &'a mut ListState,
+}
+
+/// The error that a list has no room for one more transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+impl List<'_> {
+    /// Returns the entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.room[..self.state.length]
+    }
+
+    /// Takes all entries off the list.
+    pub fn clear(&mut self) {
+        self.state.length = 0;
+    }
+
+    /// Adds a transaction that is prepared when the list is made; nothing if it has ended. One without a bound is not
+    /// known. Returns whether it counts as unknown.
+    ///
+    /// # Errors
+    /// The list has no room.
+    pub fn add_found(
+        &mut self,
+        transaction: u64,
+        bound: Option<UnixNanos>,
+        limits: Limits,
+        transactions: &impl Transactions,
+    ) -> Result<bool, NoRoom> {
+        if bound.is_none() && transactions.has_ended(transaction) {
+            return Ok(false);
+        }
+        let entry = Entry::new(transaction, bound.unwrap_or(UNKNOWN), UnixNanos(0));
+        self.add(entry, limits, transactions)?;
+        Ok(bound.is_none())
+    }
+
+    /// Adds an entry, and prunes the list first if it has doubled since it was pruned last, or is full.
+    ///
+    /// # Errors
+    /// The list has no room.
+    pub fn add(
+        &mut self,
+        entry: Entry,
+        limits: Limits,
+        transactions: &impl Transactions,
+    ) -> Result<(), NoRoom> {
+        let capacity = self.room.len();
+        let due = self.state.prune_at.max(limits.least_pruned).min(capacity);
+        if self.state.length >= due {
+            let most = capacity.saturating_sub(1);
+            let entries = &mut self.room[..self.state.length];
+            let forgotten = &mut self.state.forgotten;
+            let left = prune(entries, forgotten, limits.ended, most, transactions);
+            self.state.length = left;
+            self.state.prune_at = 2 * left;
+        }
+        *self.room.get_mut(self.state.length).ok_or(NoRoom)? = entry;
+        self.state.length += 1;
+        Ok(())
+    }
+
+    /// Returns the least bound of all prepared transactions that a snapshot does not see, or may not see. `early` are
+    /// those that ran when the snapshot was taken, and that began before the list was made. One of them that has ended
+    /// and is not in the list may have been prepared, with any bound.
+    pub fn unseen_bound(
+        &self,
+        sees: impl Fn(u64) -> bool,
+        covers: impl Fn(Position) -> bool,
+        mut early: impl Iterator<Item = u64>,
+        transactions: &impl Transactions,
+    ) -> UnixNanos {
+        let is_listed = |id| self.entries().iter().any(|entry| entry.transaction == id);
+        match early.any(|id| !is_listed(id) && transactions.has_ended(id)) {
+            true => UNKNOWN,
+            false => unseen_bound(self.entries(), self.state.forgotten, sees, covers),
+        }
+    }
+
+    /// Returns the entries of transactions that have not ended and may have IDs.
+    pub fn running(&self, transactions: &impl Transactions) -> impl Iterator<Item = Entry> {
+        let may_have_ids = self.entries().iter().filter(|entry| entry.bound != NO_IDS);
+        may_have_ids.filter(|entry| !transactions.has_ended(entry.transaction)).copied()
+    }
+
+    /// Returns a number that changes when a transaction is prepared, or when one of the list has ended.
+    pub fn fingerprint(&self, transactions: &impl Transactions) -> u64 {
+        let numbers = self.entries().iter().map(|entry| {
+            let has_ended = transactions.has_ended(entry.transaction);
+            (entry.transaction << 1 | u64::from(has_ended)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
+        numbers.fold(1, u64::wrapping_add)
+    }
 }
 
 /// Takes transactions off a list that have ended: those that all snapshots see, and then the oldest ones, until it has

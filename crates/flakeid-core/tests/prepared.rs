@@ -1,7 +1,10 @@
 //! The list of prepared transactions: what it keeps, what it forgets, and what that is for a snapshot.
 
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::prepared::{Entry, Forgotten, NO_IDS, Transactions, prune, unseen_bound};
+use flakeid_core::prepared::{
+    Entry, Forgotten, Limits, List, ListState, NO_IDS, NoRoom, UNKNOWN, prune, unseen_bound,
+};
+use flakeid_core::transactions::Transactions;
 use flakeid_core::watermark::Position;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -137,20 +140,100 @@ impl Transactions for Counting<'_> {
 #[test]
 fn a_list_asks_about_each_transaction_some_two_times_beside_an_old_snapshot() {
     const ADDED: u64 = 100_000;
-    let (mut list, mut forgotten, mut questions) = (Vec::new(), None, 0);
-    for transaction in 3..3 + ADDED {
-        if list.len() >= 1024 {
-            let next = transaction;
-            let database = Database { next, oldest: 3, ended: next, ..Database::default() };
-            let counting = Counting(&database, Cell::new(0));
-            let left = prune(&mut list, &mut forgotten, 512, 2000, &counting);
-            list.truncate(left);
-            questions += counting.1.get();
-        }
-        list.push(entry(transaction));
+    let limits = Limits { ended: 512, least_pruned: 64 };
+    let (mut room, mut state) = (vec![entry(0); 2000], ListState::EMPTY);
+    let mut list = List { room: &mut room, state: &mut state };
+    let mut questions = 0;
+    for next in 3..3 + ADDED {
+        let database = Database { next, oldest: 3, ended: next, ..Database::default() };
+        let counting = Counting(&database, Cell::new(0));
+        assert_eq!(list.add(entry(next), limits, &counting), Ok(()));
+        questions += counting.1.get();
     }
     assert!(questions <= 2 * ADDED, "{questions} questions");
-    assert!(forgotten.is_some());
+    assert!(state.forgotten.is_some());
+}
+
+/// Limits with which only a full list is pruned.
+const UNPRUNED: Limits = Limits { ended: 0, least_pruned: usize::MAX };
+
+/// Runs a test with a list of this capacity, which has these transactions. None of them has ended.
+fn with_list(capacity: usize, transactions: &[u64], test: impl FnOnce(&mut List)) {
+    let (mut room, mut state) = (vec![entry(0); capacity], ListState::EMPTY);
+    let mut list = List { room: &mut room, state: &mut state };
+    let running = transactions.iter().copied().collect();
+    let database = Database { running, next: 1000, oldest: 0, ended: 0 };
+    for &transaction in transactions {
+        assert_eq!(list.add(entry(transaction), UNPRUNED, &database), Ok(()));
+    }
+    test(&mut list);
+}
+
+#[test]
+fn a_full_list_refuses_a_transaction_while_all_of_its_own_run() {
+    let running = BTreeSet::from([3, 5]);
+    let database = Database { running, next: 100, oldest: 100, ended: 100 };
+    with_list(2, &[3, 5], |list| {
+        assert_eq!(list.add(entry(7), UNPRUNED, &database), Err(NoRoom));
+        assert_eq!(left(list.entries()), [3, 5]);
+    });
+    with_list(2, &[3, 4], |list| {
+        assert_eq!(list.add(entry(7), UNPRUNED, &database), Ok(()));
+        assert_eq!(left(list.entries()), [3, 7]);
+    });
+}
+
+#[test]
+fn a_new_list_has_the_bounds_of_what_is_prepared_and_none_for_what_is_not_known() {
+    let running = BTreeSet::from([3, 5]);
+    let database = Database { running, next: 100, oldest: 3, ended: 100 };
+    with_list(9, &[], |list| {
+        let mut add = |id, bound| list.add_found(id, bound, UNPRUNED, &database);
+        assert_eq!(add(3, Some(UnixNanos(7))), Ok(false));
+        assert_eq!(add(4, None), Ok(false), "it has ended");
+        assert_eq!(add(5, None), Ok(true), "it is not known");
+        let bounds = list.entries().iter().map(|entry| (entry.transaction, entry.bound));
+        assert_eq!(bounds.collect::<Vec<_>>(), [(3, UnixNanos(7)), (5, UNKNOWN)]);
+    });
+}
+
+#[test]
+fn what_ended_before_the_list_was_made_may_have_had_any_bound() {
+    let running = BTreeSet::from([5]);
+    let database = Database { running, next: 100, oldest: 3, ended: 100 };
+    with_list(9, &[3], |list| {
+        let bound = |early: &[u64]| {
+            list.unseen_bound(|_| false, |_| true, early.iter().copied(), &database)
+        };
+        assert_eq!(bound(&[]), UnixNanos(3000));
+        assert_eq!(bound(&[3, 5]), UnixNanos(3000), "one is listed, the other one runs");
+        assert_eq!(bound(&[4]), UNKNOWN);
+    });
+}
+
+#[test]
+fn the_fingerprint_of_a_list_changes_when_a_transaction_is_prepared_or_ends() {
+    let database = |running: &[u64]| Database {
+        running: running.iter().copied().collect(),
+        next: 100,
+        ..Database::default()
+    };
+    with_list(9, &[3], |list| {
+        let first = list.fingerprint(&database(&[3]));
+        assert_ne!(list.fingerprint(&database(&[])), first);
+        assert_eq!(list.add(entry(5), UNPRUNED, &database(&[3])), Ok(()));
+        assert_ne!(list.fingerprint(&database(&[3])), first);
+    });
+}
+
+#[test]
+fn only_transactions_that_run_and_may_have_ids_hold_the_watermark() {
+    let database = Database { running: BTreeSet::from([5, 7]), next: 100, ..Database::default() };
+    with_list(9, &[3, 5], |list| {
+        let without_ids = Entry::new(7, NO_IDS, UnixNanos(0));
+        assert_eq!(list.add(without_ids, UNPRUNED, &database), Ok(()));
+        assert_eq!(left(&list.running(&database).collect::<Vec<_>>()), [5]);
+    });
 }
 
 /// A snapshot of the model: the transactions that it does not see, and its `xmin` and `xmax`.

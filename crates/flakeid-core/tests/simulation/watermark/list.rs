@@ -5,17 +5,17 @@ use super::events::{Event, Flaw};
 use super::log::Record;
 use super::server::{Life, Server};
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::prepared::{self, Entry, NO_IDS, UNKNOWN};
+use flakeid_core::prepared::{Entry, Limits, List, NO_IDS, UNKNOWN};
+use flakeid_core::transactions::Transactions;
 use flakeid_core::watermark::Position;
 
-/// The greatest number of ended transactions that the list keeps. It is small, so that readers with old snapshots miss
-/// some.
-const ENDED: usize = 2;
+/// The list is short, so that readers with old snapshots miss some transactions.
+const LIMITS: Limits = Limits { ended: 2, least_pruned: 0 };
 
 /// A server as its list asks about transactions.
-struct Transactions<'a>(&'a Server, &'a Life);
+struct Database<'a>(&'a Server, &'a Life);
 
-impl prepared::Transactions for Transactions<'_> {
+impl Transactions for Database<'_> {
     fn has_ended(&self, transaction: u64) -> bool {
         self.0.database.has_ended(transaction)
     }
@@ -34,6 +34,13 @@ impl prepared::Transactions for Transactions<'_> {
     fn new_snapshots_cover(&self, position: Position) -> bool {
         let Self(server, _) = self;
         server.flaw == Flaw::ForgetsForNew || server.database.snapshot(0).covers(position)
+    }
+}
+
+impl Life {
+    fn with_list<T>(&self, act: impl FnOnce(List) -> T) -> T {
+        let (room, state) = &mut *self.list.borrow_mut();
+        act(List { room, state })
     }
 }
 
@@ -62,43 +69,44 @@ impl Server {
 
     /// Adds a transaction to the list, and prunes the list.
     pub fn add_to_list(&self, life: &Life, number: u64, bound: UnixNanos) {
-        let mut list = life.list.borrow_mut();
-        list.push(Entry::new(number, bound, UnixNanos(0)));
-        let (before, mut forgotten) = (life.forgotten.get(), life.forgotten.get());
-        let transactions = Transactions(self, life);
-        let left = prepared::prune(&mut list, &mut forgotten, ENDED, usize::MAX, &transactions);
-        list.truncate(left);
-        if forgotten.is_some() && forgotten != before {
-            life.forgets.set(life.forgets.get() + 1);
-            self.saw(Event::Forget);
-        }
-        life.forgotten.set(forgotten.filter(|_| self.flaw != Flaw::ListForgets));
+        let entry = Entry::new(number, bound, UnixNanos(0));
+        // There is room for one more, so that a full list is no reason to forget.
+        life.list.borrow_mut().0.push(entry);
+        life.with_list(|mut list| {
+            let before = list.state.forgotten;
+            list.add(entry, LIMITS, &Database(self, life)).unwrap();
+            let forgotten = &mut list.state.forgotten;
+            if forgotten.is_some() && *forgotten != before {
+                life.forgets.set(life.forgets.get() + 1);
+                self.saw(Event::Forget);
+            }
+            *forgotten = forgotten.filter(|_| self.flaw != Flaw::ListForgets);
+        });
     }
 
     /// Returns whether a transaction is in the list whose IDs are not known.
     pub fn has_unknown(&self, life: &Life) -> bool {
-        life.list.borrow().iter().any(|entry| entry.bound == UNKNOWN)
+        life.with_list(|list| list.entries().iter().any(|entry| entry.bound == UNKNOWN))
     }
 
     /// Returns the least bound of the prepared transactions that have not ended.
     pub fn running_bound(&self, life: &Life) -> UnixNanos {
         let has_ended = |number| self.database.has_ended(number);
-        prepared::unseen_bound(&life.list.borrow(), life.forgotten.get(), has_ended, |_| true)
+        let database = Database(self, life);
+        life.with_list(|list| list.unseen_bound(has_ended, |_| true, std::iter::empty(), &database))
     }
 
     /// Returns the least bound of the prepared transactions that a snapshot does not see.
     pub fn unseen_bound(&self, life: &Life, snapshot: &Snapshot) -> UnixNanos {
-        let list = life.list.borrow();
-        let is_listed = |id| list.iter().any(|entry| entry.transaction == id);
-        let mut early = snapshot.running_below(life.loaded_at.get());
-        let may_be_prepared =
-            early.any(|number| !is_listed(number) && self.database.has_ended(number));
-        if may_be_prepared && self.flaw != Flaw::NoEarly {
-            self.saw(Event::ToldNothing);
-            return UNKNOWN;
-        }
+        let is_asked = self.flaw != Flaw::NoEarly;
+        let early = snapshot.running_below(life.loaded_at.get()).filter(|_| is_asked);
         let covers = |position| snapshot.covers(position);
         let sees = |number| snapshot.sees(number);
-        prepared::unseen_bound(&list, life.forgotten.get(), sees, covers)
+        let database = Database(self, life);
+        let bound = life.with_list(|list| list.unseen_bound(sees, covers, early, &database));
+        if bound == UNKNOWN && !self.has_unknown(life) {
+            self.saw(Event::ToldNothing);
+        }
+        bound
     }
 }

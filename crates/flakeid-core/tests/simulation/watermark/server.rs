@@ -13,7 +13,7 @@ use crate::world::{ID_TYPES, ServerIdType};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Gate, Horizon};
 use flakeid_core::generator::Stamp;
-use flakeid_core::prepared::{Entry, Forgotten};
+use flakeid_core::prepared::{Entry, ListState};
 use flakeid_core::watermark::{Floor, History, TransactionSlot, settled_by_clock};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -117,10 +117,10 @@ pub struct Life {
     pub loaded_at: Cell<u64>,
     /// How many snapshots had been taken then.
     pub loaded_after: Cell<u64>,
-    pub list: RefCell<Vec<Entry>>,
+    /// The list of prepared transactions: its entries, and room for one more.
+    pub list: RefCell<(Vec<Entry>, ListState)>,
     /// The prepared transactions that a session is ending.
     pub ending: RefCell<Vec<u64>>,
-    pub forgotten: Cell<Option<Forgotten>>,
     /// How often the list has forgotten entries.
     pub forgets: Cell<u64>,
     /// The `xmin` of each snapshot whose watermark is being computed.
@@ -309,7 +309,6 @@ impl Server {
             loaded_after: Cell::new(0),
             list: RefCell::default(),
             ending: RefCell::default(),
-            forgotten: Cell::new(None),
             forgets: Cell::new(0),
             reading: RefCell::default(),
             snapshots: RefCell::default(),
