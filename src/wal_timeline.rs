@@ -5,11 +5,9 @@
 //! its history in `pg_wal`, and removes none. So a data directory shows for good that it was recovered, and from where.
 
 use crate::regular_file::{self, Links, data_directory};
+use flakeid_core::opening::WalPoint;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
-
-/// The number of the first timeline of a cluster.
-pub const FIRST: u32 = 1;
 
 /// The greatest length of a history file that is read. A line has some 40 bytes.
 const LONGEST: usize = 1 << 20;
@@ -50,6 +48,12 @@ pub struct Point {
     pub position: Position,
 }
 
+impl From<Point> for WalPoint {
+    fn from(Point { timeline, position: Position(position) }: Point) -> Self {
+        Self { timeline, position }
+    }
+}
+
 /// Returns the timeline on which this server writes; `None` while it is in recovery.
 pub fn current() -> Option<u32> {
     // SAFETY: calls without preconditions. The timeline is set before recovery ends.
@@ -72,10 +76,10 @@ pub fn of_control_file() -> Option<u32> {
 
 /// Returns the point at which a timeline began: on which one, and where. `None` if it is the first one, or if its history
 /// cannot be read.
-pub fn beginning(timeline: u32) -> Option<Point> {
+pub fn beginning(timeline: u32) -> Option<WalPoint> {
     let path = data_directory().join(format!("pg_wal/{timeline:08X}.history"));
     let (content, _) = regular_file::read(&path, LONGEST, Links::Refused).ok()?;
-    last_of(&String::from_utf8_lossy(&content))
+    last_of(&String::from_utf8_lossy(&content)).map(Into::into)
 }
 
 /// Returns the last entry of a history: the timeline before, and the position at which it was left.

@@ -16,12 +16,14 @@
 
 use crate::document::{self, Moment, Unsealed};
 use crate::error::{Code, Report};
-use crate::id_types::ID_TYPES;
+use crate::id_types::{ID_TYPES, ServerIdType};
 use crate::identity::{Names, mac_address};
 use crate::regular_file::{self, Links, data_directory};
 use crate::shmem::{Epochs, Start};
 use flakeid_core::clock::UnixNanos;
+use flakeid_core::flake::Flake;
 use flakeid_core::gate::Horizon;
+use flakeid_core::opening::Extent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,6 +65,24 @@ pub struct PersistedState {
 }
 
 impl PersistedState {
+    /// Returns the part that tells where IDs begin.
+    pub fn extent(&self) -> Extent {
+        Extent {
+            horizon: self.horizon,
+            flake_epoch: self.epochs[Flake::INDEX],
+            last_clock_reading: self.last_clock_reading,
+            written_at: self.written_at,
+        }
+    }
+
+    /// Replaces that part.
+    #[must_use]
+    pub fn with_extent(mut self, extent: Extent) -> Self {
+        self.epochs[Flake::INDEX] = extent.flake_epoch;
+        let Extent { horizon, last_clock_reading, written_at, .. } = extent;
+        Self { horizon, last_clock_reading, written_at, ..self }
+    }
+
     /// Returns the part with which shared memory begins.
     pub fn start(&self) -> Start {
         let Self { horizon, last_clock_reading, epochs, .. } = *self;

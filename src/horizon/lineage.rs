@@ -23,16 +23,13 @@
 //!   a primary. The checkpoint that ends recovery comes later, so a server that crashes after it has the file.
 //!
 //! # The rule
-//! A state *covers* a timeline ([`covers`]) if it was written on it, or by a recovery that replayed it, or by one that
-//! replayed the timeline before it up to where it began. A server may begin with its state
-//! 1. if the state covers the timeline on which the server is; or
-//! 2. if the library is preloaded, and the state covers the timeline on which the server *started*. The control file has it,
-//!    and the postmaster reads it before recovery. The library has seen all that was replayed since; or
-//! 3. if the server still has in memory what was replayed: a horizon, or the times that PostgreSQL knows. The times are what
-//!    the documentation promises for a standby that does not preload.
+//! [`flakeid_core::opening`] has it. By its second part a server may begin if the state covers the timeline on which the
+//! server *started*: the control file has it, and the postmaster reads it before recovery. If the library is preloaded, it
+//! has seen all that was replayed since. By the third part a server may begin if it has in memory what was replayed: a
+//! horizon, or the times that PostgreSQL knows. The documentation promises these for a standby that does not preload.
 //!
-//! A promotion that has nothing to replay leaves no file, as PostgreSQL calls no resource manager then. By 2 the server may
-//! begin. It writes its timeline when it opens the state, which the worker does at once ([`is_recorded`]), and otherwise
+//! A promotion that has nothing to replay leaves no file, as PostgreSQL calls no resource manager then. By the second part the
+//! server may begin. It writes its timeline when it opens the state, which the worker does at once ([`is_recorded`]), and otherwise
 //! when it stops ([`at_stop`]). If it crashes before, the next start cannot tell it from a promotion that nobody saw.
 //!
 //! A server *without a state* covers the first timeline: it is new, was restored from a dump, or came from `pg_upgrade`,
@@ -51,48 +48,23 @@
 
 use super::file;
 use super::location::Location;
-use super::replayed::replayed;
 use crate::error::Report;
 use crate::shmem::Shared;
 use crate::wal_timeline::{self, Point, Position};
+use flakeid_core::opening::{self, Evidence};
 use std::sync::atomic::Ordering;
 
-/// Returns whether what is on disk covers a timeline.
 fn covers(has_state: bool, location: Option<&Location>, timeline: u32) -> bool {
-    if !has_state {
-        return timeline == wal_timeline::FIRST;
-    }
-    let Some(Location { wal_timeline: written, replayed, .. }) = location else { return true };
-    match (*written, *replayed) {
-        (None, None) => true,
-        (Some(written), _) if written == timeline => true,
-        (_, Some(replayed)) if replayed.timeline == timeline => true,
-        (_, Some(replayed)) => wal_timeline::beginning(timeline).is_some_and(|beginning| {
-            beginning.timeline == replayed.timeline && beginning.position <= replayed.position
-        }),
-        (Some(_), None) => false,
-    }
+    let facts = location.map(Location::facts);
+    opening::covers(has_state, facts.as_ref(), timeline, wal_timeline::beginning)
 }
 
-/// Checks that the state covers the WAL from which this server's data comes.
-///
-/// # Errors
-/// The server was promoted, or recovered from an archive, and the library did not see it.
-pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Report> {
-    let Some(now) = wal_timeline::current() else { return Ok(()) };
-    if shared.recovered.message().is_some() || replayed(shared).0 != 0 {
-        return Ok(());
-    }
-    let location = Location::on_disk();
-    let started = shared.recovered.started_on.load(Ordering::Relaxed);
-    if [now, started].iter().any(|&timeline| covers(has_state, location.as_ref(), timeline)) {
-        return Ok(());
-    }
-    let before = location.and_then(|location| match location.wal_timeline {
-        Some(timeline) => Some(timeline),
-        None => Some(location.replayed?.timeline),
-    });
-    let facts = match before.filter(|_| has_state) {
+/// Returns the error for a server that was promoted, or recovered from an archive, while the library did not see it.
+pub(super) fn refusal(now: u32, evidence: &Evidence) -> Report {
+    let location = evidence.location.filter(|_| evidence.state.is_some());
+    let before = location
+        .and_then(|location| location.timeline.or_else(|| Some(location.replayed?.timeline)));
+    let facts = match before {
         Some(before) => {
             format!(
                 "The state is of WAL timeline {before}, and the server is on WAL timeline {now}."
@@ -100,11 +72,11 @@ pub(super) fn ensure_covered(shared: &Shared, has_state: bool) -> Result<(), Rep
         }
         None => format!("The server has no state, and is on WAL timeline {now}."),
     };
-    Err(Report::wrong_state("flakeid's state does not cover all IDs in this server's data")
+    Report::wrong_state("flakeid's state does not cover all IDs in this server's data")
         .detail(format!(
             "{facts} It was promoted, or recovered from a backup, while flakeid was not preloaded."
         ))
-        .hint(file::ACCEPT))
+        .hint(file::ACCEPT)
 }
 
 /// Returns whether what is on disk covers the timeline on which this server is. If not, the next start would know nothing of
@@ -116,9 +88,10 @@ pub(super) fn is_recorded(has_state: bool) -> bool {
 
 /// Returns what a server puts beside its state when it stops, if it has not opened the state since it was promoted; `None`
 /// if what is there is enough, or if nothing is known. It does not name its place, as no operator may have allowed that.
-pub(super) fn at_stop(shared: &Shared, has_state: bool) -> Option<Location> {
+/// The caller has checked that the state covers the WAL.
+pub(super) fn at_stop(has_state: bool) -> Option<Location> {
     let timeline = wal_timeline::current()?;
-    if is_recorded(has_state) || ensure_covered(shared, has_state).is_err() {
+    if is_recorded(has_state) {
         return None;
     }
     let location = Location::on_disk().unwrap_or(Location::UNKNOWN);

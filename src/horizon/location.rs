@@ -10,14 +10,10 @@
 //! of the file says so in its log. With `flakeid.moved_state = 'error'` it generates no IDs until an operator has looked.
 //!
 //! # The rule
-//! With `'error'`, a server generates IDs if the file names its own place, or if it has no state. All else counts as moved:
-//! 1. *Another host or data directory*: a copy, a standby, a moved server.
-//! 2. *Another WAL timeline in the same place*: the server was promoted, or was recovered from a backup, after the write. A
-//!    primary that became a standby, without `pg_rewind`, has its own place in the file. In between another server may
-//!    have generated IDs, and may still do so. The WAL timeline also tells servers apart that all have one name and one path,
-//!    as containers often do.
-//! 3. *No place*: only servers that generate IDs name theirs. Recovery writes a state without a place, so that a standby
-//!    which was made before its primary's first ID counts as moved, too. So does a state whose file is lost or damaged.
+//! [`flakeid_core::opening`] says when a state counts as moved. A primary that became a standby, without `pg_rewind`, has
+//! its own place in the file, and another WAL timeline. The WAL timeline also tells servers apart that all have one name
+//! and one path, as containers often do. Recovery writes a state without a place, so that a standby which was made before
+//! its primary's first ID counts as moved, too.
 //!
 //! A place is not lost in a crash: a new directory gets its files before it gets its name. Elsewhere the state is written
 //! first, as the file says of it that it covers the WAL timeline. If a crash comes between the two, `'error'` asks again.
@@ -44,9 +40,10 @@ use super::file::{StateFileError, denied_code, directory};
 use crate::error::Report;
 use crate::identity::host_name;
 use crate::regular_file::{self, Links, data_directory};
+use crate::server_log;
 use crate::shmem::Shared;
 use crate::wal_timeline::{self, Point};
-use crate::{guc, server_log};
+use flakeid_core::opening::{self, Evidence, Location as Facts, Move, Place};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -115,6 +112,15 @@ impl Location {
             .filter(|location: &Self| location.flakeid_location == VERSION)
     }
 
+    /// Returns what the core decides about.
+    pub(super) fn facts(&self) -> Facts<'_> {
+        let place = self
+            .data_directory
+            .as_ref()
+            .map(|data_directory| Place { host: self.host.as_deref(), data_directory });
+        Facts { place, timeline: self.wal_timeline, replayed: self.replayed.map(Into::into) }
+    }
+
     /// Puts the file into a directory of flakeid's files.
     pub(super) fn put(&self, directory: &Path) -> Result<(), (&'static str, io::Error)> {
         serde_json::to_vec_pretty(self)
@@ -143,66 +149,59 @@ impl Location {
     }
 }
 
-/// A sentence about the place of an existing state, if it is not this server's, and one about the consequence.
-fn moved(has_state: bool) -> Option<(String, &'static str)> {
-    let there = Location::on_disk().filter(|there| there.data_directory.is_some());
-    let Some(there) = there else {
-        let sentence = "It does not name the host and the data directory of its server: recovery wrote it, or the \
-                        file \"flakeid/location\" was lost.";
-        return has_state
-            .then(|| (sentence.into(), "If that server still runs, both generate the same IDs."));
+/// Returns a sentence about the place of a state that moved, and one about the consequence.
+fn sentences(moved: Move, there: Option<&Facts>, here: &Facts) -> (String, &'static str) {
+    let place = |facts: &Facts| {
+        let place = facts.place.unwrap_or(Place { host: None, data_directory: "" });
+        (place.host.unwrap_or_default().to_owned(), place.data_directory.to_owned())
     };
-    let here = Location::here();
-    let name = |name: &Option<String>| name.clone().unwrap_or_default();
-    if (&there.host, &there.data_directory) != (&here.host, &here.data_directory) {
-        let sentence = format!(
-            "It was last written on host \"{}\" in \"{}\". This is host \"{}\" and \"{}\".",
-            name(&there.host),
-            name(&there.data_directory),
-            name(&here.host),
-            name(&here.data_directory)
-        );
-        return Some((
-            sentence,
-            "If the server in that place still runs, both generate the same IDs.",
-        ));
-    }
-    match (there.wal_timeline, here.wal_timeline) {
-        (Some(then), Some(now)) if then != now => Some((
+    match moved {
+        Move::Unknown => (
+            "It does not name the host and the data directory of its server: recovery wrote it, or the \
+             file \"flakeid/location\" was lost."
+                .into(),
+            "If that server still runs, both generate the same IDs.",
+        ),
+        Move::Elsewhere => {
+            let (host, directory) = there.map(place).unwrap_or_default();
+            let (our_host, our_directory) = place(here);
+            (
+                format!(
+                    "It was last written on host \"{host}\" in \"{directory}\". This is host \"{our_host}\" \
+                     and \"{our_directory}\"."
+                ),
+                "If the server in that place still runs, both generate the same IDs.",
+            )
+        }
+        Move::Timeline { then, now } => (
             format!(
                 "It was last written here on WAL timeline {then}. The server was promoted or recovered since, and is on \
                  WAL timeline {now}."
             ),
             "If another server went on from there and still runs, both generate the same IDs.",
-        )),
-        _ => None,
+        ),
     }
 }
 
 /// Writes a line to the log if an existing state was last written in another place.
 pub(super) fn log_move(has_state: bool) {
-    if let Some((place, consequence)) = moved(has_state) {
+    let (there, here) = (Location::on_disk(), Location::here());
+    let (there, here) = (there.as_ref().map(Location::facts), here.facts());
+    if let Some(moved) = opening::moved(has_state, there.as_ref(), &here) {
+        let (place, consequence) = sentences(moved, there.as_ref(), &here);
         server_log::moved(format!("{place} {consequence}"));
     }
 }
 
-/// Checks that this server may continue with an existing state that was last written in another place.
-///
-/// # Errors
-/// The state was written in another place, and `flakeid.moved_state` is `error`.
-pub(super) fn ensure_not_moved(has_state: bool) -> Result<(), Report> {
-    if !guc::refuses_moved_state() {
-        return Ok(());
-    }
-    match moved(has_state) {
-        None => Ok(()),
-        Some((place, _)) => Err(Report::wrong_state("the state file may be of another server")
-            .confidential(place)
-            .hint(
-                "Make sure that the server in that place is stopped, or that this one has other generator IDs. \
-                 Then set \"flakeid.moved_state\" to \"log\" and reload the configuration.",
-            )),
-    }
+/// Returns the error for a state that moved.
+pub(super) fn refusal(moved: Move, evidence: &Evidence) -> Report {
+    let (place, _) = sentences(moved, evidence.location.as_ref(), &evidence.here);
+    Report::wrong_state("the state file may be of another server")
+        .confidential(place)
+        .hint(
+            "Make sure that the server in that place is stopped, or that this one has other generator IDs. \
+             Then set \"flakeid.moved_state\" to \"log\" and reload the configuration.",
+        )
 }
 
 /// Writes down this server's place, once since shared memory was initialized. The caller holds the server's lock and has

@@ -89,7 +89,10 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
 use flakeid_core::horizon_message::HorizonMessage;
-use opening::{begin_at, check_cluster, install_state, load, merge_replayed, present_state, write};
+use opening::{
+    begin_at, check_cluster, ensure_covered, ensure_not_moved, install_state, load, merge_replayed,
+    present_state, write,
+};
 
 pub use epoch::{ensure_agrees, is_epoch_unknown, server_epoch, unknown_epoch, wrong_line};
 pub use file::{denied_code, directory};
@@ -419,12 +422,12 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
     // The clock is what the superuser vouches for.
     let (now, on_disk) = (now(), file::read());
     let has_state = matches!(on_disk, Ok(Some(_)));
-    location::ensure_not_moved(has_state)?;
+    ensure_not_moved(shared, on_disk.as_ref().ok().copied().flatten())?;
     let mut lost = None;
     let ours = |state: &PersistedState| state.system_identifier == replayed::system_identifier();
     let state = match on_disk {
         // The server was down for too long.
-        Ok(Some(state)) if ours(&state) && lineage::ensure_covered(shared, true).is_ok() => {
+        Ok(Some(state)) if ours(&state) && ensure_covered(shared, Some(state)).is_ok() => {
             Some(state)
         }
         // The library has not seen all that was recovered. Or the file is from another cluster, as after pg_upgrade: its
@@ -435,7 +438,7 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
             ..state
         }),
         Ok(None) => {
-            lost = lineage::ensure_covered(shared, false).err();
+            lost = ensure_covered(shared, None).err();
             None
         }
         Err(error @ (StateFileError::Missing | StateFileError::Damaged(_))) => {

@@ -17,7 +17,9 @@ use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, Horizon};
 use flakeid_core::horizon_message::HorizonMessage;
+use flakeid_core::opening::{Evidence, Extent, FIRST_TIMELINE, Refusal, Rules, decide};
 use pgrx::pg_sys;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Reads the state file and opens the state, with the lock held. The gate is at the horizon of that state:
@@ -25,6 +27,52 @@ use std::time::Duration;
 pub(super) fn load(shared: &Shared) -> Result<(), Report> {
     guc::ensure_known()?;
     open_state(shared, check_cluster(file::read()?)?)
+}
+
+/// Lets the core decide about what this server knows, with a state that is on disk.
+///
+/// # Errors
+/// The core refuses it.
+fn decide_with<T>(
+    shared: &Shared,
+    state: Option<PersistedState>,
+    decide: impl FnOnce(&Evidence) -> Result<T, Refusal>,
+) -> Result<T, Report> {
+    let (location, here) = (Location::on_disk(), Location::here());
+    let evidence = Evidence {
+        state: state.map(|state| state.extent()),
+        location: location.as_ref().map(Location::facts),
+        here: here.facts(),
+        started_on: shared.recovered.started_on.load(Ordering::Relaxed),
+        recovered: shared.recovered.message(),
+        primary_time: replayed(shared),
+        now: now(),
+        started: started(),
+    };
+    decide(&evidence).map_err(|refusal| match refusal {
+        Refusal::Moved(moved) => location::refusal(moved, &evidence),
+        Refusal::NotCovered { timeline } => lineage::refusal(timeline, &evidence),
+        Refusal::Down { down, allowed } => downtime(down, allowed),
+    })
+}
+
+/// Checks that this server may continue with an existing state that was last written in another place.
+///
+/// # Errors
+/// The state was written in another place, and `flakeid.moved_state` is `error`.
+pub(super) fn ensure_not_moved(
+    shared: &Shared,
+    state: Option<PersistedState>,
+) -> Result<(), Report> {
+    decide_with(shared, state, |evidence| evidence.ensure_not_moved(guc::refuses_moved_state()))
+}
+
+/// Checks that a state covers the WAL from which this server's data comes.
+///
+/// # Errors
+/// The server was promoted, or recovered from an archive, and the library did not see it.
+pub(super) fn ensure_covered(shared: &Shared, state: Option<PersistedState>) -> Result<(), Report> {
+    decide_with(shared, state, |evidence| evidence.ensure_covered(wal_timeline::beginning))
 }
 
 /// Returns the state at which shared memory begins: the file's, with what recovery has shown.
@@ -36,17 +84,13 @@ pub(super) fn begin_at(
     shared: &Shared,
     on_disk: Option<PersistedState>,
 ) -> Result<PersistedState, Report> {
-    location::ensure_not_moved(on_disk.is_some())?;
-    lineage::ensure_covered(shared, on_disk.is_some())?;
-    let state = merge_replayed(shared, on_disk)?;
-    if let Some(allowed) = guc::allowable_downtime() {
-        let down = started().0.saturating_sub(state.written_at.0);
-        let down = Duration::from_nanos(down);
-        if down > allowed {
-            return Err(downtime(down, allowed));
-        }
-    }
-    Ok(state)
+    let rules = Rules {
+        refuses_moved: guc::refuses_moved_state(),
+        allowable_downtime: guc::allowable_downtime(),
+    };
+    let extent =
+        decide_with(shared, on_disk, |evidence| decide(evidence, rules, wal_timeline::beginning))?;
+    with_names(on_disk, extent)
 }
 
 /// Opens the state, with the lock held.
@@ -59,8 +103,8 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     location::log_move(on_disk.is_some());
     // The next start knows nothing of what was replayed before this one, whether or not there are IDs before it.
     let recovered = &shared.recovered;
-    let is_kept = recovered.message().is_none()
-        || on_disk.is_some_and(|state| message::covers(&state, recovered));
+    let is_kept =
+        recovered.message().is_none() || on_disk.is_some_and(|state| has_recovered(shared, &state));
     if replayed(shared).0 != 0 || !is_kept || !lineage::is_recorded(on_disk.is_some()) {
         write(shared, &state)?;
     }
@@ -90,7 +134,7 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
 /// # Errors
 /// The files cannot be written.
 pub fn begin_with_extension() -> Result<(), Report> {
-    if wal_timeline::current().is_none_or(|timeline| timeline == wal_timeline::FIRST) {
+    if wal_timeline::current().is_none_or(|timeline| timeline == FIRST_TIMELINE) {
         return Ok(());
     }
     // A file that cannot be read is no reason to refuse the extension: sessions that need an ID get that error.
@@ -111,8 +155,7 @@ pub fn begin_with_extension() -> Result<(), Report> {
         pg_sys::LockSharedObject(pg_sys::ExtensionRelationId, pg_sys::InvalidOid, 0, mode);
     }
     if has_none() {
-        let state = starting_at(now().max(last_transaction()));
-        let state = PersistedState { names: Some(Names::random()?), ..state };
+        let state = with_names(None, Extent::starting_at(now().max(last_transaction())))?;
         file::write(&state, |new| Location::here().begin(new))?;
     }
     Ok(())
@@ -138,35 +181,36 @@ pub(super) fn check_cluster(
     }
 }
 
+/// Returns whether a state on disk has all that was recovered.
+pub(super) fn has_recovered(shared: &Shared, state: &PersistedState) -> bool {
+    let extent = state.extent();
+    extent.with_recovered(shared.recovered.message()) == extent
+}
+
 /// Merges all that is known: the state in the file, or the time by the clock if no file exists; and what recovery has
 /// shown.
 pub(super) fn merge_replayed(
     shared: &Shared,
     state: Option<PersistedState>,
 ) -> Result<PersistedState, Report> {
-    let state = state.unwrap_or_else(|| starting_at(now()));
-    let state = message::merged(state, &shared.recovered);
-    let replayed = replayed(shared);
-    Ok(PersistedState {
-        horizon: state.horizon.raised(replayed),
-        names: Some(state.names.map_or_else(Names::random, Ok)?),
-        last_clock_reading: state.last_clock_reading.max(replayed),
-        written_at: state.written_at.max(replayed),
-        ..state
-    })
+    let known = state.map(|state| state.extent());
+    let recovered = shared.recovered.message();
+    with_names(state, Extent::known(known, recovered, replayed(shared), now()))
 }
 
-/// Constructs a state whose horizon is a given time.
-pub(super) fn starting_at(moment: UnixNanos) -> PersistedState {
-    PersistedState {
+/// Returns a state with another extent, or a new one. It has names, which are random in a new one.
+fn with_names(state: Option<PersistedState>, extent: Extent) -> Result<PersistedState, Report> {
+    let state = state.unwrap_or(PersistedState {
         system_identifier: system_identifier(),
-        horizon: Horizon::NONE.raised(moment),
+        horizon: Horizon::NONE,
         names: None,
         epochs: [None; ID_TYPES.len()],
-        last_clock_reading: moment,
-        written_at: moment,
+        last_clock_reading: UnixNanos(0),
+        written_at: UnixNanos(0),
         stopped: false,
-    }
+    });
+    let names = Some(state.names.map_or_else(Names::random, Ok)?);
+    Ok(PersistedState { names, ..state }.with_extent(extent))
 }
 
 /// Returns the opened state for a write: with a horizon, and the last reading of the clock.

@@ -3,7 +3,7 @@
 use super::file::{self, PersistedState};
 use super::lineage;
 use super::location::Location;
-use super::opening::{check_cluster, merge_replayed, present_state, save};
+use super::opening::{check_cluster, ensure_covered, merge_replayed, present_state, save};
 use super::replayed::replayed;
 use crate::clock::now;
 use crate::error::Report;
@@ -90,8 +90,8 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
 fn write_unopened(shared: &Shared) -> Result<(), Report> {
     let has_replayed = replayed(shared).0 != 0 || shared.recovered.message().is_some();
     let on_disk = file::read().map_err(Report::from).and_then(check_cluster);
-    let at_stop = |state: &Option<_>| lineage::at_stop(shared, state.is_some());
-    let location = on_disk.as_ref().ok().and_then(at_stop);
+    let state = on_disk.as_ref().ok().filter(|&&state| ensure_covered(shared, state).is_ok());
+    let location = state.and_then(|state| lineage::at_stop(state.is_some()));
     if !has_replayed && location.is_none() {
         return Ok(());
     }

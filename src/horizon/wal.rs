@@ -75,8 +75,8 @@
 
 use super::file::{self, PersistedState};
 use super::lineage;
-use super::message::{covers, message_of};
-use super::opening::{check_cluster, merge_replayed};
+use super::message::message_of;
+use super::opening::{check_cluster, has_recovered, merge_replayed};
 use crate::error::Report;
 use crate::lock::ExclusiveLock;
 use crate::server_log;
@@ -292,7 +292,7 @@ fn keep(shared: &Shared, point: Point, is_archive: bool, is_end: bool) -> Result
     let on_disk = check_cluster(file::read()?)?;
     let has_state = on_disk.is_some();
     let location = is_archive.then(|| lineage::after_replay(has_state, point, is_end)).flatten();
-    let is_kept = on_disk.is_some_and(|state| covers(&state, &shared.recovered));
+    let is_kept = on_disk.is_some_and(|state| has_recovered(shared, &state));
     if location.is_some() || !is_kept && shared.recovered.message().is_some() {
         let state = PersistedState { stopped: false, ..merge_replayed(shared, on_disk)? };
         file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;

@@ -8,7 +8,8 @@
 //! * [`cell`] puts that function behind one atomic word, and [`session`] chooses among the cells of a server.
 //!   [`in_turn`] does so for uniqueid, where the sequence stands before the generator ID.
 //! * [`gate`] holds the time up to which IDs may be issued, and its persisted copy. Its header argues why no ID
-//!   repeats across a restart. [`horizon_message`] tells standbys the horizon. [`counts`] is for statistics.
+//!   repeats across a restart. [`opening`] decides where a server begins. [`horizon_message`] tells standbys the
+//!   horizon. [`counts`] is for statistics.
 //! * [`generator_ids`] reads the setting that names a server's generator IDs. [`lease`] has the limits of leased
 //!   ones, and argues why two holders never issue the same ID.
 //! * [`watermark`] says from which time on rows can still appear, for readers in ID order. Its header
@@ -49,6 +50,7 @@ pub mod horizon_message;
 pub mod in_turn;
 pub mod issuing_cell;
 pub mod lease;
+pub mod opening;
 pub mod prepared;
 pub mod public_form;
 pub mod registry;
