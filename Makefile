@@ -22,7 +22,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" flakeid.control)
 # The parts of the install script, in their order. A .sql.in is a template of scripts/expand-sql.
-SQL_FILES := $(addprefix sql/, library.sql planner.sql partition_times.sql flake.sql \
+SQL_FILES := $(addprefix sql/, library.sql planner.sql partitions.sql flake.sql \
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in uuidv7.sql.in copy.sql.in \
 	flake_type.sql.in public_form.sql.in \
 	identity.sql statistics.sql lease.sql watermark.sql)

@@ -8,7 +8,7 @@
 //!
 //! | floor | what | files |
 //! |---|---|---|
-//! | 7 | what users see beside the types | [`extension`], [`views`], [`planner`] |
+//! | 7 | what users see beside the types | [`extension`], [`views`], [`planner`], [`partitions`] |
 //! | 6 | the SQL functions of the ID types | [`types`] |
 //! | 6 | COPY inserts many rows at once, with IDs as defaults | [`copy_from`] |
 //! | 5 | the generator, which is the hot path | [`generator`] |
@@ -17,7 +17,7 @@
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log, its keys | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`], [`public_keys`] |
-//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`wait`], [`wal_message`], [`wal_timeline`] |
+//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`timestamp`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
 //! lease, and a watermark is covered by the horizon as an ID is.
@@ -46,6 +46,7 @@ mod lease;
 mod library;
 mod lock;
 mod nodes;
+mod partitions;
 mod planner;
 mod process;
 mod public_keys;
@@ -53,6 +54,7 @@ mod random;
 mod regular_file;
 mod server_log;
 mod shmem;
+mod timestamp;
 mod types;
 mod views;
 mod wait;

@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Report, moment, quoted, text_detail};
 use flakeid_core::Error;
-use flakeid_core::clock::{Scale, Tick, UnixMicros};
+use flakeid_core::clock::UnixMicros;
 use pgrx::pg_sys;
 
 /// The name of an ID type, and the description of its text, for errors.
@@ -34,12 +34,6 @@ pub enum ValueError {
     Epoch { time: UnixMicros, last: UnixMicros },
     /// A negative number: a number of IDs, or the number of an ID within its tick.
     Negative { what: &'static str, value: i64 },
-    /// Times of partitions that begin or end at infinity.
-    EndlessPartitions,
-    /// A step that does not lead from one partition to a later one.
-    Step { from: UnixMicros, to: UnixMicros },
-    /// A partition that contains the time of no ID of a type.
-    EmptyPartition { id_type: &'static str, scale: Scale, from: UnixMicros, to: UnixMicros },
 }
 
 impl ValueError {
@@ -109,30 +103,6 @@ impl From<ValueError> for Report {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("{what} must not be negative: {value}"),
             ),
-            ValueError::EndlessPartitions => Self::new(
-                Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                "partitions cannot begin or end at infinity",
-            )
-            .hint("For all other rows, attach a partition FROM (MINVALUE), TO (MAXVALUE), or DEFAULT."),
-            ValueError::Step { from, to } => Self::new(
-                Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                "partition step does not lead to a later time",
-            )
-            .detail(format!("The step leads from {} to {}.", moment(from), moment(to))),
-            ValueError::EmptyPartition { id_type, scale, from, to } => Self::new(
-                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
-                format!(
-                    "no {id_type} ID can be in a partition from {} to {}",
-                    moment(from),
-                    moment(to)
-                ),
-            )
-            .detail(format!(
-                "A {id_type} has times from {} to {} in ticks of {} ms.",
-                moment(scale.start(Tick(0))),
-                moment(scale.start(scale.last())),
-                scale.unit() as f64 / 1e6
-            )),
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::batch::{batch, place_in_tick};
 use super::datum::{RawDatum, integer, row};
 use super::error::ValueError;
-use super::time::{Time, ends};
 use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{Generator, Identity, Issuer};
 use crate::horizon;
+use crate::timestamp::{Time, ends};
 use flakeid_core::flake::{Epoch, Flake, Format, GENERATOR, Id, NAME, Origin, WORKER};
 use flakeid_core::session::Issued;
 use pgrx::datum::Range;
@@ -25,8 +25,8 @@ fn id(id: i64) -> Id {
     Id(id as u64)
 }
 
-/// Returns the epoch that a caller names for an ID to create. A time from which no server can count is an error.
-fn checked_epoch(time: Time) -> Epoch {
+/// Returns the epoch that a caller names for flakes. A time from which no server can count is an error.
+pub fn checked_epoch(time: Time) -> Epoch {
     let last = Epoch::MAX.micros();
     Epoch::from_micros(time.0).ok_or(ValueError::Epoch { time: time.0, last }).or_raise()
 }

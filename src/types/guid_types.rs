@@ -86,12 +86,12 @@ macro_rules! functions {
             use flakeid_core::guid::{Clock, Drift, Format};
             use pgrx::datum::Range;
             use pgrx::prelude::*;
+            use $crate::timestamp::{Time, ends};
             use $crate::types::batch::batch;
             use $crate::types::datum::Span;
             use $crate::types::guid_types::{
                 IDS, clock, drift, drift_of_code, format, parts, read_as,
             };
-            use $crate::types::time::{Time, ends};
             use $crate::types::time_predicate::Place;
             use $crate::types::value::Value;
 

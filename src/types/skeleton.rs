@@ -204,7 +204,7 @@ macro_rules! time_bounds {
         const _: () = {
             use pgrx::datum::Range;
             use pgrx::prelude::*;
-            use $crate::types::time::{Time, ends};
+            use $crate::timestamp::{Time, ends};
 
             #[pg_extern(sql = false)]
             fn $timestamp(id: $Type) -> Time {

@@ -4,7 +4,7 @@
 //! an index. The functions here decide what such a condition means. They are called for each row if the planner leaves
 //! the call as it is: if the user's expression for the time is volatile.
 
-use super::time::ends;
+use crate::timestamp::ends;
 use flakeid_core::clock::UnixMicros;
 use pgrx::datum::Range;
 use pgrx::prelude::*;

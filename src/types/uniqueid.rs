@@ -4,13 +4,13 @@ use super::batch::{batch, place_in_tick};
 use super::datum::{RawDatum, integer, typed_row};
 use super::error::TypeInfo;
 use super::skeleton;
-use super::time::Time;
 use super::time_predicate;
 use super::value::Value;
 use crate::copy_from;
 use crate::error::OrRaise;
 use crate::generator::{Generator, Identity, Issuer};
 use crate::lease;
+use crate::timestamp::Time;
 use flakeid_core::Error;
 use flakeid_core::session::Issued;
 use flakeid_core::uniqueid::{

@@ -2,7 +2,7 @@
 
 use super::{NANOS_PER_SECOND, count, micros};
 use crate::shmem;
-use crate::types::timestamptz;
+use crate::timestamp::timestamptz;
 use pgrx::prelude::*;
 use std::io::Error;
 use std::sync::atomic::Ordering;

@@ -3,7 +3,7 @@
 use super::micros;
 use crate::clock::since_boot;
 use crate::shmem::{self, LeaseStatus, Shared};
-use crate::types::timestamptz;
+use crate::timestamp::timestamptz;
 use flakeid_core::clock::UnixNanos;
 use pgrx::prelude::*;
 

@@ -9,7 +9,7 @@ mod watermark;
 use crate::clock::now;
 use crate::error::OrRaise;
 use crate::id_types::{CellSnapshot, ID_TYPES, IdTypeEntry, ServerIdType};
-use crate::types::timestamptz;
+use crate::timestamp::timestamptz;
 use crate::{guc, server_log, shmem};
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::sno;

@@ -22,7 +22,7 @@
 //! # Readers
 //! [`reader`] computes the watermark of a snapshot and a stream, and [`statement`] keeps it for all calls of a statement. A
 //! snapshot that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970. [`waiting`] is for
-//! sessions that wait until the watermark has passed a time.
+//! sessions that wait until the watermark has passed a time. SQL calls both by [`functions`].
 //!
 //! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for those on standbys, who
 //! get it from [`replayed`].
@@ -41,6 +41,7 @@ mod announcing;
 mod answers;
 mod bound_lock;
 mod file;
+mod functions;
 mod lock_table;
 mod notifier;
 mod prepared;
@@ -59,10 +60,8 @@ use crate::horizon::{self, Listener, MessageKind};
 pub use publisher::{ensure_publisher, register as register_publisher};
 pub use reader::blocking_transactions;
 pub use session::{bound, enter, enter_stream, entry, lower};
-pub use statement::watermark_of_statement;
-pub use streams::{named, names_of, of_name};
+pub use streams::{named, names_of};
 pub use usage::peek_floor;
-pub use waiting::wait;
 
 /// Lets the startup process replay the messages of the watermark, while libraries are preloaded.
 pub fn register_replay() {

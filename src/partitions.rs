@@ -1,15 +1,62 @@
 //! Computes the times at which a table is cut into partitions: `flakeid_partition_times`. The function
 //! `X_partition_bounds` of each ID type puts IDs beside them.
 
-use super::error::ValueError;
-use super::table::SQL_ID_TYPES;
-use super::time::Time;
 use crate::clock::unix_micros;
-use crate::error::OrRaise;
-use flakeid_core::clock::Scale;
-use flakeid_core::flake::{self, Epoch};
+use crate::error::{Code, OrRaise, Report, moment};
+use crate::timestamp::Time;
+use crate::types::{SQL_ID_TYPES, checked_epoch};
+use flakeid_core::clock::{Scale, Tick, UnixMicros};
+use flakeid_core::flake;
 use pgrx::prelude::*;
 use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sys};
+
+/// The reason why a table cannot be cut into such partitions.
+#[derive(Debug)]
+enum PartitionError {
+    /// The times begin or end at infinity.
+    Endless,
+    /// The step does not lead from one partition to a later one.
+    Step { from: UnixMicros, to: UnixMicros },
+    /// A partition contains the time of no ID of a type.
+    Empty { id_type: &'static str, scale: Scale, from: UnixMicros, to: UnixMicros },
+}
+
+impl PartitionError {
+    fn raise(self) -> ! {
+        Report::from(self).raise()
+    }
+}
+
+impl From<PartitionError> for Report {
+    fn from(error: PartitionError) -> Self {
+        match error {
+            PartitionError::Endless => Self::new(
+                Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                "partitions cannot begin or end at infinity",
+            )
+            .hint("For all other rows, attach a partition FROM (MINVALUE), TO (MAXVALUE), or DEFAULT."),
+            PartitionError::Step { from, to } => Self::new(
+                Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                "partition step does not lead to a later time",
+            )
+            .detail(format!("The step leads from {} to {}.", moment(from), moment(to))),
+            PartitionError::Empty { id_type, scale, from, to } => Self::new(
+                Code::ERRCODE_DATETIME_FIELD_OVERFLOW,
+                format!(
+                    "no {id_type} ID can be in a partition from {} to {}",
+                    moment(from),
+                    moment(to)
+                ),
+            )
+            .detail(format!(
+                "A {id_type} has times from {} to {} in ticks of {} ms.",
+                moment(scale.start(Tick(0))),
+                moment(scale.start(scale.last())),
+                scale.unit() as f64 / 1e6
+            )),
+        }
+    }
+}
 
 /// Returns names and times of partitions: from `from` on, in steps, until one contains the moment before `to`.
 ///
@@ -17,7 +64,7 @@ use pgrx::{IntoDatum, direct_function_call, direct_function_call_as_datum, pg_sy
 /// 31st return to the 31st after a February. Days and months are those of the session's time zone.
 ///
 /// # Errors
-/// [`ValueError::EndlessPartitions`] and [`ValueError::Step`]. PostgreSQL raises an error for a time beyond its
+/// [`PartitionError::Endless`] and [`PartitionError::Step`]. PostgreSQL raises an error for a time beyond its
 /// calendar.
 #[pg_extern(sql = false)]
 fn flakeid_partition_times(
@@ -38,7 +85,7 @@ fn flakeid_partition_times(
 /// Returns the partitions of [`flakeid_partition_times`] for an ID type. flake counts from the server's epoch.
 ///
 /// # Errors
-/// Like [`flakeid_partition_times`], and [`ValueError::EmptyPartition`].
+/// Like [`flakeid_partition_times`], and [`PartitionError::Empty`].
 #[pg_extern(sql = false)]
 fn flakeid_partition_times_system(
     from: TimestampWithTimeZone,
@@ -64,7 +111,7 @@ fn flakeid_partition_times_system(
 /// Returns the partitions of [`flakeid_partition_times`] for flakes that count from `epoch`.
 ///
 /// # Errors
-/// Like [`flakeid_partition_times`], [`ValueError::EmptyPartition`] and [`ValueError::Epoch`].
+/// Like [`flakeid_partition_times`], [`PartitionError::Empty`], and an error for a time that is no epoch.
 #[pg_extern(sql = false)]
 fn flakeid_partition_times_epoch(
     from: TimestampWithTimeZone,
@@ -79,10 +126,7 @@ fn flakeid_partition_times_epoch(
         name!(ends, TimestampWithTimeZone),
     ),
 > {
-    let last = Epoch::MAX.micros();
-    let epoch =
-        Epoch::from_micros(epoch.0).ok_or(ValueError::Epoch { time: epoch.0, last }).or_raise();
-    let scale = epoch.signed_scale();
+    let scale = checked_epoch(epoch).signed_scale();
     let partitions = partitions(from, to, Step::of(&step));
     TableIterator::new(partitions.map(move |partition| partition.within(flake::NAME, scale).row()))
 }
@@ -105,7 +149,7 @@ impl TablePartition {
         let from = unix_micros(self.starts.into_inner());
         let to = unix_micros(self.ends.into_inner());
         if scale.first_from(from) == scale.first_from(to) {
-            ValueError::EmptyPartition { id_type, scale, from, to }.raise();
+            PartitionError::Empty { id_type, scale, from, to }.raise();
         }
         self
     }
@@ -117,7 +161,7 @@ fn partitions(
     step: Step,
 ) -> impl Iterator<Item = TablePartition> {
     if [from, to].iter().any(|time| time.is_infinity() || time.is_neg_infinity()) {
-        ValueError::EndlessPartitions.raise();
+        PartitionError::Endless.raise();
     }
     let mut n = 0;
     let mut starts = from;
@@ -129,7 +173,7 @@ fn partitions(
         let ends = step.after(from, n);
         if ends <= starts {
             let (from, to) = (unix_micros(starts.into_inner()), unix_micros(ends.into_inner()));
-            ValueError::Step { from, to }.raise();
+            PartitionError::Step { from, to }.raise();
         }
         let starts = std::mem::replace(&mut starts, ends);
         Some(TablePartition { name: step.name(starts), starts, ends })
