@@ -26,9 +26,9 @@ SQL_FILES := $(addprefix sql/, library.sql planner.sql partitions.sql flake.sql 
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in uuidv7.sql.in copy.sql.in \
 	flake_type.sql.in public_form.sql.in \
 	identity.sql statistics.sql lease.sql watermark.sql)
-# Install scripts of earlier versions, and update scripts from one version to the next. An update script that adds an ID
-# type is a template until its version is released.
-RELEASED := $(wildcard sql/flakeid--*.sql)
+# Update scripts from one version to the next. One that adds an ID type is a template until its version is released. The
+# install scripts of earlier versions in sql/released are for tests.
+RELEASED_UPDATES := $(wildcard sql/released/flakeid--*--*.sql)
 UPDATE_TEMPLATES := $(wildcard sql/flakeid--*.sql.in)
 SOURCES := $(shell find $(wildcard Cargo.toml Cargo.lock .cargo src crates) -type f)
 
@@ -76,12 +76,12 @@ check-major:
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
 	@:
 
-# Removes scripts of versions that are no longer supported. A user who may create an extension could still run them.
+# Removes scripts that this version does not install. A user who may create an extension could still run them.
 install: build ## install it into that PostgreSQL; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
-	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) $(RELEASED) '$(EXTENSIONDIR)'
+	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) $(RELEASED_UPDATES) '$(EXTENSIONDIR)'
 
 uninstall: check-major ## remove it from that PostgreSQL
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql

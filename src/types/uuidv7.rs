@@ -3,20 +3,12 @@
 use super::batch::batch;
 use super::datum::{RawDatum, bigint, copy, integer, row, try_copy};
 use super::error::ValueError;
-<<<<<<< HEAD
-use super::time::{Time, ends};
 use crate::copy_from;
-=======
-use super::export;
->>>>>>> 50de5b5 (Put the watermark's functions and partitions in places of their own)
 use crate::error::{Code, OrRaise, Report};
 use crate::generator::{Generator, Identity, Issuer};
 use crate::random;
-<<<<<<< HEAD
-use flakeid_core::session::Issued;
-=======
 use crate::timestamp::{Time, ends};
->>>>>>> 50de5b5 (Put the watermark's functions and partitions in places of their own)
+use flakeid_core::session::Issued;
 use flakeid_core::uuidv7::{Id, LANES, Uuidv7};
 use pgrx::datum::{Range, Uuid};
 use pgrx::pg_sys;

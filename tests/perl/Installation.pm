@@ -56,6 +56,17 @@ sub _replace
 	return;
 }
 
+# The install scripts of earlier versions, which `make install` leaves out.
+sub put_released
+{
+	my ($self) = @_;
+	for my $script (grep { !/--.*--/ } glob 'sql/released/flakeid--*.sql')
+	{
+		copy($script, $self->{extension}) or die "could not copy $script: $!";
+	}
+	return $self;
+}
+
 # The library under test.
 sub put_library
 {

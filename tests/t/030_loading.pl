@@ -50,7 +50,7 @@ is(
 
 # A symbol that SQL names is found by a search in src/: as it is, or without the suffix that pg_extern adds.
 chomp(my $sharedir = `pg_config --sharedir`);
-my $scripts = join '', map { slurp_file($_) } glob "'$sharedir/extension/flakeid--*.sql'";
+my $scripts = join '', map { slurp_file($_) } glob "'$sharedir/extension/flakeid--*.sql' sql/released/*.sql";
 my $sources = join '', map { slurp_file($_) } split /\n/, `find src -name '*.rs'`;
 my %symbols = map { $_ => 1 } $scripts =~ /'MODULE_PATHNAME', *'(\w+)'/g;
 cmp_ok(scalar keys %symbols, '>', 200, 'the scripts name symbols of the library');

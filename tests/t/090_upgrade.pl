@@ -2,12 +2,14 @@
 # object by object.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('upgrade');
+my $node = PostgreSQL::Test::Cluster->new('upgrade', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 # Without the line, a database with the SQL of 0.6 has no flakes.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nflakeid.epoch = '2010-01-01'\n");
@@ -205,6 +207,15 @@ DROP OPERATOR <@ (sno, tstzrange), @> (tstzrange, sno);
 SELECT format('CREATE VIEW %I AS %s', relname, definition) FROM texts \gexec
 SQL
 is($node->safe_psql('depending', "$rows; $ambiguous"), "1\n1\n1", 'with the new operators the views have their rows, and the literal is a range');
+
+# A dump of 0.6.0 with views on columns that were renamed since, restored as docs/installing.md says.
+$node->safe_psql('postgres', "CREATE DATABASE $_") for 'dumped', 'restored';
+$node->safe_psql('dumped', "CREATE EXTENSION flakeid VERSION '0.6.0'; CREATE VIEW of_stat AS SELECT system, first_of_sequence FROM pg_stat_flakeid");
+my $dump = $node->basedir . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('dumped') ], 'a database with the SQL of 0.6.0 is dumped');
+$node->safe_psql('restored', "CREATE EXTENSION flakeid VERSION '0.6.0'");
+$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $dump ], 'a dump of 0.6.0 is restored into a database with the SQL of 0.6.0');
+is($node->safe_psql('restored', "ALTER EXTENSION flakeid UPDATE; SELECT min(first_of_sequence) FROM of_stat"), '0', 'a restored view of 0.6.0 has its columns after the update');
 
 $node->stop;
 done_testing();

@@ -2,12 +2,14 @@
 # built on the casts of 0.7.0 outlives the update and a dump: views, indexes, generated columns, constraints and functions.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('casts');
+my $node = PostgreSQL::Test::Cluster->new('casts', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nenable_seqscan = off\n");
 $node->start;

@@ -4,13 +4,14 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Installation;
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('upgrade_parallel');
+my $node = PostgreSQL::Test::Cluster->new('upgrade_parallel', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -16,8 +17,8 @@ my $warning = $unknown =~ s/ERROR/WARNING/r;
 
 sub server
 {
-	my ($name, $line) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my ($name, $line, @options) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name, @options);
 	$node->init;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n$line");
 	return $node;
@@ -45,7 +46,9 @@ my %uses = (
 	'a_view'   => 'CREATE TABLE orders (id bigint); CREATE VIEW times AS SELECT flake_timestamp(id) FROM orders',
 	'other_ids' => 'CREATE TABLE orders (id sno PRIMARY KEY DEFAULT sno_next(), other flake128 DEFAULT flake128_next()); INSERT INTO orders DEFAULT VALUES',
 	'nothing'   => 'SELECT');
-my $old = server('old', "flakeid.epoch = 'unix'\n");
+# pg_upgrade, and the server to which it leads, have no install script of 0.6.0.
+my @released = (install_path => Installation->new('released')->put_released->{path});
+my $old = server('old', "flakeid.epoch = 'unix'\n", @released);
 $old->start;
 for my $database (sort keys %uses)
 {
@@ -104,7 +107,7 @@ $new->stop;
 # what else an update may meet -----------------------------------------------------------------------------------------------
 
 # In place, without the line: the state tells the epoch.
-my $place = server('place', "flakeid.epoch = 'unix'\n");
+my $place = server('place', "flakeid.epoch = 'unix'\n", @released);
 $place->start;
 $place->safe_psql('postgres', "CREATE EXTENSION flakeid VERSION '0.6.0'; $uses{a_table}");
 $place->stop;

@@ -5,12 +5,14 @@
 # nothing of the extension depends on one: after a fresh install, after one of 0.6.0, and after an update.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('hostile');
+my $node = PostgreSQL::Test::Cluster->new('hostile', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'
@@ -32,7 +34,7 @@ sub as_owner
 # the names that the scripts use -----------------------------------------------------------------------------
 
 chomp(my $sharedir = `pg_config --sharedir`);
-my $scripts = join "\n", map { slurp_file($_) } sort glob "'$sharedir/extension/flakeid--*.sql'";
+my $scripts = join "\n", map { slurp_file($_) } sort glob "'$sharedir/extension/flakeid--*.sql' sql/released/flakeid--0.6.0.sql";
 die "no scripts of flakeid in $sharedir/extension\n" unless $scripts;
 # Beside them what 0.6.0 used when it was released.
 my %calls = (format => { 2 => 1 }, current_setting => { 1 => 1 });

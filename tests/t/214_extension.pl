@@ -4,12 +4,13 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('extension');
+my $node = PostgreSQL::Test::Cluster->new('extension', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'
@@ -306,6 +307,18 @@ for my $round (1 .. 2)
 	is(catalogs('clean'), $clean, '... dropped, it leaves none, in any of them');
 	is(sql('clean', "SELECT count(*) FROM pg_proc WHERE probin LIKE '%flakeid%'"), '0', '... and no function of its library');
 }
+
+# earlier versions -----------------------------------------------------------------------------------------------------
+
+my $installed = PostgreSQL::Test::Cluster->new('installed');
+$installed->init;
+$installed->start;
+my $versions = "FROM pg_available_extension_versions WHERE name = 'flakeid'";
+is($installed->safe_psql('postgres', "SELECT version = (SELECT default_version FROM pg_available_extensions WHERE name = 'flakeid') $versions"), 't',
+	'the present version is the only one that can be created');
+like(error_of($installed, "CREATE EXTENSION flakeid VERSION '0.6.0'"), qr/ERROR:  22023: extension "flakeid" has no installation script nor update path for version "0\.6\.0"/,
+	'an earlier version cannot be created');
+$installed->stop;
 
 # an owner who is no superuser -----------------------------------------------------------------------------------------
 

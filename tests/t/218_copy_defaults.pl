@@ -5,12 +5,13 @@ use warnings;
 use lib 'tests/perl';
 
 use IPC::Run;
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('copy_defaults');
+my $node = PostgreSQL::Test::Cluster->new('copy_defaults', install_path => Installation->new('released')->put_released->{path});
 $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'flakeid'

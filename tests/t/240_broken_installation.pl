@@ -17,7 +17,7 @@ slurp_file('flakeid.control') =~ /^default_version = '([\d.]+)'$/m or die 'no ve
 my $version = $1;
 # The oldest one from which an update leads to this.
 my $older   = '0.6.0';
-my $place   = Installation->new('surroundings');
+my $place   = Installation->new('surroundings')->put_released;
 my $has_segment = $place->{version} >= 17;
 
 sub server
@@ -113,7 +113,7 @@ $node->safe_psql('new', "CREATE EXTENSION flakeid VERSION '$older'");
 $node->safe_psql('new', 'CREATE TABLE made (id sno DEFAULT sno_next() PRIMARY KEY); INSERT INTO made SELECT FROM generate_series(1, 100)');
 $place->put_library;
 # The first step of the update refuses it.
-my ($next) = map { /--([\d.]+)\.sql/ } glob "sql/flakeid--$older--*";
+my ($next) = map { /--([\d.]+)\.sql/ } glob "sql/released/flakeid--$older--*";
 like(error_of($node, 'ALTER EXTENSION flakeid UPDATE', 'new'), qr/ERROR:  55000: the loaded flakeid library has version \Q$older\E, but this SQL needs \Q$next\E\n.*HINT:  Install the library of that version and restart the server/s,
 	'an update before the restart is refused');
 is($node->safe_psql('new', "SELECT extversion FROM pg_extension WHERE extname = 'flakeid'"), $older, '... the extension is what it was');
