@@ -129,12 +129,12 @@ pub fn standby_watermark_interval() -> Option<Duration> {
     }
 }
 
-/// Returns the cluster ID of uniqueids in the settings.
+/// Returns the uniqueid cluster in the settings.
 pub fn cluster_id() -> u64 {
     PROCESS.0.cluster_id.get()
 }
 
-/// Returns a fingerprint of the generator IDs and the cluster ID in the settings. It is equal in two processes of a
+/// Returns a fingerprint of the generator IDs and the uniqueid cluster in the settings. It is equal in two processes of a
 /// server that have equal values, and never 0.
 pub fn identity_fingerprint() -> u64 {
     let mut hasher = DefaultHasher::new();

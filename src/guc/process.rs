@@ -50,7 +50,7 @@ pub(super) struct Process {
     /// The number of changes, so that one comparison shows a change. It is never 0.
     pub(super) version: Cell<u32>,
     pub(super) owned: Cell<Option<Owned>>,
-    /// The cluster ID of uniqueids.
+    /// The uniqueid cluster.
     pub(super) cluster_id: Cell<u64>,
     pub(super) epoch: Cell<Epoch>,
     /// The function that checks an epoch before it is set.

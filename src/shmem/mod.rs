@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn startup() {
     }
 }
 
-/// Publishes the generator IDs, the cluster ID and the epoch that the postmaster has by its settings. The postmaster
+/// Publishes the generator IDs, the uniqueid cluster and the epoch that the postmaster has by its settings. The postmaster
 /// reads a changed file before it tells any other process to. Does nothing in other processes.
 pub fn publish_identity() {
     let shared = SHARED.load(Ordering::Relaxed);

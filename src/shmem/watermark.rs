@@ -62,10 +62,11 @@ pub struct Locked {
 #[repr(C, align(128))]
 pub struct WatermarkSegment {
     pub floor: Floor,
-    /// 0 until the list has the transactions that were prepared before this life of the memory. Then the number that
-    /// the next transaction had when they were looked up.
+    /// 0 until the list has the transactions that were prepared when shared memory was initialized. Then the number
+    /// that the next transaction had when they were looked up.
     pub loaded_at: AtomicU64,
-    /// Whether a watermark may have been reported, in this life of the memory or before. Then there is the file.
+    /// Whether a watermark may have been reported, since shared memory was initialized or before. Then there is the
+    /// file.
     pub used: AtomicBool,
     /// The sessions that wait for the watermark.
     pub waiters: Waiters,

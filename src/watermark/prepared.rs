@@ -7,10 +7,10 @@
 //!    lock, the transaction is rolled back.
 //! 2. *A transaction without a bound lock is not known.* Another library prepared it, or a session that has not loaded
 //!    this one. Its bound is 0, so that no ID is settled before it has ended. On a server that preloads this library
-//!    each session takes the lock. So there such a transaction is one of an earlier life of the server, or of its
-//!    primary.
-//! 3. *One life of the memory has a list.* [`load`] puts all transactions into it that are prepared at its beginning: no
-//!    session has generated an ID yet in this life. Then each session adds its transaction, if that has IDs, before it is
+//!    each session takes the lock. So there such a transaction is from before the library was preloaded,
+//!    or from a primary.
+//! 3. *Shared memory has a list.* [`load`] puts all transactions into it that are prepared when shared memory was
+//!    initialized: no session has generated an ID yet since then. Then each session adds its transaction, if that has IDs, before it is
 //!    prepared. The session leaves its slot after that. A reader reads the slots first and then the list, so it finds the
 //!    transaction in one of them.
 //! 4. *An entry stays after its transaction has ended*, as old snapshots do not see the transaction:
@@ -45,11 +45,11 @@ use std::sync::atomic::Ordering;
 
 const LIMITS: Limits = Limits { ended: ENDED, least_pruned: 64 };
 
-/// Begins this life of the memory: lists what is prepared, and sets the floor to its beginning. The horizon has been
+/// Lists what is prepared when shared memory was initialized, and sets the floor to its beginning. The horizon has been
 /// loaded.
 ///
 /// # Errors
-/// The errors of [`usage::begin_life`]; or the wait for the lock was canceled.
+/// The errors of [`usage::begin`]; or the wait for the lock was canceled.
 #[inline]
 pub fn ensure_loaded(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     // Acquire pairs with the Release in `load`.
@@ -65,8 +65,8 @@ fn load(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     if memory.loaded_at.load(Ordering::Acquire) != 0 {
         return Ok(());
     }
-    usage::begin_life(shared, memory)?;
-    // A transaction that is not found below has ended before this, or is of this life.
+    usage::begin(shared, memory)?;
+    // A transaction that is not found below has ended before this, or has begun later.
     let next = next_transaction();
     let prepared = process::prepared_transactions();
     // A transaction has its bound lock as long as it is prepared.

@@ -12,9 +12,9 @@
 //! compares 32 bits. So it is asked only about an ID between the snapshot's `xmin` and `xmax`.
 //!
 //! # Old snapshots
-//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs.
-//! If it has none, the snapshot is older than the first scan. Then the watermark is the horizon at which this life of
-//! the memory began. Only prepared transactions can have earlier IDs, and their bounds count in any case.
+//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs. If it has none,
+//! the snapshot is older than the first scan. Then the watermark is the horizon when shared memory was initialized.
+//! Only prepared transactions can have earlier IDs, and their bounds count in any case.
 
 use super::transactions::{ServerTransactions, next_transaction};
 use super::{prepared, usage};

@@ -1,7 +1,7 @@
 //! Whether a watermark may have been reported: by this server, or by the one whose data this is.
 //!
-//! Only then does the watermark limit the IDs of the next life: all of them are above the greatest track of the horizon
-//! with which it begins ([`first_floor`]), since watermarks may be up to that. Without a call clocks are handled as if
+//! Only then does the watermark limit the IDs that come after shared memory was initialized again: all of them are above
+//! the greatest track of the horizon at that time ([`first_floor`]), since watermarks may be up to that. Without a call clocks are handled as if
 //! there were no watermark.
 //!
 //! # The argument
@@ -10,16 +10,16 @@
 //!    replays what came after has replayed the message, or began with the file. It writes the file itself before it can
 //!    begin behind the message ([`keep`]). That holds if it preloads the library, as for the horizon.
 //!    For a standby that is told watermarks the horizon must be in the WAL, too, before the first of them. After a crash
-//!    the message about its last move can be lost. So each life of the memory writes it again (`horizon::log_horizon`).
-//! 3. *It stays so.* Nothing takes the file away. A file that is damaged, or of another version, says the same. The next
-//!    life that needs it replaces it ([`begin_life`]).
+//!    the message about its last move can be lost. So it is written again each time that shared memory was initialized (`horizon::log_horizon`).
+//! 3. *It stays so.* Nothing takes the file away. A file that is damaged, or of another version, says the same. It is
+//!    replaced when shared memory was initialized again ([`begin`]).
 //!
 //! # Beside other versions
 //! 0.7.0 has a list of prepared transactions in its file, and in messages of format 1, one for each that is prepared.
 //! This version writes neither, as each transaction has a [bound lock](super::bound_lock). A 0.7.0 must not believe its list:
 //! * *It gets the data of this version back.* The file has version 2, which it cannot read.
-//! * *It is a standby, with a file of version 1.* Each life of the primary with this version writes a message of format
-//!   2. That comes before the first ID of this life, and so before each transaction that is prepared with IDs. 0.7.0
+//! * *It is a standby, with a file of version 1.* A primary with this version writes a message of format 2 before its
+//!   first ID, and so before each transaction that is prepared with IDs. 0.7.0
 //!   does not know the format, and then trusts its list no more.
 //!
 //! In both cases 0.7.0 holds its watermark at 1970 until all transactions have ended that are prepared then.
@@ -43,12 +43,12 @@ const MESSAGE: [u8; 1] = [2];
 /// The messages, as the startup process replays them.
 pub const MESSAGES: MessageKind = MessageKind { prefix: PREFIX, replay };
 
-/// Begins this life of the memory: sets the floor to its beginning, if a watermark may have been reported. The horizon
+/// Sets the floor to its beginning when shared memory was initialized, if a watermark may have been reported. The horizon
 /// has been loaded, and the caller holds the lock.
 ///
 /// # Errors
 /// The file is missing or another one, and cannot be written.
-pub fn begin_life(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
+pub fn begin(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     let on_disk = file::read();
     if on_disk == OnDisk::Missing && !memory.used.load(Ordering::Relaxed) {
         return Ok(());
@@ -87,13 +87,13 @@ fn save(shared: &Shared, on_disk: OnDisk) -> Result<(), Report> {
     Ok(())
 }
 
-/// Returns the floor with which a life of the memory begins, if a watermark may have been reported before. All IDs of
-/// this life are above the horizon of their track, and watermarks may be up to the greatest.
+/// Returns the floor when shared memory was initialized, if a watermark may have been reported before. All later IDs are
+/// above the horizon of their track, and watermarks may be up to the greatest.
 fn first_floor(start: &Start) -> UnixNanos {
     start.horizon.until.into_iter().max().unwrap_or(UnixNanos(0))
 }
 
-/// Returns the floor, or what it will be when the first session begins this life. This opens nothing and writes nothing.
+/// Returns the floor, or what it will be when the first session sets it. This opens nothing and writes nothing.
 ///
 /// # Errors
 /// The errors of [`shmem::watermark`].

@@ -24,7 +24,7 @@ use crate::generator::IdLayout;
 /// The name of the ID type.
 pub const NAME: &str = "uniqueid";
 
-/// The cluster ID.
+/// The uniqueid cluster.
 pub const CLUSTER: Field = Field::new("cluster ID", 0, 4);
 const GENERATOR_LOW: Field = Field::above("generator ID", CLUSTER, 8);
 const MODE: Field = Field::above("mode", GENERATOR_LOW, 1);
@@ -95,7 +95,7 @@ pub struct Parts {
     pub sequence: u64,
     /// The generator ID, of eleven bits.
     pub generator: u64,
-    /// The cluster ID, of four bits.
+    /// The uniqueid cluster, of four bits.
     pub cluster: u64,
     /// The mode.
     pub mode: Mode,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const LAST: u64 = (1 << 42) - 1;
 
-/// Time, sequence, generator ID and cluster ID: the order of the mode TIME_SEQUENTIAL.
+/// Time, sequence, generator ID and uniqueid cluster: the order of the mode TIME_SEQUENTIAL.
 type Fields = (u64, u64, u64, u64);
 
 /// Generates fields, often two that differ in one of them. Generator IDs are often on either side of the place where
