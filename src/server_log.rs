@@ -13,7 +13,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// A clock that has gained more than this on the time since boot has been set.
-const AHEAD: Duration = Duration::from_millis(500);
+const CLOCK_JUMP: Duration = Duration::from_millis(500);
 
 /// A write is slow if it takes more than this part of the lead.
 const SLOW_PART: u32 = 4;
@@ -150,7 +150,7 @@ pub fn clock_ahead(
     let passed = since_boot().saturating_sub(written_since_boot);
     let shown = Duration::from_nanos(now.0.saturating_sub(written_at));
     let gained = shown.saturating_sub(passed);
-    if written_at != 0 && gained > AHEAD {
+    if written_at != 0 && gained > CLOCK_JUMP {
         limits.ahead.write(
             || format!("the clock stepped forward by {}", span(gained)),
             "IDs follow the clock. If it is wrong and steps back later, IDs generated until then are ahead of it.",

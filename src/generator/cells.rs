@@ -8,7 +8,7 @@ use crate::shmem::{LeaseState, LeasedId, Shared, shared};
 use crate::{guc, horizon};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::issuing_cell::IssuingCell;
 
 /// The part of an ID that differs between servers.
@@ -50,11 +50,11 @@ pub fn cell_keys<S: Issuer>() -> Result<Vec<CellKey>, Report> {
         }
         (Identity::Lanes(lanes), _) => return keys_of::<S>(&(0..lanes).collect::<Vec<_>>()),
         (_, None) => return Err(guc::no_generator_ids()),
-        (_, Some(Owned::Fixed(ids))) => {
+        (_, Some(GeneratorIdSource::Fixed(ids))) => {
             lease::set_cluster(None);
             ids.as_slice().to_vec()
         }
-        (_, Some(Owned::Leased(_))) => {
+        (_, Some(GeneratorIdSource::Leased(_))) => {
             let shared = shared()?;
             horizon::ensure_not_in_recovery(S::NEXT)?;
             let state = lease::wait(shared, |lock| lease::held(shared, &lock).copied())?;
@@ -82,7 +82,7 @@ pub(super) fn keys_of<S: Issuer>(ids: &[u16]) -> Result<Vec<CellKey>, Report> {
 pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseError> {
     let owned = guc::owned();
     match (S::IDENTITY, owned) {
-        (Identity::GeneratorIds { .. }, Some(Owned::Leased(_))) => lease::wait(shared, |lock| {
+        (Identity::GeneratorIds { .. }, Some(GeneratorIdSource::Leased(_))) => lease::wait(shared, |lock| {
             let state = lease::held(shared, &lock)?;
             refuse_other_epoch::<S>(state)?;
             let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();

@@ -22,7 +22,7 @@ use crate::{guc, horizon, watermark};
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::{Gate, Horizon, Limits};
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Session, Stall};
 use std::time::Duration;
@@ -86,13 +86,13 @@ fn keys<S: Issuer>(shared: &Shared) -> Result<Option<SessionKeys>, LeaseError> {
         (Identity::Node(_), _) => Ok(fixed(vec![CellKey { key: 0, generator_id: 0 }])),
         (Identity::Lanes(lanes), _) => Ok(fixed(keys_of::<S>(&(0..lanes).collect::<Vec<_>>())?)),
         (_, None) => Err(guc::no_generator_ids().into()),
-        (_, Some(Owned::Fixed(ids))) => {
+        (_, Some(GeneratorIdSource::Fixed(ids))) => {
             match shared.lease.admits_fixed(guc::identity_fingerprint()) {
                 true => Ok(fixed(keys_of::<S>(ids.as_slice())?)),
                 false => Err(LeaseError::StillLeased),
             }
         }
-        (_, Some(Owned::Leased(_))) => {
+        (_, Some(GeneratorIdSource::Leased(_))) => {
             let lease = shared.lease_snapshot();
             if lease.status == LeaseStatus::Off && !shared.lease.has_worker() {
                 return Ok(None);

@@ -4,7 +4,7 @@
 //! [`check_epoch_with`].
 
 use super::hooks::{define_text, has_changed};
-use super::process::{EpochCheck, Objection, PROCESS, TextSetting, refusal_of, unknown};
+use super::process::{EpochCheck, PROCESS, TextSetting, Veto, invalid_setting_of, unknown};
 use super::server_wide;
 use crate::error::{self, Report, timestamp};
 use crate::process::is_parallel_worker;
@@ -33,7 +33,7 @@ impl TextSetting for EpochSetting {
     fn store(value: Epoch) {
         PROCESS.0.epoch.set(value);
     }
-    fn admit(value: &Epoch, source: GucSource::Type) -> Result<(), Objection> {
+    fn admit(value: &Epoch, source: GucSource::Type) -> Result<(), Veto> {
         let check = PROCESS.0.epoch_check.get();
         check.map_or(Ok(()), |check| check(*value, source == PGC_S_DEFAULT))
     }
@@ -57,7 +57,7 @@ pub fn epoch_setting() -> Result<Epoch, Report> {
     if server_wide::is_unknown(EpochSetting::NAME) {
         return Err(unknown(EpochSetting::name()));
     }
-    refusal_of(EpochSetting::name()).map_or(Ok(epoch()), |refusal| Err(refusal.into()))
+    invalid_setting_of(EpochSetting::name()).map_or(Ok(epoch()), |invalid| Err(invalid.into()))
 }
 
 /// Returns the built-in default.

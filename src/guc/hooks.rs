@@ -1,6 +1,6 @@
 //! The definition of a setting, and the hooks that PostgreSQL calls when it gets a value.
 
-use super::process::{NumberSetting, PROCESS, Refusal, TextSetting};
+use super::process::{InvalidSetting, NumberSetting, PROCESS, TextSetting};
 use super::server_wide;
 use pgrx::prelude::*;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
@@ -75,7 +75,7 @@ unsafe extern "C-unwind" fn check_number<N: NumberSetting>(
 #[pg_guard]
 unsafe extern "C-unwind" fn assign_number<N: NumberSetting>(value: i32, _extra: *mut c_void) {
     let name = N::NAME.to_str().unwrap_or_default();
-    PROCESS.0.refused.borrow_mut().retain(|refusal| refusal.setting != name);
+    PROCESS.0.invalid.borrow_mut().retain(|invalid| invalid.setting != name);
     N::store(value);
     has_changed();
 }
@@ -113,10 +113,10 @@ unsafe extern "C-unwind" fn check<S: TextSetting>(
         Err(reason) => reason,
     };
     // An invalid value that the setting has already comes again: at every reload, and into every parallel worker.
-    let known = |refusal: &Refusal| {
-        refusal.setting == S::name() && refusal.value.as_bytes() == value.to_bytes()
+    let known = |invalid: &InvalidSetting| {
+        invalid.setting == S::name() && invalid.value.as_bytes() == value.to_bytes()
     };
-    if PROCESS.0.defining.get() || PROCESS.0.refused.borrow().iter().any(known) {
+    if PROCESS.0.defining.get() || PROCESS.0.invalid.borrow().iter().any(known) {
         return true;
     }
     refuse(reason, None)
@@ -148,15 +148,15 @@ fn refuse(detail: String, hint: Option<String>) -> bool {
 unsafe extern "C-unwind" fn assign<S: TextSetting>(value: *const c_char, _extra: *mut c_void) {
     // SAFETY: PostgreSQL passes a string.
     let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
-    let mut refused = PROCESS.0.refused.borrow_mut();
-    refused.retain(|refusal| refusal.setting != S::name());
+    let mut all = PROCESS.0.invalid.borrow_mut();
+    all.retain(|invalid| invalid.setting != S::name());
     match S::read(&value) {
         Ok(value) => S::store(value),
         Err(reason) => {
             let (setting, value) = (S::name(), value.into_owned());
-            refused.push(Refusal { setting, value, reason, hidden: S::HIDDEN });
+            all.push(InvalidSetting { setting, value, reason, hidden: S::HIDDEN });
         }
     }
-    drop(refused);
+    drop(all);
     has_changed();
 }

@@ -20,13 +20,13 @@ mod streams;
 pub use epoch::{
     adopt_epoch, check_epoch_with, default_epoch, epoch, epoch_setting, epoch_value, is_epoch_set,
 };
-pub use process::{Objection, Refusal};
+pub use process::{InvalidSetting, Veto};
 pub use streams::{LONGEST_STREAM, MAX_STREAMS, lists_stream};
 
 use crate::error::{self, Code, Report};
 use crate::identity::{self, guid_node, mac_address};
 use crate::public_keys;
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::{sno, uniqueid};
 use hooks::{define_number, define_text};
 use pgrx::prelude::*;
@@ -74,14 +74,14 @@ pub fn call_after_change(function: fn()) {
 
 /// Returns the generator IDs of this server. `None` only if the setting needs the host's name and it could not be
 /// read.
-pub fn owned() -> Option<Owned> {
+pub fn owned() -> Option<GeneratorIdSource> {
     PROCESS.0.owned.get()
 }
 
 /// Returns how many generator IDs to lease; `None` if they are fixed.
 pub fn leased() -> Option<usize> {
     match owned() {
-        Some(Owned::Leased(count)) => Some(count),
+        Some(GeneratorIdSource::Leased(count)) => Some(count),
         _ => None,
     }
 }
@@ -141,8 +141,8 @@ pub fn identity_fingerprint() -> u64 {
     cluster_id().hash(&mut hasher);
     match owned() {
         None => {}
-        Some(Owned::Fixed(ids)) => ids.as_slice().hash(&mut hasher),
-        Some(Owned::Leased(_)) => "etcd".hash(&mut hasher),
+        Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().hash(&mut hasher),
+        Some(GeneratorIdSource::Leased(_)) => "etcd".hash(&mut hasher),
     }
     hasher.finish().max(1)
 }
@@ -176,7 +176,7 @@ pub fn refuses_moved_state() -> bool {
 /// This process does not know the server's value of a setting, or one is invalid.
 pub fn ensure_usable() -> Result<(), Report> {
     ensure_known()?;
-    refusal().map_or(Ok(()), |refusal| Err(refusal.into()))
+    refusal().map_or(Ok(()), |invalid| Err(invalid.into()))
 }
 
 /// Ensures that this process knows the server's settings.
@@ -189,23 +189,23 @@ pub fn ensure_known() -> Result<(), Report> {
 }
 
 /// Returns the first setting whose value is invalid.
-pub fn refusal() -> Option<Refusal> {
-    PROCESS.0.refused.borrow().first().cloned()
+pub fn refusal() -> Option<InvalidSetting> {
+    PROCESS.0.invalid.borrow().first().cloned()
 }
 
 /// Returns all settings whose value is invalid.
-pub fn refusals() -> Vec<Refusal> {
-    PROCESS.0.refused.borrow().clone()
+pub fn refusals() -> Vec<InvalidSetting> {
+    PROCESS.0.invalid.borrow().clone()
 }
 
 struct GeneratorIdsSetting;
 impl TextSetting for GeneratorIdsSetting {
     const NAME: &'static CStr = c"flakeid.generator_ids";
-    type Value = Owned;
-    fn read(value: &str) -> Result<Owned, String> {
+    type Value = GeneratorIdSource;
+    fn read(value: &str) -> Result<GeneratorIdSource, String> {
         identity::resolve(value)
     }
-    fn store(value: Owned) {
+    fn store(value: GeneratorIdSource) {
         PROCESS.0.owned.set(Some(value));
     }
 }
@@ -396,7 +396,7 @@ pub fn define() {
     PROCESS.0.defining.set(false);
     // SAFETY: the call reads a static string.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
-    for Refusal { setting, value, reason, hidden } in PROCESS.0.refused.borrow().iter() {
+    for InvalidSetting { setting, value, reason, hidden } in PROCESS.0.invalid.borrow().iter() {
         let message = match hidden {
             true => format!("invalid value for parameter \"{setting}\""),
             false => format!("invalid value for parameter \"{setting}\": \"{value}\""),

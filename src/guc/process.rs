@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Report};
 use flakeid_core::flake::Epoch;
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::sno;
 use pgrx::pg_sys::GucSource;
 use std::cell::{Cell, RefCell};
@@ -10,7 +10,7 @@ use std::ffi::{CStr, CString};
 
 /// An invalid value of a setting, which the setting had before this library was loaded.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct InvalidSetting {
     pub setting: &'static str,
     pub value: String,
     pub reason: String,
@@ -18,8 +18,8 @@ pub struct Refusal {
     pub hidden: bool,
 }
 
-impl From<Refusal> for Report {
-    fn from(Refusal { setting, value, reason, hidden }: Refusal) -> Self {
+impl From<InvalidSetting> for Report {
+    fn from(InvalidSetting { setting, value, reason, hidden }: InvalidSetting) -> Self {
         let report = match hidden {
             true => Self::new(
                 Code::ERRCODE_CONFIG_FILE_ERROR,
@@ -36,20 +36,20 @@ impl From<Refusal> for Report {
 
 /// The reason why a valid value is not accepted, and what to do.
 #[derive(Clone, Debug)]
-pub struct Objection {
+pub struct Veto {
     pub detail: String,
     pub hint: String,
 }
 
 /// Checks whether the server can count flakes from an epoch; the second argument says whether it is the built-in
 /// default.
-pub type EpochCheck = fn(Epoch, bool) -> Result<(), Objection>;
+pub type EpochCheck = fn(Epoch, bool) -> Result<(), Veto>;
 
 /// The values of the settings in this process. A backend has one thread.
 pub(super) struct Process {
     /// The number of changes, so that one comparison shows a change. It is never 0.
     pub(super) version: Cell<u32>,
-    pub(super) owned: Cell<Option<Owned>>,
+    pub(super) owned: Cell<Option<GeneratorIdSource>>,
     /// The uniqueid cluster.
     pub(super) cluster_id: Cell<u64>,
     pub(super) epoch: Cell<Epoch>,
@@ -64,7 +64,7 @@ pub(super) struct Process {
     /// The names of streams that a call may use.
     pub(super) streams: RefCell<Vec<String>>,
     /// The settings whose value is invalid.
-    pub(super) refused: RefCell<Vec<Refusal>>,
+    pub(super) invalid: RefCell<Vec<InvalidSetting>>,
     /// The functions that are called after a setting has changed.
     pub(super) after_change: RefCell<Vec<fn()>>,
     /// Whether settings are being defined, and take the values that they had before.
@@ -94,7 +94,7 @@ pub(super) static PROCESS: OneThread<Process> = OneThread(Process {
     refuses_moved_state: Cell::new(false),
     notify_databases: RefCell::new(Vec::new()),
     streams: RefCell::new(Vec::new()),
-    refused: RefCell::new(Vec::new()),
+    invalid: RefCell::new(Vec::new()),
     after_change: RefCell::new(Vec::new()),
     defining: Cell::new(false),
     preloaded: Cell::new(false),
@@ -113,7 +113,7 @@ pub(super) trait TextSetting {
     fn store(value: Self::Value);
     /// Checks whether this server accepts a valid value. PostgreSQL does not ask while settings are defined, nor in a
     /// parallel worker that takes its leader's settings: both must accept the value that exists.
-    fn admit(_value: &Self::Value, _source: GucSource::Type) -> Result<(), Objection> {
+    fn admit(_value: &Self::Value, _source: GucSource::Type) -> Result<(), Veto> {
         Ok(())
     }
 
@@ -131,7 +131,7 @@ pub(super) trait NumberSetting {
 
 /// Notes that PostgreSQL did not accept the server's value of a setting.
 pub(super) fn refuse_number(name: &'static CStr, value: &CStr) {
-    PROCESS.0.refused.borrow_mut().push(Refusal {
+    PROCESS.0.invalid.borrow_mut().push(InvalidSetting {
         setting: name.to_str().unwrap_or_default(),
         value: value.to_string_lossy().into_owned(),
         reason: "It is not a number within the bounds of the setting.".into(),
@@ -140,8 +140,8 @@ pub(super) fn refuse_number(name: &'static CStr, value: &CStr) {
 }
 
 /// Returns the reason why the value of a setting is invalid.
-pub(super) fn refusal_of(setting: &str) -> Option<Refusal> {
-    PROCESS.0.refused.borrow().iter().find(|refusal| refusal.setting == setting).cloned()
+pub(super) fn invalid_setting_of(setting: &str) -> Option<InvalidSetting> {
+    PROCESS.0.invalid.borrow().iter().find(|invalid| invalid.setting == setting).cloned()
 }
 
 /// Constructs the error of a session that does not know the server's value of a setting.

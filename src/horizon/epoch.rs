@@ -184,7 +184,7 @@ fn log_earlier(recorded: UnixNanos, epoch: Epoch) {
 ///
 /// # Errors
 /// Flakes were generated with another epoch.
-pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Objection> {
+pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Veto> {
     let Some(shared) = shmem::attached() else { return Ok(()) };
     let Ok(Some(recorded)) = recorded(Some(shared)) else { return Ok(()) };
     conflict(recorded, epoch, is_default).map_or(Ok(()), |conflict| Err(conflict.into()))
@@ -300,7 +300,7 @@ impl From<Conflict> for Report {
     }
 }
 
-impl From<Conflict> for guc::Objection {
+impl From<Conflict> for guc::Veto {
     fn from(conflict: Conflict) -> Self {
         Self { detail: conflict.detail(), hint: conflict.hint() }
     }

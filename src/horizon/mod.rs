@@ -100,7 +100,7 @@ pub use opening::begin_with_extension;
 pub use replayed::ensure_not_in_recovery;
 pub use replayed::system_identifier;
 pub use shutdown::{add_user, remove_user, stop};
-pub use wal::{Listener, MessageKind, replay_with};
+pub use wal::{MessageKind, ReplayHandler, replay_with};
 
 /// Installs the check of an epoch before it is set, in each process that loads the library.
 pub fn watch_epoch() {

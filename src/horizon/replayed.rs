@@ -8,7 +8,7 @@ use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
 
 /// A transaction's time may have been read on another processor than that of its last ID: a tick of noise.
-const NOISE: u64 = 4_000_000;
+const CLOCK_SKEW: u64 = 4_000_000;
 
 /// Ensures that the server can generate IDs.
 ///
@@ -52,7 +52,7 @@ fn after(time: pg_sys::TimestampTz) -> UnixNanos {
 fn after_ids(time: pg_sys::TimestampTz) -> UnixNanos {
     match after(time) {
         UnixNanos(0) => UnixNanos(0),
-        UnixNanos(time) => UnixNanos(time.saturating_add(NOISE)),
+        UnixNanos(time) => UnixNanos(time.saturating_add(CLOCK_SKEW)),
     }
 }
 

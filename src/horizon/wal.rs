@@ -12,7 +12,7 @@
 //!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
 //!   by track in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
 //!   At the end, and when the WAL timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
-//!   messages of another part of the library on to its [`Listener`], and let it write its own file at the same moments.
+//!   messages of another part of the library on to its [`ReplayHandler`], and let it write its own file at the same moments.
 //!
 //! A worker that reads the WAL beside the startup process would not suffice: restart points remove segments that it
 //! has not read yet, it does not start before consistency is reached, and `max_worker_processes` may be too small for
@@ -38,7 +38,7 @@
 //!    `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
 //! 4. *A standby's state file covers what is before its restart point.* A restart point comes from a checkpoint
 //!    record that was replayed, and its redo point is before that record. Before the startup process replays such a
-//!    record, it writes down what it has recovered ([`keep`]). It does so once more at the end of recovery, before
+//!    record, it writes down what it has recovered ([`save_if_needed`]). It does so once more at the end of recovery, before
 //!    PostgreSQL makes the checkpoint that ends it, after which nothing would be replayed again.
 //! 5. *No process opens the state too early.* Sessions and workers open it when recovery is over, and PostgreSQL says
 //!    so after the last record was replayed. What was recovered until then is in shared memory. The first process
@@ -99,11 +99,11 @@ static mut MESSAGE_CLEANUP: Cleanup = None;
 
 /// A part of the library that has messages of its own in the WAL.
 #[derive(Clone, Copy, Debug)]
-pub struct Listener {
+pub struct ReplayHandler {
     /// The kinds of its messages.
     pub messages: &'static [MessageKind],
     /// The startup process calls this before the next recovery can begin behind what it has replayed.
-    pub keep: fn(),
+    pub save_if_needed: fn(),
 }
 
 /// A kind of messages.
@@ -116,12 +116,12 @@ pub struct MessageKind {
 }
 
 /// The other part of the library, if there is one.
-static mut LISTENER: Option<Listener> = None;
+static mut HANDLER: Option<ReplayHandler> = None;
 
 /// Lets another part of the library replay its messages. It is called once, while libraries are preloaded.
-pub fn replay_with(listener: Listener) {
+pub fn replay_with(handler: ReplayHandler) {
     // SAFETY: this is a plain variable of a process that has one thread.
-    unsafe { LISTENER = Some(listener) };
+    unsafe { HANDLER = Some(handler) };
 }
 
 /// Whether this process has recovered a horizon that the state file may not have.
@@ -169,12 +169,12 @@ unsafe fn contents<'a>(reader: *mut pg_sys::XLogReaderState) -> (u8, &'a [u8]) {
 unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
     // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
     // function as the startup process would.
-    let (kind, record, listener) = unsafe {
+    let (kind, record, handler) = unsafe {
         if let Some(redo) = MESSAGE_REDO {
             redo(reader);
         }
         let (kind, record) = contents(reader);
-        (kind, record, LISTENER)
+        (kind, record, HANDLER)
     };
     if u32::from(kind) != pg_sys::XLOG_LOGICAL_MESSAGE {
         return;
@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
         unsafe { recover(message.as_ptr(), message.len()) };
         return;
     }
-    for kind in listener.map_or(&[][..], |listener| listener.messages) {
+    for kind in handler.map_or(&[][..], |handler| handler.messages) {
         if let Some(message) = wal_message::content_of(record, kind.prefix) {
             // SAFETY: the bytes are those of the record.
             unsafe { pass_on(kind, message.as_ptr(), message.len()) };
@@ -231,7 +231,7 @@ unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
         if kind == pg_sys::XLOG_CHECKPOINT_ONLINE || kind == pg_sys::XLOG_CHECKPOINT_SHUTDOWN {
             // All before the record has been replayed.
             let position = Position((*reader).ReadRecPtr);
-            keep_recovered(Point { timeline: timeline_of_checkpoint(record), position }, false);
+            save_recovered(Point { timeline: timeline_of_checkpoint(record), position }, false);
         }
         if let Some(redo) = XLOG_REDO {
             redo(reader);
@@ -246,7 +246,7 @@ unsafe extern "C-unwind" fn end_redo() {
     unsafe {
         let mut timeline = 0;
         let position = Position(pg_sys::GetXLogReplayRecPtr(&raw mut timeline));
-        keep_recovered(Point { timeline, position }, true);
+        save_recovered(Point { timeline, position }, true);
         if let Some(cleanup) = MESSAGE_CLEANUP {
             cleanup();
         }
@@ -262,12 +262,12 @@ fn timeline_of_checkpoint(record: &[u8]) -> u32 {
 
 /// Saves what was recovered up to a point, if the files may not have it.
 #[pg_guard]
-unsafe extern "C-unwind" fn keep_recovered(point: Point, is_end: bool) {
+unsafe extern "C-unwind" fn save_recovered(point: Point, is_end: bool) {
     // SAFETY: reads a plain variable, which this process has set before it replays.
     let is_archive = unsafe { pg_sys::ArchiveRecoveryRequested };
     let changes = is_archive && (is_end || WAL_TIMELINE.load(Ordering::Relaxed) != point.timeline);
     if changes || UNSAVED.load(Ordering::Relaxed) {
-        match shared().and_then(|shared| keep(shared, point, is_archive, is_end)) {
+        match shared().and_then(|shared| save_if_needed(shared, point, is_archive, is_end)) {
             Ok(()) => {
                 WAL_TIMELINE.store(point.timeline, Ordering::Relaxed);
                 UNSAVED.store(false, Ordering::Relaxed);
@@ -281,13 +281,18 @@ unsafe extern "C-unwind" fn keep_recovered(point: Point, is_end: bool) {
     }
     // The state file has created the directory.
     // SAFETY: the variable is set before the startup process begins.
-    if let Some(listener) = unsafe { LISTENER } {
-        (listener.keep)();
+    if let Some(handler) = unsafe { HANDLER } {
+        (handler.save_if_needed)();
     }
 }
 
 /// Makes what was recovered durable, unless the files have it: first the state, then what it covers.
-fn keep(shared: &Shared, point: Point, is_archive: bool, is_end: bool) -> Result<(), Report> {
+fn save_if_needed(
+    shared: &Shared,
+    point: Point,
+    is_archive: bool,
+    is_end: bool,
+) -> Result<(), Report> {
     let _lock = ExclusiveLock::take(shared.lock());
     let on_disk = check_cluster(file::read()?)?;
     let has_state = on_disk.is_some();

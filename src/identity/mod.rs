@@ -6,7 +6,7 @@ pub mod mac_address;
 
 use crate::error::{Code, Report};
 use crate::random;
-use flakeid_core::generator_ids::{MAX_ID, MAX_OWNED, Owned, Refused};
+use flakeid_core::generator_ids::{GeneratorIdSource, MAX_ID, MAX_OWNED, ParseError};
 use once_cell::sync::OnceCell;
 
 /// The server's names in ID types for which no setting gives one. They are chosen at random when the state begins,
@@ -54,10 +54,11 @@ pub fn host_name() -> Option<&'static str> {
 }
 
 /// Returns the generator IDs that a value of the setting means on this host, or why it is refused.
-pub fn resolve(setting: &str) -> Result<Owned, String> {
-    let owned = Owned::parse(setting, || host_name().unwrap_or_default()).map_err(reason)?;
+pub fn resolve(setting: &str) -> Result<GeneratorIdSource, String> {
+    let owned =
+        GeneratorIdSource::parse(setting, || host_name().unwrap_or_default()).map_err(reason)?;
     match owned {
-        Owned::Leased(_) if cfg!(not(feature = "etcd")) => {
+        GeneratorIdSource::Leased(_) if cfg!(not(feature = "etcd")) => {
             Err("This flakeid was built without etcd.".into())
         }
         owned => Ok(owned),
@@ -65,29 +66,29 @@ pub fn resolve(setting: &str) -> Result<Owned, String> {
 }
 
 /// Returns a refusal as a sentence.
-pub fn reason(refused: Refused<'_>) -> String {
+pub fn reason(refused: ParseError<'_>) -> String {
     match refused {
-        Refused::Empty => "A number is missing.".into(),
-        Refused::NotANumber(text) => format!("\"{text}\" is not a number."),
-        Refused::NotARange(text) => format!("\"{text}\" is not a range such as 0-32767."),
-        Refused::TooFew(least) => format!("The range must hold at least {least} numbers."),
-        Refused::TooLarge(text) => {
+        ParseError::Empty => "A number is missing.".into(),
+        ParseError::NotANumber(text) => format!("\"{text}\" is not a number."),
+        ParseError::NotARange(text) => format!("\"{text}\" is not a range such as 0-32767."),
+        ParseError::TooFew(least) => format!("The range must hold at least {least} numbers."),
+        ParseError::TooLarge(text) => {
             format!("\"{text}\" is greater than {MAX_ID}, the largest possible number.")
         }
-        Refused::Reversed(text) => {
+        ParseError::Reversed(text) => {
             format!("In \"{text}\" the first number is greater than the last.")
         }
-        Refused::Doubled(id) => format!("{id} is listed twice."),
-        Refused::TooMany => format!("A server can have at most {MAX_OWNED} generator IDs."),
-        Refused::HostWithoutNumber => match host_name() {
+        ParseError::Doubled(id) => format!("{id} is listed twice."),
+        ParseError::TooMany => format!("A server can have at most {MAX_OWNED} generator IDs."),
+        ParseError::HostWithoutNumber => match host_name() {
             Some(name) => format!("The host name \"{name}\" does not end in a number."),
             None => "The host name could not be read.".into(),
         },
-        Refused::HostNumberTooLarge => format!(
+        ParseError::HostNumberTooLarge => format!(
             "The number at the end of the host name \"{}\" gives generator IDs above {MAX_ID}, the largest.",
             host_name().unwrap_or_default()
         ),
-        Refused::UnknownSource(source) => {
+        ParseError::UnknownSource(source) => {
             format!("\"{source}\" is not a source of generator IDs; use \"hostname\" or \"etcd\".")
         }
     }

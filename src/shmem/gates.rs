@@ -11,7 +11,7 @@ use flakeid_core::generator::{IdLayout, Stamp};
 use std::time::Duration;
 
 /// The soft gate stands this part of the lead before the hard one.
-const PART: u32 = 4;
+const SOFT_GATE_FRACTION: u32 = 4;
 
 /// Two gates, on cache lines that nothing else writes to, since every ID reads them.
 #[repr(C, align(128))]
@@ -69,7 +69,7 @@ impl Gates {
         let horizon = self.hard.horizon();
         // A track that did not move is the same in both gates.
         let until = horizon.until.map(|until| match until == moment {
-            true => after(from, lead - lead / PART),
+            true => after(from, lead - lead / SOFT_GATE_FRACTION),
             false => until,
         });
         self.soft.set(Horizon { until, ..horizon });

@@ -1,4 +1,4 @@
-//! What recovery has shown since shared memory was initialized.
+//! The horizon that recovery has shown since shared memory was initialized.
 
 use super::atomic_epoch::AtomicEpoch;
 use flakeid_core::clock::UnixNanos;

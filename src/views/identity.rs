@@ -3,7 +3,7 @@
 
 use crate::{error, generator, guc, horizon, library, public_keys, shmem};
 use flakeid_core::flake;
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use pgrx::prelude::*;
 use serde::Serialize;
 
@@ -65,14 +65,14 @@ fn leased() -> Option<shmem::LeaseState> {
 
 /// Returns whether the value of a setting is valid.
 fn is_valid(setting: &str) -> bool {
-    !guc::refusals().iter().any(|refusal| refusal.setting == setting)
+    !guc::refusals().iter().any(|invalid| invalid.setting == setting)
 }
 
 /// Returns the generator IDs that this server has now, fixed or leased.
 fn generator_ids() -> Vec<u16> {
     match guc::owned().filter(|_| is_valid("flakeid.generator_ids")) {
-        Some(Owned::Fixed(ids)) => ids.as_slice().to_vec(),
-        Some(Owned::Leased(_)) => leased()
+        Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().to_vec(),
+        Some(GeneratorIdSource::Leased(_)) => leased()
             .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
         None => Vec::new(),
     }
@@ -124,9 +124,9 @@ fn flakeid_get_refused_settings() -> TableIterator<
     'static,
     (name!(name, String), name!(setting, Option<String>), name!(error, String)),
 > {
-    let refused = guc::refusals()
+    let invalid = guc::refusals()
         .into_iter()
-        .map(|refusal| (refusal.setting.into(), Some(refusal.value), refusal.reason));
+        .map(|invalid| (invalid.setting.into(), Some(invalid.value), invalid.reason));
     let epoch = horizon::wrong_line().map(|error| {
         (
             "flakeid.epoch".into(),
@@ -137,5 +137,5 @@ fn flakeid_get_refused_settings() -> TableIterator<
     let public_keys = public_keys::refusal().map(|error| {
         ("flakeid.public_keys_file".into(), Some(guc::public_keys_file()), format!("{error}."))
     });
-    TableIterator::new(refused.chain(epoch).chain(public_keys).collect::<Vec<_>>())
+    TableIterator::new(invalid.chain(epoch).chain(public_keys).collect::<Vec<_>>())
 }

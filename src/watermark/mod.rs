@@ -56,7 +56,7 @@ mod transactions;
 mod usage;
 mod waiting;
 
-use crate::horizon::{self, Listener, MessageKind};
+use crate::horizon::{self, MessageKind, ReplayHandler};
 pub use publisher::{ensure_publisher, register as register_publisher};
 pub use reader::blocking_transactions;
 pub use session::{bound, enter, enter_stream, entry, lower};
@@ -66,7 +66,10 @@ pub use usage::peek_floor;
 /// Lets the startup process replay the messages of the watermark, while libraries are preloaded.
 pub fn register_replay() {
     const MESSAGES: &[MessageKind] = &[usage::MESSAGES, replayed::MESSAGES];
-    horizon::replay_with(Listener { messages: MESSAGES, keep: usage::keep });
+    horizon::replay_with(ReplayHandler {
+        messages: MESSAGES,
+        save_if_needed: usage::save_if_needed,
+    });
 }
 
 /// Registers the callbacks, when a process loads the library.

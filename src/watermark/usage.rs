@@ -8,7 +8,7 @@
 //! 1. *It is on disk before the first watermark is reported* ([`begin_use`]): the file exists.
 //! 2. *A standby learns it.* A message in the WAL follows the file. As for the horizon (`horizon::wal`), a server that
 //!    replays what came after has replayed the message, or began with the file. It writes the file itself before it can
-//!    begin behind the message ([`keep`]). That holds if it preloads the library, as for the horizon.
+//!    begin behind the message ([`save_if_needed`]). That holds if it preloads the library, as for the horizon.
 //!    For a standby that is told watermarks the horizon must be in the WAL, too, before the first of them. After a crash
 //!    the message about its last move can be lost. So it is written again each time that shared memory was initialized (`horizon::log_horizon`).
 //! 3. *It stays so.* Nothing takes the file away. A file that is damaged, or of another version, says the same. It is
@@ -118,7 +118,7 @@ fn replay(_message: &[u8]) {
 }
 
 /// Writes the file, if the startup process has replayed a message and the file may not be there.
-pub fn keep() {
+pub fn save_if_needed() {
     let Ok(memory) = shmem::watermark() else { return };
     let mut lock = ExclusiveLock::take(memory.lock());
     if !memory.locked(&mut lock).unsaved {

@@ -17,7 +17,7 @@ pub struct GeneratorIds {
 
 /// The value of the setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owned {
+pub enum GeneratorIdSource {
     /// Fixed generator IDs, which the setting names itself or by the number of the host.
     Fixed(GeneratorIds),
     /// The number of generator IDs to lease from etcd.
@@ -26,7 +26,7 @@ pub enum Owned {
 
 /// The reason why a setting was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused<'a> {
+pub enum ParseError<'a> {
     /// There is no text where an ID or a range must be.
     Empty,
     /// The text is neither a number nor a range of two.
@@ -51,26 +51,26 @@ pub enum Refused<'a> {
     UnknownSource(&'a str),
 }
 
-impl Owned {
+impl GeneratorIdSource {
     /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`. `host` returns the host's name, and is
     /// called only if the setting needs it.
     ///
     /// # Errors
-    /// [`Refused`], for the first error from the left.
+    /// [`ParseError`], for the first error from the left.
     pub fn parse<'a, H: AsRef<str>>(
         setting: &'a str,
         host: impl FnOnce() -> H,
-    ) -> Result<Self, Refused<'a>> {
+    ) -> Result<Self, ParseError<'a>> {
         if let Some((source, count)) = setting.split_once(':') {
             let count = || match number(count)? {
-                0 => Err(Refused::Empty),
-                count if usize::from(count) > MAX_OWNED => Err(Refused::TooMany),
+                0 => Err(ParseError::Empty),
+                count if usize::from(count) > MAX_OWNED => Err(ParseError::TooMany),
                 count => Ok(count),
             };
             return match source.trim() {
                 "hostname" => GeneratorIds::of_host(count()?, host().as_ref()).map(Self::Fixed),
                 "etcd" => Ok(Self::Leased(count()?.into())),
-                source => Err(Refused::UnknownSource(source)),
+                source => Err(ParseError::UnknownSource(source)),
             };
         }
         let mut ids = GeneratorIds::NONE;
@@ -97,19 +97,19 @@ impl GeneratorIds {
 
     /// Creates the list for a host whose name ends in the number n: `count` IDs from n times `count` on. StatefulSets
     /// of Kubernetes name their hosts in this way.
-    fn of_host<'a>(count: u16, host: &str) -> Result<Self, Refused<'a>> {
+    fn of_host<'a>(count: u16, host: &str) -> Result<Self, ParseError<'a>> {
         let first_label = host.split('.').next().unwrap_or(host);
         let digits = first_label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let ordinal = &first_label[digits..];
         if ordinal.is_empty() {
-            return Err(Refused::HostWithoutNumber);
+            return Err(ParseError::HostWithoutNumber);
         }
         let first = ordinal
             .parse::<u32>()
             .ok()
             .and_then(|n| n.checked_mul(u32::from(count)))
             .filter(|first| first + u32::from(count) - 1 <= MAX_ID)
-            .ok_or(Refused::HostNumberTooLarge)?;
+            .ok_or(ParseError::HostNumberTooLarge)?;
         let mut ids = Self::NONE;
         for i in 0..u32::from(count) {
             ids.insert((first + i) as u16)?;
@@ -117,10 +117,10 @@ impl GeneratorIds {
         Ok(ids)
     }
 
-    fn insert<'a>(&mut self, id: u16) -> Result<(), Refused<'a>> {
+    fn insert<'a>(&mut self, id: u16) -> Result<(), ParseError<'a>> {
         match self.as_slice().binary_search(&id) {
-            Ok(_) => Err(Refused::Doubled(id)),
-            Err(_) if self.len == MAX_OWNED => Err(Refused::TooMany),
+            Ok(_) => Err(ParseError::Doubled(id)),
+            Err(_) if self.len == MAX_OWNED => Err(ParseError::TooMany),
             Err(place) => {
                 self.ids.copy_within(place..self.len, place + 1);
                 self.ids[place] = id;
@@ -162,55 +162,55 @@ impl fmt::Debug for GeneratorIds {
 /// Reads a range such as `'0-1023'`, or one number.
 ///
 /// # Errors
-/// [`Refused`], for the first error from the left.
-pub fn parse_range(range: &str) -> Result<RangeInclusive<u16>, Refused<'_>> {
+/// [`ParseError`], for the first error from the left.
+pub fn parse_range(range: &str) -> Result<RangeInclusive<u16>, ParseError<'_>> {
     let (first, last) = match range.split_once('-') {
         Some((first, last)) => (number(first)?, number(last)?),
         None => (number(range)?, number(range)?),
     };
     if first > last {
-        return Err(Refused::Reversed(range.trim()));
+        return Err(ParseError::Reversed(range.trim()));
     }
     Ok(first..=last)
 }
 
 /// Reads a number from 0 to [`MAX_ID`], in digits.
-pub(crate) fn number(text: &str) -> Result<u16, Refused<'_>> {
+pub(crate) fn number(text: &str) -> Result<u16, ParseError<'_>> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Refused::Empty);
+        return Err(ParseError::Empty);
     }
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Refused::NotANumber(text));
+        return Err(ParseError::NotANumber(text));
     }
-    text.parse().map_err(|_| Refused::TooLarge(text))
+    text.parse().map_err(|_| ParseError::TooLarge(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(setting: &str) -> Result<Owned, Refused<'_>> {
-        Owned::parse(setting, || "flake-3")
+    fn read(setting: &str) -> Result<GeneratorIdSource, ParseError<'_>> {
+        GeneratorIdSource::parse(setting, || "flake-3")
     }
 
     fn ids(setting: &str, host: &'static str) -> std::vec::Vec<u16> {
-        match Owned::parse(setting, || host).unwrap() {
-            Owned::Fixed(ids) => ids.as_slice().to_vec(),
-            Owned::Leased(count) => panic!("{count} leased"),
+        match GeneratorIdSource::parse(setting, || host).unwrap() {
+            GeneratorIdSource::Fixed(ids) => ids.as_slice().to_vec(),
+            GeneratorIdSource::Leased(count) => panic!("{count} leased"),
         }
     }
 
     #[test]
     fn leased_ones_are_a_number() {
-        assert_eq!(read("etcd:8"), Ok(Owned::Leased(8)));
-        assert_eq!(read(" etcd : 64 "), Ok(Owned::Leased(64)));
+        assert_eq!(read("etcd:8"), Ok(GeneratorIdSource::Leased(8)));
+        assert_eq!(read(" etcd : 64 "), Ok(GeneratorIdSource::Leased(64)));
     }
 
     #[test]
     fn they_are_written_as_they_are_read() {
         for setting in ["0-7", "7", "16-18,40", "0,2,4-5,65535", "0-63"] {
-            let Owned::Fixed(ids) = read(setting).unwrap() else { panic!("{setting}") };
+            let GeneratorIdSource::Fixed(ids) = read(setting).unwrap() else { panic!("{setting}") };
             assert_eq!(std::format!("{ids}"), setting);
         }
     }
@@ -243,38 +243,38 @@ mod tests {
     #[test]
     fn every_kind_of_bad_setting_is_refused_by_its_own_name() {
         for (setting, refused) in [
-            ("", Refused::Empty),
-            (" ", Refused::Empty),
-            ("1,,2", Refused::Empty),
-            ("1-", Refused::Empty),
-            ("-1", Refused::Empty),
-            ("hostname:0", Refused::Empty),
-            ("hostname:", Refused::Empty),
-            ("a", Refused::NotANumber("a")),
-            ("1-2-3", Refused::NotANumber("2-3")),
-            ("+1", Refused::NotANumber("+1")),
-            ("1.5", Refused::NotANumber("1.5")),
-            ("65536", Refused::TooLarge("65536")),
-            ("99999999999999999999", Refused::TooLarge("99999999999999999999")),
-            ("7-3", Refused::Reversed("7-3")),
-            ("1,2,1", Refused::Doubled(1)),
-            ("0-7,7", Refused::Doubled(7)),
-            ("0-64", Refused::TooMany),
-            ("0-65535", Refused::TooMany),
-            ("hostname:65", Refused::TooMany),
-            ("etcd:0", Refused::Empty),
-            ("etcd:", Refused::Empty),
-            ("etcd:65", Refused::TooMany),
-            ("etcd:eight", Refused::NotANumber("eight")),
-            ("zookeeper:8", Refused::UnknownSource("zookeeper")),
+            ("", ParseError::Empty),
+            (" ", ParseError::Empty),
+            ("1,,2", ParseError::Empty),
+            ("1-", ParseError::Empty),
+            ("-1", ParseError::Empty),
+            ("hostname:0", ParseError::Empty),
+            ("hostname:", ParseError::Empty),
+            ("a", ParseError::NotANumber("a")),
+            ("1-2-3", ParseError::NotANumber("2-3")),
+            ("+1", ParseError::NotANumber("+1")),
+            ("1.5", ParseError::NotANumber("1.5")),
+            ("65536", ParseError::TooLarge("65536")),
+            ("99999999999999999999", ParseError::TooLarge("99999999999999999999")),
+            ("7-3", ParseError::Reversed("7-3")),
+            ("1,2,1", ParseError::Doubled(1)),
+            ("0-7,7", ParseError::Doubled(7)),
+            ("0-64", ParseError::TooMany),
+            ("0-65535", ParseError::TooMany),
+            ("hostname:65", ParseError::TooMany),
+            ("etcd:0", ParseError::Empty),
+            ("etcd:", ParseError::Empty),
+            ("etcd:65", ParseError::TooMany),
+            ("etcd:eight", ParseError::NotANumber("eight")),
+            ("zookeeper:8", ParseError::UnknownSource("zookeeper")),
         ] {
             assert_eq!(read(setting), Err(refused), "{setting:?}");
         }
-        let on = |host: &'static str| Owned::parse("hostname:8", move || host);
-        assert_eq!(on("db"), Err(Refused::HostWithoutNumber));
-        assert_eq!(on(""), Err(Refused::HostWithoutNumber));
-        assert_eq!(on("db-8192"), Err(Refused::HostNumberTooLarge));
-        assert_eq!(on("db-99999999999"), Err(Refused::HostNumberTooLarge));
+        let on = |host: &'static str| GeneratorIdSource::parse("hostname:8", move || host);
+        assert_eq!(on("db"), Err(ParseError::HostWithoutNumber));
+        assert_eq!(on(""), Err(ParseError::HostWithoutNumber));
+        assert_eq!(on("db-8192"), Err(ParseError::HostNumberTooLarge));
+        assert_eq!(on("db-99999999999"), Err(ParseError::HostNumberTooLarge));
         assert!(on("db-8191").is_ok());
     }
 }

@@ -78,7 +78,7 @@ impl Extent {
         }
     }
 
-    /// Returns all that is known of the IDs that exist: that of the state, or the present time if there is none; and what
+    /// Returns all that is known of the IDs that exist: that of the state, or the present time if there is no state; and what
     /// recovery has shown.
     pub fn known(
         state: Option<Self>,
@@ -164,7 +164,7 @@ pub fn covers(
     }
 }
 
-/// What a server knows when it opens its state.
+/// The knowledge of a server that opens its state.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     pub state: Option<Extent>,
@@ -176,7 +176,7 @@ pub struct Evidence<'a> {
     pub started_on: u32,
     /// The greatest horizon of the WAL that it has replayed.
     pub recovered: Option<HorizonMessage>,
-    /// The latest time of the primary's clock that it has met; 0 if there is none.
+    /// The latest time of the primary's clock that it has met; 0 if there is no such time.
     pub primary_time: UnixNanos,
     /// The present time, and the time at which the server started.
     pub now: UnixNanos,

@@ -18,7 +18,7 @@ use crate::bits::Field;
 use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
 use crate::error::Error;
 use crate::generator::{IdLayout, Stamp};
-use crate::generator_ids::{Refused, number};
+use crate::generator_ids::{ParseError, number};
 use crate::sort_key;
 
 /// The name of the ID type.
@@ -56,16 +56,16 @@ impl IdLayout for TickTock {
 /// servers can share a generator ID.
 ///
 /// # Errors
-/// [`Refused`] for anything except two numbers of the sequence, the first not above the second. [`Refused`] also for
+/// [`ParseError`] for anything except two numbers of the sequence, the first not above the second. [`ParseError`] also for
 /// fewer than four numbers, the minimum in sno's documentation.
-pub fn parse_slice(setting: &str) -> Result<(u32, u32), Refused<'_>> {
-    let (first, last) = setting.split_once('-').ok_or(Refused::NotARange(setting.trim()))?;
+pub fn parse_slice(setting: &str) -> Result<(u32, u32), ParseError<'_>> {
+    let (first, last) = setting.split_once('-').ok_or(ParseError::NotARange(setting.trim()))?;
     let (first, last) = (number(first)?, number(last)?);
     if first > last {
-        return Err(Refused::Reversed(setting.trim()));
+        return Err(ParseError::Reversed(setting.trim()));
     }
     if last - first < 3 {
-        return Err(Refused::TooFew(4));
+        return Err(ParseError::TooFew(4));
     }
     Ok((first.into(), last.into()))
 }
@@ -252,14 +252,14 @@ mod tests {
         assert_eq!(parse_slice("0-65535"), Ok((0, 65535)));
         assert_eq!(parse_slice(" 100 - 103 "), Ok((100, 103)));
         for (setting, refused) in [
-            ("", Refused::NotARange("")),
-            ("7", Refused::NotARange("7")),
-            ("-7", Refused::Empty),
-            ("7-", Refused::Empty),
-            ("a-7", Refused::NotANumber("a")),
-            ("0-65536", Refused::TooLarge("65536")),
-            ("9-3", Refused::Reversed("9-3")),
-            ("0-2", Refused::TooFew(4)),
+            ("", ParseError::NotARange("")),
+            ("7", ParseError::NotARange("7")),
+            ("-7", ParseError::Empty),
+            ("7-", ParseError::Empty),
+            ("a-7", ParseError::NotANumber("a")),
+            ("0-65536", ParseError::TooLarge("65536")),
+            ("9-3", ParseError::Reversed("9-3")),
+            ("0-2", ParseError::TooFew(4)),
         ] {
             assert_eq!(parse_slice(setting), Err(refused), "{setting:?}");
         }

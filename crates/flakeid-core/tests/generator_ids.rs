@@ -1,7 +1,7 @@
 #![cfg(not(loom))]
 //! The settings of a server's generator IDs and of sno's sequence, against a naive parser that allocates.
 
-use flakeid_core::generator_ids::Owned;
+use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::sno::parse_slice;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -90,9 +90,9 @@ proptest! {
     fn a_setting_gives_the_ids_that_the_naive_parser_gives_or_is_refused_by_both(
         setting in settings(), host in hosts()
     ) {
-        let owned = Owned::parse(&setting, || &host).ok().map(|owned| match owned {
-            Owned::Fixed(ids) => Naive::Ids(ids.as_slice().iter().map(|&id| id.into()).collect()),
-            Owned::Leased(count) => Naive::Leased(count as u64),
+        let owned = GeneratorIdSource::parse(&setting, || &host).ok().map(|owned| match owned {
+            GeneratorIdSource::Fixed(ids) => Naive::Ids(ids.as_slice().iter().map(|&id| id.into()).collect()),
+            GeneratorIdSource::Leased(count) => Naive::Leased(count as u64),
         });
         prop_assert_eq!(owned, naive(&setting, &host));
     }

@@ -54,7 +54,7 @@ pub enum Reply {
     Granted(u64),
     /// The transaction succeeded at this revision.
     Done(u64),
-    Refused,
+    ParseError,
 }
 
 /// The lease of each generator ID, and the high-water marks.
@@ -221,7 +221,7 @@ impl Etcd {
         if done {
             self.revision = revision;
         }
-        if done { Reply::Done(revision) } else { Reply::Refused }
+        if done { Reply::Done(revision) } else { Reply::ParseError }
     }
 
     fn begin_grace(&mut self, now: u64) {

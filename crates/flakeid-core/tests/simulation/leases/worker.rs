@@ -284,7 +284,7 @@ impl Node {
                 worker.renewal = sent.boot + fleet.term.renewal();
                 self.cap(fleet, life);
             }
-            (Some(Task::Release), Reply::Refused) => worker.unsure = time + SECOND,
+            (Some(Task::Release), Reply::ParseError) => worker.unsure = time + SECOND,
             (Some(Task::Renew(..)), _) => {
                 self.send(fleet, life, worker, Task::SeeHeld, Request::List);
             }
