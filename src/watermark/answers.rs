@@ -17,6 +17,19 @@
 //!
 //! A number whose answers are not there counts as no number. The answer to that is a new one, which is right for the
 //! snapshot.
+//!
+//! # Why a field of PostgreSQL's snapshot
+//! The answers need a key that a snapshot shares with its copies, and with no other snapshot. These do not give one:
+//! * *The address.* A copy has another address, and a later snapshot can have the address of one that has ended.
+//! * *The contents.* Two statements have equal snapshots if no transaction has ended in between. But the watermark of the
+//!   second one is later, and a loop that waits for it in one transaction would not end.
+//! * *A list of registered snapshots.* A snapshot that flakeid registers keeps its address. But it stays until its resource
+//!   owner ends, and a portal has one for all statements of a DO block: a loop would pin a snapshot in each turn. A
+//!   copy still has another address.
+//! * *A callback of the resource owner.* It tells the end of a portal, and not that of a snapshot within it.
+//!
+//! So the key must be in the snapshot, in a field that PostgreSQL copies. All versions document `speculativeToken` as "not
+//! used in MVCC snapshots". A test compares the header of each version, and tries statements that use it elsewhere.
 
 use crate::process;
 use flakeid_core::watermark::Stream;
@@ -24,10 +37,40 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// The number of a snapshot, in its field `speculativeToken`. 0 is that of a snapshot that has not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+struct Token(u32);
+
+/// PostgreSQL's field has the form of a token: otherwise this does not compile.
+const _: fn(&mut pg_sys::SnapshotData) -> &mut u32 = |snapshot| &mut snapshot.speculativeToken;
+
+impl Token {
+    const NONE: Self = Self(0);
+
+    /// Returns the token of a snapshot.
+    ///
+    /// # Safety
+    /// The snapshot is an active MVCC snapshot.
+    unsafe fn of(snapshot: pg_sys::Snapshot) -> Self {
+        // SAFETY: the caller guarantees the snapshot.
+        Self(unsafe { (*snapshot).speculativeToken })
+    }
+
+    /// Gives a snapshot this token.
+    ///
+    /// # Safety
+    /// The snapshot is an active MVCC snapshot, and so it is PostgreSQL's copy in this process.
+    unsafe fn put(self, snapshot: pg_sys::Snapshot) {
+        // SAFETY: the caller guarantees the snapshot, which only this process uses.
+        unsafe { (*snapshot).speculativeToken = self.0 };
+    }
+}
+
 /// The answers to one snapshot.
 #[derive(Clone, Debug)]
 struct Answers {
-    number: u32,
+    token: Token,
     /// Watermarks in milliseconds since 1970.
     of_streams: Vec<(Stream, i64)>,
 }
@@ -43,8 +86,8 @@ impl Answers {
 struct List {
     /// The transaction, by PostgreSQL's local number.
     transaction: u32,
-    /// The number that was given last, and whether each number was given.
-    last: u32,
+    /// The token that was given last, and whether each token was given.
+    last: Token,
     has_wrapped: bool,
     /// The answers, by the addresses of snapshots.
     answers: BTreeMap<usize, Answers>,
@@ -52,43 +95,49 @@ struct List {
 
 thread_local! {
     static LIST: RefCell<List> = const {
-        RefCell::new(List { transaction: 0, last: 0, has_wrapped: false, answers: BTreeMap::new() })
+        RefCell::new(List {
+            transaction: 0,
+            last: Token::NONE,
+            has_wrapped: false,
+            answers: BTreeMap::new(),
+        })
     };
 }
 
 impl List {
-    /// Returns the answers to a snapshot with a number, at an address. A copy takes over those of the first snapshot.
-    fn find(&mut self, address: usize, number: u32) -> Option<&mut Answers> {
-        let is_own = self.answers.get(&address).is_some_and(|own| own.number == number);
+    /// Returns the answers to a snapshot with a token, at an address. A copy takes over those of the first snapshot.
+    fn find(&mut self, address: usize, token: Token) -> Option<&mut Answers> {
+        if token == Token::NONE {
+            return None;
+        }
+        let is_own = self.answers.get(&address).is_some_and(|own| own.token == token);
         if !is_own {
-            let first = self.answers.values().find(|first| first.number == number)?.clone();
+            let first = self.answers.values().find(|first| first.token == token)?.clone();
             self.answers.insert(address, first);
         }
         self.answers.get_mut(&address)
     }
 
-    fn next_number(&mut self) -> u32 {
+    fn next_token(&mut self) -> Token {
         loop {
-            self.has_wrapped |= self.last == u32::MAX;
-            self.last = self.last.wrapping_add(1).max(1);
-            let is_used = |answers: &Answers| answers.number == self.last;
+            self.has_wrapped |= self.last.0 == u32::MAX;
+            self.last = Token(self.last.0.wrapping_add(1).max(1));
+            let is_used = |answers: &Answers| answers.token == self.last;
             if !self.has_wrapped || !self.answers.values().any(is_used) {
                 return self.last;
             }
         }
     }
 
-    /// Keeps an answer, and returns the number of the snapshot.
-    fn keep(&mut self, address: usize, number: u32, stream: Stream, millis: i64) -> u32 {
-        if number != 0
-            && let Some(answers) = self.find(address, number)
-        {
+    /// Keeps an answer, and returns the token of the snapshot.
+    fn keep(&mut self, address: usize, token: Token, stream: Stream, millis: i64) -> Token {
+        if let Some(answers) = self.find(address, token) {
             answers.of_streams.push((stream, millis));
-            return number;
+            return token;
         }
-        let number = self.next_number();
-        self.answers.insert(address, Answers { number, of_streams: vec![(stream, millis)] });
-        number
+        let token = self.next_token();
+        self.answers.insert(address, Answers { token, of_streams: vec![(stream, millis)] });
+        token
     }
 }
 
@@ -100,30 +149,30 @@ fn transaction() -> u32 {
 /// Returns the watermark of a stream that a snapshot was told, in milliseconds since 1970.
 ///
 /// # Safety
-/// The snapshot is active.
+/// The snapshot is an active MVCC snapshot.
 pub unsafe fn find(snapshot: pg_sys::Snapshot, stream: Stream) -> Option<i64> {
     // SAFETY: the caller guarantees the snapshot.
-    let number = unsafe { (*snapshot).speculativeToken };
-    LIST.with_borrow_mut(|list| {
-        if number == 0 || list.transaction != transaction() {
-            return None;
-        }
-        list.find(snapshot.addr(), number)?.find(stream)
+    let token = unsafe { Token::of(snapshot) };
+    LIST.with_borrow_mut(|list| match list.transaction == transaction() {
+        true => list.find(snapshot.addr(), token)?.find(stream),
+        false => None,
     })
 }
 
 /// Keeps the watermark of a stream that a snapshot is told first.
 ///
 /// # Safety
-/// The snapshot is active, and so it is PostgreSQL's copy in this process.
+/// The snapshot is an active MVCC snapshot.
 pub unsafe fn keep(snapshot: pg_sys::Snapshot, stream: Stream, millis: i64) {
-    // SAFETY: the caller guarantees the snapshot, which only this process uses.
-    let number = unsafe { &mut (*snapshot).speculativeToken };
     LIST.with_borrow_mut(|list| {
         if list.transaction != transaction() {
             list.answers.clear();
-            (list.transaction, list.last, list.has_wrapped) = (transaction(), 0, false);
+            (list.transaction, list.last, list.has_wrapped) = (transaction(), Token::NONE, false);
         }
-        *number = list.keep(snapshot.addr(), *number, stream, millis);
+        // SAFETY: the caller guarantees the snapshot.
+        unsafe {
+            let token = list.keep(snapshot.addr(), Token::of(snapshot), stream, millis);
+            token.put(snapshot);
+        }
     });
 }

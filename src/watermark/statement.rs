@@ -24,7 +24,7 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// horizon, without which there are no IDs; the file cannot be written; a standby has replayed no watermark.
 pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
     let snapshot = active_snapshot()?;
-    // SAFETY: the snapshot is active.
+    // SAFETY: `active_snapshot` returns an MVCC snapshot.
     if let Some(millis) = unsafe { answers::find(snapshot, stream) } {
         return Ok(UnixMicros(millis * 1000));
     }
@@ -43,7 +43,7 @@ pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
         false => reader::compute(shared, memory, view, stream)?,
     };
     let millis = (watermark.0 / NANOS_PER_MILLI) as i64;
-    // SAFETY: the snapshot is active.
+    // SAFETY: `active_snapshot` returns an MVCC snapshot.
     unsafe { answers::keep(snapshot, stream, millis) };
     Ok(UnixMicros(millis * 1000))
 }

@@ -180,6 +180,13 @@ is(
 is(
 	in_the_middle("WITH written AS (INSERT INTO plain SELECT nr FROM $rows WHERE nr <> 2 OR wait() RETURNING flakeid_watermark() AS at) SELECT count(DISTINCT at), count(*) FROM written"),
 	'1|3', '... nor a statement that writes');
+$node->safe_psql('postgres', 'CREATE TABLE keyed (nr integer PRIMARY KEY); INSERT INTO keyed VALUES (1), (3)');
+is(
+	in_the_middle("WITH written AS (INSERT INTO keyed SELECT nr FROM $rows WHERE nr <> 2 OR wait() ON CONFLICT (nr) DO UPDATE SET nr = excluded.nr RETURNING flakeid_watermark() AS at) SELECT count(DISTINCT at), count(*) FROM written"),
+	'1|3', 'a statement with ON CONFLICT, whose snapshots have speculative tokens, has one watermark');
+chomp(my $headers = `pg_config --includedir-server`);
+like(slurp_file("$headers/utils/snapshot.h"), qr/not used in MVCC\s+\* snapshots\.\s+\*\/\s+uint32\s+speculativeToken;/,
+	'PostgreSQL does not use the field of MVCC snapshots that keeps the number of a snapshot');
 
 # A row between the watermark of the statement's begin and that of its end. It was not generated, so nothing keeps a
 # statement from reading it except the watermark.
