@@ -82,15 +82,17 @@ pub(super) fn keys_of<S: Issuer>(ids: &[u16]) -> Result<Vec<CellKey>, Report> {
 pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseError> {
     let owned = guc::owned();
     match (S::IDENTITY, owned) {
-        (Identity::GeneratorIds { .. }, Some(GeneratorIdSource::Leased(_))) => lease::wait(shared, |lock| {
-            let state = lease::held(shared, &lock)?;
-            refuse_other_epoch::<S>(state)?;
-            let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();
-            let cells =
-                get_or_create_cells::<S>(shared, &lock, &keys_of::<S>(&ids)?, state.held())?;
-            lease::set_cluster(Some(state.cluster));
-            Ok(cells)
-        }),
+        (Identity::GeneratorIds { .. }, Some(GeneratorIdSource::Leased(_))) => {
+            lease::wait(shared, |lock| {
+                let state = lease::held(shared, &lock)?;
+                refuse_other_epoch::<S>(state)?;
+                let ids: Vec<u16> = state.held().iter().map(|held| held.id).collect();
+                let cells =
+                    get_or_create_cells::<S>(shared, &lock, &keys_of::<S>(&ids)?, state.held())?;
+                lease::set_cluster(Some(state.cluster));
+                Ok(cells)
+            })
+        }
         _ => {
             let keys = cell_keys::<S>()?;
             if let Some(cells) = lookup_cells::<S>(shared, &keys) {

@@ -19,6 +19,7 @@
 //! cleanly writes that file a last time ([`stop`]).
 
 mod atomic_epoch;
+mod cells;
 mod gates;
 mod lease;
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
@@ -37,13 +38,14 @@ pub use state_writes::StateWrites;
 pub use streams::stream_of_id_type;
 pub use watermark::{ENDED, ProcessEntry, WatermarkSegment};
 
-use crate::error::{Code, Report};
+use crate::error::Report;
 use crate::id_types::ID_TYPES;
 use crate::library::Build;
 use crate::lock::{ExclusiveLock, Lock};
 use crate::server_log::RateLimits;
 use crate::{clock, guc, wal_timeline};
 use atomic_epoch::AtomicEpoch;
+use cells::Cells;
 use flakeid_core::cell::Cell;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -52,9 +54,6 @@ use std::ffi::CStr;
 use std::mem::{align_of, size_of};
 use std::ptr::addr_of_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-
-/// The number of different generator IDs that a server can have owned between two starts.
-const MAX_CELLS: usize = 1024;
 
 /// The names of the two segments.
 const NAME: &CStr = c"flakeid";
@@ -67,9 +66,6 @@ const ROOM: usize = {
     assert!(size_of::<Shared>() <= 1 << 20);
     1 << 20
 };
-
-/// The key of a cell without a generator ID.
-const FREE: u32 = u32::MAX;
 
 /// The memory that all processes of a server share.
 #[repr(C)]
@@ -97,13 +93,6 @@ pub struct Shared {
     pub leased: Gates,
     pub lease: Lease,
     cells: [Cells; ID_TYPES.len()],
-}
-
-/// The cells of one ID type. The cell of `keys[i]` is `cells[i]`.
-#[repr(C)]
-struct Cells {
-    keys: [AtomicU32; MAX_CELLS],
-    cells: [Cell; MAX_CELLS],
 }
 
 /// The origin of the shared struct on this server.
@@ -238,9 +227,7 @@ unsafe fn set_up(shared: *mut Shared, origin: ShmemOrigin) {
         addr_of_mut!((*shared).leased).write(Gates::closed());
         addr_of_mut!((*shared).lease).write(Lease::new());
         for id_type in 0..ID_TYPES.len() {
-            for i in 0..MAX_CELLS {
-                addr_of_mut!((*shared).cells[id_type].keys[i]).write(AtomicU32::new(FREE));
-            }
+            Cells::set_up(addr_of_mut!((*shared).cells[id_type]));
         }
         // The build is last: a process that finds it here finds the other fields, too.
         addr_of_mut!((*shared).build).write(*Build::this());
@@ -395,10 +382,7 @@ impl Shared {
 
     /// Returns the cells of the ID type with this index in [`ID_TYPES`], with their generator IDs.
     pub fn cells(&self, id_type: usize) -> impl Iterator<Item = (u16, &Cell)> {
-        let Cells { keys, cells } = &self.cells[id_type];
-        // Acquire pairs with the Release in `add_cell`.
-        let key = |key: &AtomicU32| u16::try_from(key.load(Ordering::Acquire)).ok();
-        keys.iter().zip(cells).map_while(move |(at, cell)| Some((key(at)?, cell)))
+        self.cells[id_type].all()
     }
 
     /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`], if it exists.
@@ -415,11 +399,7 @@ impl Shared {
         id_type: usize,
         ids: impl Iterator<Item = u16>,
     ) -> Result<(), Report> {
-        let missing = ids.filter(|&id| self.find(id_type, id).is_none()).count();
-        match self.cells(id_type).count() + missing > MAX_CELLS {
-            true => Err(too_many_cells()),
-            false => Ok(()),
-        }
+        self.cells[id_type].ensure_room(ids)
     }
 
     /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`]. If it does not exist, it is
@@ -434,32 +414,7 @@ impl Shared {
         id: u16,
         begin: impl FnOnce(&Cell),
     ) -> Result<&'static Cell, Report> {
-        let cells = &self.cells[id_type];
-        match cells.find(id) {
-            Some(cell) => Ok(cell),
-            None => cells.add_cell(id, begin),
-        }
-    }
-}
-
-impl Cells {
-    fn find(&'static self, id: u16) -> Option<&'static Cell> {
-        // Acquire pairs with the Release in `add_cell`: a process that sees a key also sees its cell.
-        let key_is_id = |key: &AtomicU32| key.load(Ordering::Acquire) == u32::from(id);
-        self.keys.iter().position(key_is_id).map(|i| &self.cells[i])
-    }
-
-    /// Adds a cell. The caller holds the lock.
-    fn add_cell(
-        &'static self,
-        id: u16,
-        begin: impl FnOnce(&Cell),
-    ) -> Result<&'static Cell, Report> {
-        let is_free = |key: &AtomicU32| key.load(Ordering::Relaxed) == FREE;
-        let i = self.keys.iter().position(is_free).ok_or_else(too_many_cells)?;
-        begin(&self.cells[i]);
-        self.keys[i].store(id.into(), Ordering::Release);
-        Ok(&self.cells[i])
+        self.cells[id_type].get_or_add(id, begin)
     }
 }
 
@@ -480,13 +435,4 @@ fn other_segment(theirs: Build) -> Report {
             Build::this().name()
         ))
         .hint("Restart the server so that all sessions load the installed library.")
-}
-
-fn too_many_cells() -> Report {
-    Report::new(
-        Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        "too many generator IDs since the server started",
-    )
-    .detail(format!("The limit is {MAX_CELLS} for each ID type."))
-    .hint("Restart the server.")
 }

@@ -57,6 +57,9 @@ use crate::generator::{
 };
 use crate::sync::{AtomicU64, Ordering, spin_loop};
 
+pub use crate::issue_request::IssueRequest;
+pub use crate::stall::Stall;
+
 /// The state of one generator ID for one ID type. It has 128 bytes of its own, as processors fetch cache lines in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
@@ -73,68 +76,6 @@ pub struct Cell {
     horizon_written_at: AtomicU64,
     /// Counts of events, for statistics alone.
     pub counters: Counters,
-}
-
-/// The reason why there is no ID now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stall {
-    /// There is no ID before the clock reads the tick `until`; it read `now`.
-    Wait { until: Tick, now: Tick },
-    /// The gate does not admit this stamp, or the server has not changed to its timeline. The gate must be moved first.
-    Gated(Stamp),
-    /// The clock read `now`, more than a tick behind the last ID's tick `from`. Only the first caller that notices
-    /// the step gets this stall, logs it, and asks again. Then the cell does what its ID type does after a step back.
-    SteppedBack { from: Tick, now: Tick },
-    /// Time has passed the last tick that may be issued.
-    Ended,
-    /// The clock is before the epoch of the ID type.
-    BeforeEpoch,
-    /// The cell has been sealed: the server has stopped issuing IDs from it.
-    Sealed,
-    /// The gate serves a later generation than the caller's. The caller makes its list of cells again.
-    Outdated,
-}
-
-/// The arguments of [`Cell::issue`] that describe what a session needs.
-#[derive(Clone, Copy, Debug)]
-pub struct IssueRequest {
-    /// The stamp of the session's last ID. The next one sorts at or above it, except after a change of timeline.
-    pub floor: Stamp,
-    /// Whether the next ID must be of a later tick than `floor`.
-    pub later: bool,
-    /// The tick in which the caller wants to stay: nothing is issued once the clock is past it.
-    pub within: Tick,
-    /// The number of IDs that the caller wants, at least one.
-    pub want: u32,
-    /// The number of IDs that the caller uses at once, so that the swap counts them. The caller counts the others
-    /// later, when it uses them.
-    pub at_once: u32,
-    /// The number of IDs of this cell that the caller has used and nothing has counted yet.
-    pub uncounted: u32,
-    /// Whether the caller can use other cells. Then this cell issues nothing of a tick that the clock has not
-    /// reached.
-    pub current: bool,
-    /// The generation of the server's identity for which the caller looked up this cell.
-    pub generation: u64,
-    /// The first tick that the caller may have. Unlike `floor` it holds across a change of timeline.
-    pub least: Tick,
-}
-
-impl IssueRequest {
-    /// Requests `want` IDs, all of which are used at once, without a condition on those before.
-    pub const fn any(want: u32) -> Self {
-        Self {
-            floor: Stamp::FIRST,
-            later: false,
-            within: Tick(u64::MAX),
-            want,
-            at_once: want,
-            uncounted: 0,
-            current: false,
-            generation: 0,
-            least: Tick(0),
-        }
-    }
 }
 
 impl Cell {
