@@ -110,11 +110,13 @@ test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates sql tests examples packaging scripts)
-lint: ## rustfmt, clippy, rustdoc, the layers of the code, and the words of code and documentation
+lint: ## rustfmt, the width of comments, clippy, rustdoc, the layers of the code, and the words of code and documentation
 	scripts/lint-words $(LINT_WORDS)
 	tests/lint/layers
 	scripts/layers
 	$(CARGO) fmt --all --check
+	tests/lint/wrap-comments
+	scripts/wrap-comments --check build.rs $$(find src crates -name '*.rs')
 	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
