@@ -8,6 +8,7 @@ use lib 'tests/perl';
 
 use CPAN::Meta::YAML;
 use Etcd;
+use Leases qw(lease_becomes wait_for_lease);
 use FakedClock;
 use HTTP::Tiny;
 use IPC::Run;

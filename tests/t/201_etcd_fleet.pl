@@ -1,13 +1,12 @@
-# Four servers that lease their generator IDs from an etcd of three members: while its leader changes, a member
-# is killed and a server is restarted, all go on, and no ID repeats.
+# Servers share a pool of generator IDs in an etcd of three members. They continue while its leader
+# changes, a member is killed and a server restarts. A server for which none is left waits.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use Etcd;
 use Ledger;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Leases;
 use Server;
 use Test::More;
 use Time::HiRes qw(time);
@@ -15,99 +14,72 @@ use Time::HiRes qw(time);
 my $etcd   = Etcd->new('fleet', members => 3);
 my $ledger = Ledger->new('fleet');
 
-# Long enough that no renewal comes too late while etcd is without a leader, on a machine which has this much to do.
-my @nodes = map { $etcd->server("server$_", generator_ids => 'etcd:4', etcd_lease_ttl => '30s') } 1 .. 4;
-
-sub crowd
-{
-	my ($number) = @_;
-	$ledger->crowd($nodes[$number], id_types => \@LEASED, ways => [ $number % 2 ? 'single' : 'batch' ]);
-	return;
-}
-
-# Which server has which generator IDs: the leases of all.
-sub holders
-{
-	my %of;
-	for my $node (@nodes)
-	{
-		push @{ $of{$_} }, $node->name for wait_for_lease($node, 4);
-	}
-	return %of;
-}
-
-# Waits until every server has renewed its lease since now.
-sub all_renew
-{
-	my ($test) = @_;
-	my $now = time();
-	my @late = grep {
-		!lease_becomes($_, "state = 'held' AND renewed_at > to_timestamp($now)")
-	} @nodes;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(join(' ', map { $_->name } @late), '', $test);
-}
-
-sub all_give
-{
-	my ($test) = @_;
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	for my $id_type (@LEASED)
-	{
-		is(join("\n", map { ($ledger->ask($_, $id_type, 100))[0] } @nodes), "\n\n\n", "$test: $id_type->{name}");
-	}
-	return;
-}
-
-# They all wait for etcd, and so claim in the same moment.
+# All servers wait for etcd, and so claim at the same moment.
 $etcd->pause;
-for my $node (@nodes)
-{
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-}
+my @nodes = map { $etcd->start_server("server$_", etcd_pool => '600-605') } 1 .. 3;
 $etcd->continue;
-my %of = holders();
-is(scalar(keys %of), 16, 'four servers that claim at once have generator IDs of their own')
-  or diag(join "\n", map { "$_: @{ $of{$_} }" } sort keys %of);
-crowd($_) for 0 .. 3;
-$ledger->wait_until_given(1);
 
+# Returns the generator IDs of all servers.
+sub held { return join ' ', sort map { split / /, wait_for_lease($_, 2) } @nodes }
+
+# Tests that every server renews its lease from now on, and generates IDs.
+sub all_continue
+{
+	my ($test) = @_;
+	my $renews = 'renewed_at > to_timestamp(' . time() . ')';
+	lease_becomes($_, $renews) for @nodes;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(join('', map { generate($ledger, $_)->{error} } @nodes), '', "all continue $test");
+	return;
+}
+
+is(held(), '600 601 602 603 604 605', 'servers that claim at once have generator IDs of their own');
+begin_crowd($ledger, @nodes);
 my $old = $etcd->leader;
 $etcd->pause($old);
 my $leader = $etcd->leader;
-isnt($leader, $old, 'etcd has another leader');
-all_renew('... and all servers renew their leases while the old one does not answer');
+isnt($leader, $old, 'another member leads while the leader does not answer');
+all_continue('under the new leader');
 $etcd->continue($old);
-all_renew('... and when it answers again');
-all_give('... and go on');
-
+all_continue('when the old leader answers again');
 $etcd->kill($leader);
-isnt($etcd->leader, $leader, 'the leader is killed and another leads');
-all_renew('... all servers renew their leases by the two members left');
-all_give('... and go on');
-
-$nodes[0]->stop;
-$nodes[0]->start;
-%of = holders();
-is(scalar(keys %of), 16, 'a server that is restarted at that time has generator IDs of its own again')
-  or diag(join "\n", map { "$_: @{ $of{$_} }" } sort keys %of);
-crowd(0);
-$ledger->wait_until_given(1);
+isnt($etcd->leader, $leader, 'another member leads when the leader is killed');
+all_continue('by the two members that remain');
+is(join('', end_crowd($ledger, @nodes)), '', 'no session had an error');
+$nodes[0]->restart;
+is(held(), '600 601 602 603 604 605', 'a server that restarts has generator IDs of its own again');
 $etcd->start($leader);
-all_renew('the member comes back, and all renew their leases');
-all_give('... and go on');
+all_continue('when the member is back');
+is(join(' ', map { lease_of($_)->{losses} } @nodes[ 1, 2 ]), '0 0', 'no server has lost its lease');
+my %claims  = $etcd->claims;
+my %port_of = map { my $port = $_->port; map { $_ => $port } split / /, generator_ids($_) } @nodes;
+is_deeply({ map { $_ => $claims{$_}{port} } keys %claims }, \%port_of,
+	'the claims in etcd name the servers that hold them');
+is($ledger->twice, '', 'no ID repeats');
 
-is(join(' ', map { lease_of($_)->{losses} } @nodes), '0 0 0 0', 'none has lost its lease');
-my %claims = $etcd->claims;
-is(
-	join(' ', map { "$_:$claims{$_}{port}" } sort { $a <=> $b } keys %claims),
-	join(' ', map { my ($name) = @{ $of{$_} }; "$_:" . (grep { $_->name eq $name } @nodes)[0]->port } sort { $a <=> $b } keys %of),
-	'... and the claims are theirs');
+subtest 'no generator ID is left' => sub {
+	my $waiting = $etcd->start_server('waiting', etcd_pool => '600-605');
+	$waiting->wait_for_log(qr/LOG:  flakeid waits for generator IDs: all in the pool are leased/);
+	ok(lease_becomes($waiting, "state = 'waiting'"), 'the log and the view have that a server waits');
+	my $session = session($waiting);
+	refuses($session,
+		qr/ERROR:  55000: all generator IDs of the pool in etcd are leased by other servers\n/,
+		'its sessions get an error');
+	like(error_in($session, 'SELECT flake_next()'), qr/HINT:  .*"flakeid\.etcd_pool"/,
+		'the hint names the setting');
+	others_generate($session, 'the other ID types need no lease');
+	my $ids  = generator_ids($nodes[0]);
+	my $last = generate($ledger, $nodes[0]);
+	$nodes[0]->stop;
+	is(wait_for_lease($waiting, 2), $ids, 'it leases those of a server that stops');
+	my $next = generates($ledger, $session, 'the session that waited has IDs', $ids);
+	cmp_ok((span_of($waiting, $next))[0], '>', (span_of($waiting, $last))[1],
+		'these begin after the last ones of the other server');
 
-$_->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'crowd'") for @nodes;
-is(join('', map { $_->{error} =~ /(ERROR: .*\n)/g } $ledger->dispersed), '', 'no session had an error');
-is($ledger->twice, '', 'no ID repeats from any two servers');
+	$session->quit;
+	is($ledger->twice, '', 'no ID repeats');
+	$waiting->stop;
+};
 $_->stop for @nodes;
 
 done_testing();

@@ -1,4 +1,5 @@
-# What takes a worker's connections and is no etcd: it keeps none of them, and what it says is cut and escaped.
+# What answers at an endpoint is no etcd, or gives replies that no etcd gives. The worker names the
+# error, closes its connections, leases nothing, and ends when the server stops.
 #
 # This file takes long.
 use strict;
@@ -8,147 +9,137 @@ use lib 'tests/perl';
 use Etcd;
 use FakeEtcd;
 use IO::Select;
-use IO::Socket::INET;
+use Leases;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Server;
-use Socket qw(SOL_SOCKET SO_RCVBUF);
+use Socket;
 use Test::More;
-
-# Listens in a process of its own, which calls this with each connection and keeps it. The answer has the address, and
-# a socket from which one byte can be read for each connection.
-sub peer
-{
-	my ($with) = @_;
-	my $port   = PostgreSQL::Test::Cluster::get_free_port();
-	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 128, ReuseAddr => 1)
-	  or die "could not listen: $@";
-	# A connection inherits it.
-	$listen->setsockopt(SOL_SOCKET, SO_RCVBUF, 2048);
-	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "could not make a pair of sockets: $!";
-	Etcd::in_process(sub {
-		close $ours;
-		$SIG{PIPE} = 'IGNORE';
-		my $test = getppid;
-		my (@connections, %more);
-		while (getppid == $test)
-		{
-			if (IO::Select->new($listen)->can_read(0.02))
-			{
-				my $connection = $listen->accept or next;
-				$connection->blocking(0);
-				push @connections, $connection;
-				syswrite $theirs, '.';
-			}
-			$with->($_) for @connections;
-		}
-	});
-	close $theirs;
-	return { endpoint => "http://127.0.0.1:$port", connections => $ours };
-}
-
-# Returns when there have been so many more connections.
-sub wait_for_connections
-{
-	my ($peer, $number) = @_;
-	my $select = IO::Select->new($peer->{connections});
-	while ($number > 0)
-	{
-		$select->can_read($PostgreSQL::Test::Utils::timeout_default) or die 'the worker does not connect';
-		my $bytes;
-		$number -= sysread($peer->{connections}, $bytes, $number) || die 'the peer has gone';
-	}
-	return;
-}
-
-sub descriptors_of
-{
-	my ($node) = @_;
-	my @all = glob '/proc/' . lease_of($node)->{worker_pid} . '/fd/*';
-	return scalar @all;
-}
-
-my $settings = frame(4, 0, 0, '');
-my $pings    = frame(6, 0, 0, 'pingpong') x 200;
-my $unread   = peer(sub {
-	my ($connection) = @_;
-	if (!${*$connection}{greeted}++)
-	{
-		syswrite $connection, $settings;
-	}
-	# It would be said again from the middle of a frame if a part alone had been sent.
-	my $rest = ${*$connection}{rest} // '';
-	for (1 .. 50)
-	{
-		$rest = $pings if $rest eq '';
-		my $sent = syswrite($connection, $rest) or last;
-		$rest = substr $rest, $sent;
-	}
-	${*$connection}{rest} = $rest;
-});
-
-# a peer that sends and never reads ----------------------------------------------------------------------------------
 
 my $node = PostgreSQL::Test::Cluster->new('peer');
 $node->init;
-$node->append_conf('postgresql.conf', <<"CONF");
-shared_preload_libraries = 'flakeid'
-log_statement = none
-flakeid.generator_ids = 'etcd:2'
-flakeid.etcd_lease_ttl = '3s'
-flakeid.max_clock_wait = '100ms'
-flakeid.etcd_endpoints = '$unread->{endpoint}'
-CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-wait_for_connections($unread, 4);
-my $before = descriptors_of($node);
-wait_for_connections($unread, 12);
-my $after = descriptors_of($node);
-cmp_ok($after, '<=', $before + 2, 'with a peer that sends PINGs and never reads the worker closes its connections')
-  or diag("$before descriptors, and $after after 12 connections more");
-like(lease_of($node)->{last_error}, qr/etcd did not answer in time/, '... and says that it does not answer');
-$node->stop('fast');
-pass('... and the server stops');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
+set($node, generator_ids => 'etcd:2', etcd_lease_ttl => '3s', max_clock_wait => '1ms');
 
-# peers that say something else -----------------------------------------------------------------------------------------
-
-my $said = 'told%0Aanother line%1B[2J%C3%A9' . 'x' x 9000;
-my %says = (
-	'nothing, and hangs up' => undef,
-	'what is no HTTP'       => "\e[2J\0\xff" x 1000,
-	'HTTP/1.1'              => "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwhat",
-	'a frame that is too large' => "\0\xff\xff\xff\4\0\0\0\0\0" . 'x' x 10_000,
-	'a long error'          => $settings
-	  . frame(1, 5, 1, "\x88" . field('content-type', 'application/grpc') . field('grpc-status', '13') . field('grpc-message', $said)));
-for my $what (sort keys %says)
+# Starts the server with this endpoint, and returns its first error like this.
+sub error_at
 {
-	my $text = $says{$what};
-	my $peer = peer(sub {
-		my ($connection) = @_;
-		return if ${*$connection}{done};
-		return $connection->close, ${*$connection}{done} = 1 unless defined $text;
-		# An answer comes after the question. All of it is read, as what is not would reset the connection.
-		sysread $connection, my $question, 65_536 or return;
-		${*$connection}{asked} .= $question;
-		# The type of a frame with a header is 1.
-		return unless ${*$connection}{asked} =~ /\x00..\x01[\x04\x05]\x00\x00\x00\x01/s;
-		syswrite $connection, $text;
-		${*$connection}{done} = 1;
-	});
-	$node->append_conf('postgresql.conf', "flakeid.etcd_endpoints = '$peer->{endpoint}'\n");
-	my $end_of_log = -s $node->logfile;
+	my ($endpoint, $error) = @_;
+	set($node, etcd_endpoints => $endpoint);
 	$node->start;
-	wait_for_connections($peer, 3);
-	my $error = wait_for_error($node, $what eq 'a long error' ? qr/told\\nanother line/ : qr/./);
-	$before = descriptors_of($node);
-	wait_for_connections($peer, 4);
-	cmp_ok(descriptors_of($node), '<=', $before + 2, "a peer says $what: the worker closes its connections");
-	$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: /, $end_of_log);
-	unlike($_, qr/[^\t\n\x20-\x7e]/, '... what is said of it are printable characters') for $error, slurp_file($node->logfile, $end_of_log);
-	cmp_ok(length $error, '<', 400, '... and not many');
-	like($error, qr/told\\nanother line\\x1b\[2J\\xc3\\xa9x+\.\.\.\z/, '... the beginning of the error, escaped') if $what eq 'a long error';
-	note("$what: $error");
+	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS flakeid');
+	return wait_for_error($node, $error);
+}
+
+# Listens in a process of its own, and calls a function with each connection again and again.
+# Returns the endpoint, and a socket from which a byte can be read for each connection.
+sub peer
+{
+	my ($serve) = @_;
+	my $peer = Etcd->silent_endpoint;
+	# Connections inherit it.
+	$peer->{socket}->setsockopt(SOL_SOCKET, SO_RCVBUF, 2048);
+	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "no sockets: $!";
+	Etcd::in_process(sub {
+		close $ours;
+		$SIG{PIPE} = 'IGNORE';
+		my ($test, @connections) = (getppid);
+		while (getppid == $test)
+		{
+			if (IO::Select->new($peer->{socket})->can_read(0.02))
+			{
+				push @connections, { socket => $peer->{socket}->accept, read => '', rest => '' };
+				$connections[-1]{socket}->blocking(0);
+				syswrite $theirs, '.';
+			}
+			$serve->($_) for @connections;
+		}
+	});
+	return ("http://$peer->{endpoint}", $ours);
+}
+
+# Returns a function that reads a question and sends this answer, or closes the connection.
+sub answers
+{
+	my ($answer) = @_;
+	return sub {
+		my ($connection) = @_;
+		my $socket = $connection->{socket};
+		return if $connection->{is_done};
+		return $socket->close, $connection->{is_done} = 1 unless defined $answer;
+		# The connection would be reset if the question were not read first. It has a frame of
+		# headers, whose type is 1.
+		sysread $socket, $connection->{read}, 65_536, length $connection->{read} or return;
+		return unless $connection->{read} =~ /\x00..\x01[\x04\x05]\x00\x00\x00\x01/s;
+		syswrite $socket, $answer;
+		$connection->{is_done} = 1;
+	};
+}
+
+# Sends PINGs and never reads.
+my $settings = frame(4, 0, 0, '');
+my $pings    = frame(6, 0, 0, 'pingpong') x 200;
+my $floods   = sub {
+	my ($connection) = @_;
+	$connection->{rest} = $settings unless $connection->{is_greeted}++;
+	for (1 .. 50)
+	{
+		# A frame that was sent in part continues.
+		$connection->{rest} = $pings if $connection->{rest} eq '';
+		my $sent = syswrite($connection->{socket}, $connection->{rest}) or last;
+		substr $connection->{rest}, 0, $sent, '';
+	}
+};
+
+# The text of an error that is longer than messages may be, and not printable.
+my $text   = 'told%0Aanother line%1B[2J%C3%A9' . 'x' x 9000;
+my $type   = field('content-type', 'application/grpc');
+my $status = field('grpc-status', 13) . field('grpc-message', $text);
+my $fails  = $settings . frame(1, 5, 1, "\x88$type$status");
+for my $case (
+	[ 'sends PINGs and never reads', qr/etcd did not answer in time/, $floods ],
+	[ 'closes the connection', qr/./, answers(undef) ],
+	[ 'sends what is no HTTP/2', qr/./, answers("HTTP/1.1 200 OK\r\n\r\n" . "\e[2J\0\xff" x 1000) ],
+	[ 'sends a frame that is too large', qr/./, answers("\0" . "\xff" x 4 . 'x' x 10_000) ],
+	[ 'sends a long error', qr/told\\nanother line\\x1b\[2J\\xc3\\xa9x+\.\.\.\z/, answers($fails) ])
+{
+	my ($what, $reason, $serve) = @$case;
+	subtest "a peer $what" => sub {
+		my ($endpoint, $connections) = peer($serve);
+		my $end_of_log = -s $node->logfile;
+		my $error      = error_at($endpoint, $reason);
+		$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: /, $end_of_log);
+		unlike($_, qr/[^\t\n\x20-\x7e]/, 'what people read is printable')
+		  for $error, slurp_file($node->logfile, $end_of_log);
+		cmp_ok(length $error, '<', 400, 'the error is short');
+		my $worker      = lease_of($node)->{worker_pid};
+		my $descriptors = sub { scalar(my @all = glob "/proc/$worker/fd/*") };
+		my $before      = $descriptors->();
+		sysread $connections, my $byte, 1 or die 'the peer has gone' for 1 .. 12;
+		cmp_ok($descriptors->(), '<=', $before + 2, 'the worker closes its connections');
+		$node->stop('fast');
+	};
+}
+
+# A worker that took such a reply for one that leads further would ask without end, and would not
+# stop. A listing is asked for with the key of the cluster; a page of it begins with a key.
+my $is_listing = qr/cluster-id/;
+my $is_page    = qr/\A\x0a.flakeid\//s;
+my $begins_again = sub {
+	return listing(pool => [ 'pool/0:2', 'more' ]) if $_[0] =~ $is_listing;
+	return $_[0] =~ $is_page ? FakeEtcd::page('pool/0:1', 'more') : '';
+};
+for my $case (
+	[ 'a listing without its high-water marks', qr/etcd sent an incomplete reply/,
+		sub { $_[0] =~ $is_listing ? listing(until => [ map { "until/$_" } 64 .. 67 ]) : '' } ],
+	[ 'a part of a listing', qr/etcd sent an incomplete reply/, sub { number(2, 1) } ],
+	[ 'a listing that begins again', qr/etcd sent keys outside the requested range/, $begins_again ],
+	[ 'a lease of 0 s', qr/etcd granted a lease of 0 s/,
+		sub { $_[0] =~ $is_listing ? listing() : '' } ])
+{
+	my ($what, $reason, $answer) = @$case;
+	ok(error_at(FakeEtcd->start($answer), $reason), "a false etcd answers $what: there is an error");
+	refuses($node, qr/ERROR:  55000: no generator IDs are leased from etcd yet/,
+		'the server leases nothing, and sessions get an error');
 	$node->stop('fast');
 }
 
