@@ -1,5 +1,5 @@
-# The reasons why a server leases nothing, or not all that it wants: the log has each once, for as long
-# as it applies, and the view has the last one.
+# The reasons why a server leases nothing, or not all that it wants: the log has each once, for as
+# long as it applies, and the view has the last one.
 use strict;
 use warnings;
 use lib 'tests/perl';
