@@ -48,10 +48,6 @@ pub trait Shown: Sized {
         self.change(|listing| listing.id = versioned(id, 4))
     }
 
-    fn no_id(self) -> Self {
-        self.change(|listing| listing.id = Versioned::default())
-    }
-
     fn address(self, value: &str, revision: i64) -> Self {
         self.change(|listing| listing.address = versioned(value, revision))
     }
@@ -94,7 +90,7 @@ pub trait Shown: Sized {
     }
 
     fn mark(self, id: u16, revision: i64) -> Self {
-        self.change(|listing| drop(listing.mark_revisions.insert(id, revision)))
+        self.change(|listing| listing.mark_revisions.extend([(id, revision)]))
     }
 }
 

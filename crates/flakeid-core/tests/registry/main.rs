@@ -3,11 +3,10 @@
 //!
 //! * `given`: short names for registries, listings and memories, and what [`decide`] says about them.
 //! * `first`, `lost`, `replaced`, `endpoints`, `older`: one situation after the other, each a claim with its verdict.
-//! * `remembered`, `retired`, `identity`, `contents`: what a server remembers, and reads.
-//! * `plans`, `choices`, `renewals`, `transactions`: the parts of a plan.
-//! * `etcd`, `server`: a small etcd, and a server that does what its worker says. Both write a trace.
-//! * `turns_*`: whole turns of a worker, by their traces.
-//! * `properties`: what holds for arbitrary input.
+//! * `remembered`, `retired`, `identity`, `contents`: what a server remembers, and what it reads.
+//! * `plans`, `transactions`: the parts of a turn.
+//! * `etcd`, `node`, `lines`: a small etcd, and a server that does what its worker says and writes that down.
+//! * `turns_*`: whole turns, by what was written down.
 //!
 //! [`decide`]: flakeid_core::registry::trust::decide
 
@@ -15,10 +14,24 @@ mod given;
 
 mod contents;
 mod endpoints;
+mod etcd;
 mod first;
 mod identity;
+mod lines;
 mod lost;
+mod node;
 mod older;
+mod plans;
 mod remembered;
 mod replaced;
 mod retired;
+mod transactions;
+mod turns_claims;
+mod turns_failures;
+mod turns_first;
+mod turns_forgotten;
+mod turns_grants;
+mod turns_losses;
+mod turns_pool;
+mod turns_releases;
+mod turns_renewals;
