@@ -173,6 +173,7 @@ pub fn seen(etcd: u64, registry: u64, revision: i64) -> Seen {
 }
 
 /// A server that decides.
+#[derive(Debug)]
 pub struct Server {
     pub memory: Option<Memory>,
     pub endpoints: Vec<String>,

@@ -7,11 +7,13 @@
 //! * `plans`, `transactions`: the parts of a turn.
 //! * `etcd`, `node`, `lines`: a small etcd, and a server that does what its worker says and writes that down.
 //! * `turns_*`: whole turns, by what was written down.
+//! * `properties`, `any_outcome`: what holds for any input, and for a worker that meets anything.
 //!
 //! [`decide`]: flakeid_core::registry::trust::decide
 
 mod given;
 
+mod any_outcome;
 mod contents;
 mod endpoints;
 mod etcd;
@@ -22,6 +24,7 @@ mod lost;
 mod node;
 mod older;
 mod plans;
+mod properties;
 mod remembered;
 mod replaced;
 mod retired;
