@@ -4,9 +4,11 @@
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
+use flakeid_core::registry::action::{Action, Lease, Loss, Renewal, Report};
 use flakeid_core::registry::listing::{HighWaterMark, Listing, address};
 use flakeid_core::registry::memory::Memory;
-use flakeid_core::registry::plan::{Action, Lease, Loss, Renewal, Report, Settings};
+use flakeid_core::registry::plan::Settings;
+use flakeid_core::registry::refusal::Refusal;
 use flakeid_core::registry::transaction::{Answer, Change, Key, LeasedId};
 use flakeid_core::registry::turn::{Failure, Outcome, Random, Situation, Step, TurnEnd, Worker};
 use proptest::collection::vec;
@@ -30,6 +32,9 @@ impl Choices {
         all[usize::from(self.one_of(all.len() as u8))].clone()
     }
 }
+
+/// An error that no turn may end with.
+const NO_MEMORY: &str = "the worker said that it does not need the memory";
 
 struct Host {
     worker: Worker,
@@ -82,19 +87,25 @@ impl Host {
             },
             lease: self.lease.as_ref(),
             last_lease: self.last_lease,
-            memory: Ok(self.memory.as_ref()),
+            memory: match self.worker.needs_memory() {
+                true => Ok(self.memory.as_ref()),
+                false => Err(NO_MEMORY),
+            },
             endpoint: E1,
             random: Random { lease: self.next_lease, registry: N, place: 3 },
         };
         ask(&mut self.worker, &situation)
     }
 
-    fn turn(&mut self) -> TurnEnd {
+    fn turn(&mut self) {
         self.turn = Done::default();
         loop {
             let action = match self.ask(|worker, situation| worker.next(situation)) {
                 Step::Act(action) => action,
-                Step::End(end) => return end,
+                Step::End(end) => {
+                    assert_ne!(end, TurnEnd::Failed(Refusal::Failed(NO_MEMORY.into())));
+                    return;
+                }
             };
             self.turn.actions += 1;
             assert!(self.turn.actions <= MOST_ACTIONS, "a turn without an end");
@@ -102,8 +113,8 @@ impl Host {
             let pause = self.choices.pick(&[0, 0, 0, 0, 0, 0, 1, 9, 30]);
             self.pass(pause);
             let outcome = self.outcome(action);
-            if let Some(end) = self.ask(|worker, situation| worker.after(outcome, situation)) {
-                return end;
+            if self.ask(|worker, situation| worker.after(outcome, situation)).is_some() {
+                return;
             }
         }
     }

@@ -3,8 +3,8 @@
 use crate::given::EPOCH;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::lease::RequestTime;
+use flakeid_core::registry::action::KeepAlive;
 use flakeid_core::registry::listing::{HighWaterMark, Listing, Versioned};
-use flakeid_core::registry::plan::KeepAlive;
 use flakeid_core::registry::transaction::{Answer, Condition, Key, Transaction, Value, Write};
 use std::collections::BTreeMap;
 use std::time::Duration;

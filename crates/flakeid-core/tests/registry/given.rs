@@ -6,8 +6,9 @@ use flakeid_core::registry::listing::{Authority, Listing, Versioned};
 use flakeid_core::registry::memory::{Memory, Seen};
 use flakeid_core::registry::refusal::Refusal;
 use flakeid_core::registry::retired::RetiredRegistry;
+use flakeid_core::registry::survey::View;
 use flakeid_core::registry::trust::{
-    GraceReason, Knowledge, Preparation, Verdict, View, decide as decide_by,
+    GraceReason, Knowledge, Preparation, Verdict, decide as decide_by,
 };
 
 pub const NAMESPACE: &str = "flakeid/";
@@ -270,9 +271,14 @@ pub fn grace(reason: GraceReason) -> Preparation {
     Preparation::BeginGrace(reason)
 }
 
-/// The server remembers this instead of the last registry.
+/// The server remembers this instead of the last registry, after a grace period has begun.
 pub fn switch(memory: Memory, last: &Memory) -> Preparation {
-    Preparation::SwitchTo { names: (memory.name(), last.name()), memory }
+    Preparation::SwitchTo { names: Some((memory.name(), last.name())), memory }
+}
+
+/// The server remembers this instead of the last registry, which it follows.
+pub fn follow(memory: Memory) -> Preparation {
+    Preparation::SwitchTo { memory, names: None }
 }
 
 pub fn other_registry(last: &str, listed: &str) -> Verdict {

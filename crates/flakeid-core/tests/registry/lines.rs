@@ -2,7 +2,7 @@
 //! of revision 12.
 
 use flakeid_core::clock::UnixNanos;
-use flakeid_core::registry::plan::{Action, GraceBegins, Report};
+use flakeid_core::registry::action::{Action, GraceBegins, Report};
 use flakeid_core::registry::transaction::{Change, Holding, LeasedId};
 use flakeid_core::registry::turn::TurnEnd;
 
@@ -86,7 +86,6 @@ pub fn action_line(action: &Action) -> String {
             format!("extend L{lease} to {ceiling}, {deadline:?}, {revisions:?}")
         }
         Action::Report(report) => format!("report {}", report_line(report)),
-        Action::Rest(until) => format!("rest {until:?}"),
     }
 }
 
@@ -106,6 +105,7 @@ fn report_line(report: &Report) -> String {
 pub fn end_line(end: &TurnEnd) -> String {
     match end {
         TurnEnd::Rest(until) => format!("rest until {until:?}"),
+        TurnEnd::Backoff(until) => format!("back off until {until:?}"),
         TurnEnd::Again => "again".into(),
         TurnEnd::Interrupted => "interrupted".into(),
         TurnEnd::Failed(refusal) => format!("failed: {refusal:?}"),

@@ -42,19 +42,19 @@ fn an_endpoint_that_never_showed_the_registry_proves_no_loss() {
 fn a_registry_that_follows_the_remembered_one_is_used_at_any_endpoint() {
     let last = memory(C, X, &[E1]);
     let followed = memory(C, N, &[E1]).followed(&[X]);
-    let switched = first([switch(followed.clone(), &last)]);
+    let switched = first([follow(followed)]);
     assert_eq!(server(last.clone()).finds(shows(E1, C, &[N, X])), switched);
     assert_eq!(server(last.clone()).finds(shows(E1, C, &[N, X]).in_grace()), switched);
     let elsewhere = server(last.clone()).endpoints(&[E2]);
     let followed = memory(C, N, &[E2]).followed(&[X]);
-    assert_eq!(elsewhere.finds(shows(E2, C, &[N, X])), first([switch(followed, &last)]));
+    assert_eq!(elsewhere.finds(shows(E2, C, &[N, X])), first([follow(followed)]));
 }
 
 #[test]
 fn a_standby_follows_over_several_losses() {
     let last = memory(C, X, &[E3]);
     let followed = memory(C, Z, &[E1]).followed(&[Y, X]);
-    let switched = first([switch(followed, &last)]);
+    let switched = first([follow(followed)]);
     assert_eq!(server(last).finds(shows(E1, C, &[Z, Y, X])), switched);
 }
 

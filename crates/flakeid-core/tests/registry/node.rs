@@ -6,9 +6,10 @@ use crate::given::{A, C, EPOCH, N, NAMESPACE, X, identity};
 use crate::lines::{action_line, end_line};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::lease::RequestTime;
+use flakeid_core::registry::action::{Action, Lease, Renewal};
 use flakeid_core::registry::listing::address;
 use flakeid_core::registry::memory::Memory;
-use flakeid_core::registry::plan::{Action, Lease, Renewal, Settings};
+use flakeid_core::registry::plan::Settings;
 use flakeid_core::registry::transaction::{Answer, Change, LeasedId, Listed, Transaction};
 use flakeid_core::registry::turn::{Failure, Outcome, Random, Situation, Step, Worker};
 use std::ops::RangeInclusive;
@@ -216,7 +217,10 @@ impl Node {
             },
             lease: self.lease.as_ref().filter(|lease| !lease.limits.is_expired(now.boot)),
             last_lease: self.last_lease,
-            memory: self.memory.as_ref().map(Option::as_ref).map_err(|error| &**error),
+            memory: match self.worker.needs_memory() {
+                true => self.memory.as_ref().map(Option::as_ref).map_err(|error| &**error),
+                false => Err("the worker said that it does not need the memory"),
+            },
             endpoint: self.endpoints.get(self.at).map_or("", |(name, _)| name),
             random: Random { lease: self.next_lease, registry: N, place: 7 },
         };
@@ -260,9 +264,9 @@ impl Node {
                 self.at = self.endpoints.iter().position(|(other, _)| *other == name).unwrap();
                 Outcome::Done
             }
-            Action::ReadMarks { ids, registry } => {
+            Action::ReadMarks { ids, etcd: listed, registry } => {
                 let read = self.call(None, |etcd, name| {
-                    let is_same = etcd.list(name).id.value == registry;
+                    let is_same = etcd.id == listed && etcd.list(name).id.value == registry;
                     if is_same { Ok(etcd.read(&ids)) } else { Err("another etcd".into()) }
                 })?;
                 Outcome::Marks(read)
@@ -331,7 +335,7 @@ impl Node {
                 held.held = held.held.iter().map(|held| held.as_of(&revisions)).collect();
                 Outcome::Usable(true)
             }
-            Action::Report(_) | Action::Rest(_) => Outcome::Done,
+            Action::Report(_) => Outcome::Done,
         })
     }
 

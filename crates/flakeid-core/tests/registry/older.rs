@@ -4,8 +4,9 @@ use crate::given::*;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::registry::listing::{Authority, Listing};
 use flakeid_core::registry::refusal::Refusal;
+use flakeid_core::registry::survey::View;
 use flakeid_core::registry::transaction::LeasedId;
-use flakeid_core::registry::trust::{GraceReason, MarksVerdict, View, check_marks};
+use flakeid_core::registry::trust::{GraceReason, MarksVerdict, check_marks};
 
 #[test]
 fn an_earlier_revision_begins_a_grace_period() {
@@ -77,9 +78,9 @@ fn an_earlier_mark_or_none_shows_that_etcd_has_forgotten() {
 
 #[test]
 fn a_registry_that_is_not_the_one_of_the_lease_has_forgotten_it() {
-    let replaces = MarksVerdict::Forgotten(GraceReason::Replaces);
+    let other_registry = MarksVerdict::Forgotten(GraceReason::OtherRegistry);
     for other in [shows(E1, C, &[Y]), shows(E1, D, &[X]), nameless(E1, C)] {
-        assert_eq!(check(&[E1, E2], &[view(other.mark(1, 50).mark(2, 50))]), replaces);
+        assert_eq!(check(&[E1, E2], &[view(other.mark(1, 50).mark(2, 50))]), other_registry);
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::lease::{LeaseDuration, LeaseLimits, RequestTime};
+use flakeid_core::registry::action::{Action, KeepAlive, Lease, MemoryPurpose, NewLease, Renewal};
 use flakeid_core::registry::listing::{Authority, HighWaterMark};
 use flakeid_core::registry::plan::{
-    Action, Choice, Claim, ClaimFor, Due, Forgotten, KeepAlive, Lease, MAX_CLAIMS_PER_TXN,
-    MemoryPurpose, NewLease, Renewal, Settings, choose_forgotten, choose_free, claim,
-    delete_orphans, due, finalize_forgotten, lost_claims,
+    Choice, Claim, ClaimFor, Due, Forgotten, MAX_CLAIMS_PER_TXN, Settings, choose_forgotten,
+    choose_free, claim, delete_orphans, due, finalize_forgotten, lost_claims,
 };
 use flakeid_core::registry::transaction::{Answer, Change, Holding, Key, LeasedId};
 use std::collections::BTreeMap;
@@ -268,7 +268,10 @@ fn orphans_are_released_with_the_marks_that_etcd_has() {
     let held = lease(&[0]);
     let (actions, unknown) = delete_orphans(&held, &listing, &read(&[]));
     let registry = Some(identity(&[X]).to_string());
-    assert_eq!((actions, unknown), (vec![Action::ReadMarks { ids: vec![4, 5], registry }], 0));
+    assert_eq!(
+        (actions, unknown),
+        (vec![Action::ReadMarks { ids: vec![4, 5], etcd: C, registry }], 0)
+    );
     let marks = read(&[(4, 11, Ok(50)), (5, 12, Err("x"))]);
     let (actions, unknown) = delete_orphans(&held, &listing, &marks);
     let holding = Holding {
@@ -302,7 +305,7 @@ fn forgotten_marks_are_written_where_etcd_has_earlier_ones() {
     let gone = [1, 2, 3, 4, 5].map(|id| leased(id, 50, 30));
     let actions = finalize_forgotten(3, &gone, &listing, &read(&[(1, 11, Ok(49))]));
     let registry = Some(identity(&[X]).to_string());
-    assert_eq!(actions, [Action::ReadMarks { ids: vec![2, 3, 4], registry }]);
+    assert_eq!(actions, [Action::ReadMarks { ids: vec![2, 3, 4], etcd: C, registry }]);
     let marks = read(&[(1, 11, Ok(49)), (2, 12, Ok(50)), (3, 13, Ok(51)), (4, 14, Err("x"))]);
     let actions = finalize_forgotten(3, &gone, &listing, &marks);
     let finalize = |leased| Change::FinalizeMark { cluster: 3, leased };

@@ -6,10 +6,9 @@ use flakeid_core::registry::listing::{Listing, Versioned, address};
 use flakeid_core::registry::memory::{Memory, Seen};
 use flakeid_core::registry::relation::RegistryRelation;
 use flakeid_core::registry::retired::{RetiredRegistry, merged, parse, value};
+use flakeid_core::registry::survey::View;
 use flakeid_core::registry::transaction::LeasedId;
-use flakeid_core::registry::trust::{
-    MarksVerdict, Verdict, View, check_marks, decide, matches_memory,
-};
+use flakeid_core::registry::trust::{MarksVerdict, Verdict, check_marks, decide, matches_memory};
 use proptest::prelude::*;
 use proptest::{collection::vec, option, sample::select};
 

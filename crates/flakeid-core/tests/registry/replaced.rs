@@ -163,7 +163,7 @@ fn an_entry_in_a_retired_registry_does_not_count_unless_it_was_written_again() {
 fn a_lost_registry_is_not_retired() {
     let last = memory(C, X, &[E1]);
     let followed = memory(C, N, &[E1]).followed(&[X]);
-    assert_eq!(server(last.clone()).finds(shows(E1, C, &[N, X])), first([switch(followed, &last)]));
+    assert_eq!(server(last.clone()).finds(shows(E1, C, &[N, X])), first([follow(followed)]));
     let last = memory(C, Y, &[E1]).followed(&[X]);
     let back = memory(C, X, &[E1]).followed(&[Y]);
     let listing = shows(E1, C, &[X]).in_grace();

@@ -103,7 +103,7 @@ fn a_grace_period_begins_unless_there_is_one_and_that_is_read() {
 fn a_registry_gets_an_id_if_it_is_as_it_was_listed() {
     let identify = Change::Identify(identity(&[N, X]));
     let conditions =
-        [is_x(), Revision(Key::Address, 13), Revision(Key::Epoch, 12), Revision(Key::Grace, 14)];
+        [Revision(Key::Address, 13), Revision(Key::Epoch, 12), Revision(Key::Grace, 14), is_x()];
     let id = text(Key::Id, "00000000000000ff,00000000000000a1");
     assert_eq!(identify.transaction(&listed()), transaction(conditions, [id], []));
 }
@@ -111,7 +111,7 @@ fn a_registry_gets_an_id_if_it_is_as_it_was_listed() {
 #[test]
 fn retired_registries_are_written_if_the_key_is_as_it_was_listed() {
     let retire = Change::Retire(vec![retired("b", 2), retired("c", 3)]);
-    let conditions = [is_x(), Revision(Key::Retired, 15)];
+    let conditions = [Revision(Key::Retired, 15), is_x()];
     let value = text(Key::Retired, "b@2,c@3");
     assert_eq!(retire.transaction(&listed()), transaction(conditions, [value], []));
 }

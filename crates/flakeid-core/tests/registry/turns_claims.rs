@@ -59,8 +59,8 @@ fn a_server_that_loses_every_race_pauses_and_revokes_its_lease() {
     let mut node = Node::at_registry();
     node.before("claim", always_faster);
     let lines = node.turns();
-    assert_eq!(lines.iter().filter(|line| line.starts_with("claim")).count(), 6);
-    assert_eq!(lines.last().unwrap(), "rest until 100.1s");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("claim")).count(), 5);
+    assert_eq!(lines.last().unwrap(), "back off until 100.1s");
     node.pass(1);
     assert_eq!(node.turn()[..2], ["revoke L1", "list"]);
 }
@@ -71,7 +71,7 @@ fn a_holder_that_loses_every_race_keeps_what_it_holds_and_pauses() {
     node.wanted = 3;
     node.before("claim", always_faster);
     let lines = node.turns();
-    assert_eq!(lines.iter().filter(|line| line.starts_with("claim")).count(), 6);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("claim")).count(), 5);
     assert_eq!(lines.last().unwrap(), "rest until 100.1s");
     assert_eq!(node.held(), [0, 1]);
 }

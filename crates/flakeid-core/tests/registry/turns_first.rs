@@ -21,7 +21,7 @@ fn a_server_founds_the_registry_and_waits_until_its_grace_period_is_over() {
             "failed: GracePeriod(\"a time\")"
         ]
     );
-    assert_eq!(node.turn(), ["rest until 101s"]);
+    assert_eq!(node.turn(), ["back off until 101s"]);
     node.pass(30);
     assert_eq!(
         node.turns(),
@@ -379,7 +379,7 @@ fn an_error_is_tried_again_after_a_second() {
     let mut node = Node::at_registry();
     node.endpoints = vec![(E1, None)];
     assert_eq!(node.turns(), ["list", "failed: Failed(\"e1 is silent\")"]);
-    assert_eq!(node.turns(), ["rest until 101s"]);
+    assert_eq!(node.turns(), ["back off until 101s"]);
     node.worker.reload();
     assert_eq!(node.turns(), ["list", "failed: Failed(\"e1 is silent\")"]);
     node.pass(1);

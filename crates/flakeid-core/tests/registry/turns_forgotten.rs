@@ -339,10 +339,6 @@ fn an_older_state_at_one_endpoint_takes_nothing_away() {
             "prefer e2",
             "renew 0(0s@7) 1(0s@7) by L1",
             "extend L1 to 147s, 147s, [(0, 8), (1, 8)]",
-            "list",
-            "list at e1",
-            "list at e2",
-            "prefer e1",
             "again",
             "rest until 130s"
         ]
@@ -397,4 +393,41 @@ fn claims_that_came_back_with_older_data_are_deleted_after_the_renewal() {
     );
     let claimed: BTreeSet<u16> = node.etcd().list(E1).taken;
     assert_eq!(claimed, BTreeSet::from([0]));
+}
+
+#[test]
+fn a_loss_of_some_and_orphans_in_one_turn_are_told_apart() {
+    let mut node = renewed();
+    forget(&mut node);
+    node.etcd().delete(CLAIM_1);
+    node.etcd().claim(5, 1);
+    node.etcd().mark(5, seconds(50));
+    let lines = node.turn();
+    assert!(lines.contains(&"release 5(50s@14) by L1".into()), "{lines:?}");
+    assert!(!lines.contains(&"report released ".into()), "{lines:?}");
+}
+
+#[test]
+fn an_orphan_that_cannot_be_deleted_after_a_loss_is_not_a_release() {
+    let mut node = renewed();
+    forget(&mut node);
+    node.etcd().delete(CLAIM_1);
+    for id in [5, 6] {
+        node.etcd().claim(id, 1);
+        node.etcd().mark(id, seconds(50));
+    }
+    node.fault("release 5", Fault::NotDone);
+    let lines = node.turn();
+    assert!(!lines.contains(&"report not released ".into()), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "again");
+}
+
+#[test]
+fn a_loss_is_found_even_if_the_lease_ends_before_the_listing() {
+    let mut node = renewed();
+    forget(&mut node);
+    node.etcd().revoke(1);
+    node.before("list", |node| node.pass(17));
+    let lines = node.turn();
+    assert!(lines.iter().any(|line| line.starts_with("begin grace")), "{lines:?}");
 }

@@ -142,7 +142,7 @@ fn a_claim_that_changes_with_each_renewal_ends_the_turn() {
     let mut node = renewed();
     node.before("renew", change);
     let lines = node.turn();
-    assert_eq!(lines.iter().filter(|line| line.starts_with("renew")).count(), 6);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("renew")).count(), 5);
     assert_eq!(lines.last().unwrap(), "failed: LeaderChanges");
 }
 
