@@ -134,9 +134,13 @@ fn an_endpoint_without_a_part_in_the_decision_does_not_hide_a_copy_after_it() {
 }
 
 #[test]
-fn another_registry_is_refused_by_what_the_first_endpoint_shows() {
-    let views = [view(shows(E1, C, &[Y])), view(shows(E2, C, &[Z]))];
-    assert_eq!(known().decide(&views), other_registry(&named(A, X), &named(A, Y)));
+fn another_registry_is_refused_in_the_order_of_the_settings() {
+    let (one, other) = (view(shows(E1, C, &[Y])), view(shows(E2, C, &[Z])));
+    let refused = other_registry(&named(A, X), &named(A, Y));
+    assert_eq!(known().decide(&[one.clone(), other.clone()]), refused);
+    assert_eq!(known().decide(&[other.clone(), one]), refused);
+    let by_second = other_registry(&named(A, X), &named(A, Z));
+    assert_eq!(known().decide(&[other, silent(E1)]), by_second);
     assert_eq!(
         known().decide(&[view(shows(E1, C, &[Y])), silent(E2)]),
         other_registry(&named(A, X), &named(A, Y))
