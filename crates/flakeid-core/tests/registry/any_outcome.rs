@@ -46,7 +46,7 @@ struct Host {
     next_lease: i64,
     wanted: usize,
     endpoints: Vec<String>,
-    /// What this turn has done.
+    /// The actions and outcomes of this turn.
     turn: Done,
 }
 
@@ -192,7 +192,9 @@ impl Host {
         for held in self.held() {
             if self.choices.one_of(3) != 2 {
                 let lease = self.lease.as_ref().unwrap().lease;
-                listing = listing.claim(lease, held, 90).mark(held, self.choices.pick(&[99, 1]));
+                listing = listing
+                    .claim(lease, held, 90)
+                    .high_water_mark(held, self.choices.pick(&[99, 1]));
             }
         }
         for id in 0..6 {
@@ -202,7 +204,7 @@ impl Host {
                     listing = listing.claim(lease, id, 90);
                 }
                 6 if !listing.taken.contains(&id) => listing = listing.claim(50, id, 90),
-                7 => listing = listing.mark(id, 80),
+                7 => listing = listing.high_water_mark(id, 80),
                 _ => {}
             }
         }
@@ -233,7 +235,7 @@ impl Host {
         Ok(match action {
             Action::List { at } => Outcome::Listed(self.listing(at)),
             Action::ReadMarks { ids, .. } => {
-                let marks = ids.into_iter().map(|id| {
+                let high_water_marks = ids.into_iter().map(|id| {
                     let moment = match self.choices.one_of(4) {
                         0 => Ok(UnixNanos(1)),
                         1 => Ok(UnixNanos(u64::MAX)),
@@ -242,7 +244,7 @@ impl Host {
                     };
                     (id, Some(HighWaterMark { revision: 80, moment }))
                 });
-                Outcome::Marks(marks.collect())
+                Outcome::Marks(high_water_marks.collect())
             }
             Action::Grant { ttl, at, .. } => {
                 self.next_lease += 1;

@@ -63,7 +63,7 @@ impl Etcd {
         self.put(Key::Claim { cluster: 0, id }, Value::Claim { since, until }, lease);
     }
 
-    pub fn mark(&mut self, id: u16, until: UnixNanos) {
+    pub fn high_water_mark(&mut self, id: u16, until: UnixNanos) {
         self.put(Key::Mark(id), Value::Time(until), 0);
     }
 
@@ -189,13 +189,13 @@ impl Etcd {
 
     /// Reads high-water marks. A text is a value that is not a time.
     pub fn read(&self, ids: &[u16]) -> Vec<(u16, Option<HighWaterMark>)> {
-        let mark = |stored: &Stored| HighWaterMark {
+        let high_water_mark = |stored: &Stored| HighWaterMark {
             revision: stored.revision,
             moment: match &stored.value {
                 Value::Time(time) => Ok(*time),
                 other => Err(format!("{other:?}")),
             },
         };
-        ids.iter().map(|&id| (id, self.keys.get(&Key::Mark(id)).map(mark))).collect()
+        ids.iter().map(|&id| (id, self.keys.get(&Key::Mark(id)).map(high_water_mark))).collect()
     }
 }

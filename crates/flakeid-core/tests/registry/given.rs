@@ -90,7 +90,7 @@ pub trait Shown: Sized {
         })
     }
 
-    fn mark(self, id: u16, revision: i64) -> Self {
+    fn high_water_mark(self, id: u16, revision: i64) -> Self {
         self.change(|listing| listing.mark_revisions.extend([(id, revision)]))
     }
 }
@@ -209,7 +209,7 @@ impl From<Shows> for View {
     }
 }
 
-/// What an endpoint shows, as a view.
+/// The listing of an endpoint, as a view.
 pub struct Shows(pub Listing);
 
 pub fn view(listing: Listing) -> View {

@@ -63,7 +63,7 @@ pub fn action_line(action: &Action) -> String {
     match action {
         Action::List { at: to } => format!("list{}", at(to)),
         Action::Prefer(endpoint) => format!("prefer {endpoint}"),
-        Action::ReadMarks { ids, .. } => format!("read marks {}", numbers(ids)),
+        Action::ReadMarks { ids, .. } => format!("read high-water marks {}", numbers(ids)),
         Action::AwaitRelease { revision, longest } => {
             format!("await a release after revision {revision}, {longest:?}")
         }

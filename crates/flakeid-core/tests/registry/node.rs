@@ -18,7 +18,7 @@ use std::time::Duration;
 /// More actions than any turn needs.
 const MANY: usize = 400;
 
-/// What goes wrong with an action.
+/// A fault of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     NotDone,
@@ -26,7 +26,7 @@ pub enum Fault {
     Interrupted,
 }
 
-/// What happens before an action.
+/// Something that happens before an action.
 type Event = Box<dyn FnOnce(&mut Node)>;
 
 pub struct Node {
@@ -53,7 +53,7 @@ pub struct Node {
     at: usize,
     /// The beginnings of the lines at which something goes wrong, or happens.
     faults: Vec<(&'static str, Fault)>,
-    /// What goes wrong with the action at this place, counted over all turns.
+    /// The fault of the action at this place, counted over all turns.
     pub fault_at: Option<(usize, Fault)>,
     /// The seconds that pass before the action at this place.
     pub pause_at: Option<(usize, u64)>,

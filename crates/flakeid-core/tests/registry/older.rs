@@ -57,7 +57,7 @@ fn check(endpoints: &[&str], views: &[View]) -> MarksVerdict {
 
 /// An endpoint of registry X that has the high-water mark of generator ID 2 in this revision.
 fn mark_at(endpoint: &str, revision: i64) -> Listing {
-    shows(endpoint, C, &[X]).mark(1, 20).mark(2, revision)
+    shows(endpoint, C, &[X]).high_water_mark(1, 20).high_water_mark(2, revision)
 }
 
 const EARLIER: MarksVerdict = MarksVerdict::Forgotten(GraceReason::EarlierMark);
@@ -72,15 +72,18 @@ fn marks_as_this_server_wrote_them_or_later_show_that_etcd_has_not_forgotten() {
 #[test]
 fn an_earlier_mark_or_none_shows_that_etcd_has_forgotten() {
     assert_eq!(check(&[E1], &[view(mark_at(E1, 49))]), EARLIER);
-    assert_eq!(check(&[E1], &[view(shows(E1, C, &[X]).mark(1, 20))]), EARLIER);
-    assert_eq!(check(&[E1], &[view(shows(E1, C, &[X]).mark(2, 50))]), EARLIER);
+    assert_eq!(check(&[E1], &[view(shows(E1, C, &[X]).high_water_mark(1, 20))]), EARLIER);
+    assert_eq!(check(&[E1], &[view(shows(E1, C, &[X]).high_water_mark(2, 50))]), EARLIER);
 }
 
 #[test]
 fn a_registry_that_is_not_the_one_of_the_lease_has_forgotten_it() {
     let other_registry = MarksVerdict::Forgotten(GraceReason::OtherRegistry);
     for other in [shows(E1, C, &[Y]), shows(E1, D, &[X]), nameless(E1, C)] {
-        assert_eq!(check(&[E1, E2], &[view(other.mark(1, 50).mark(2, 50))]), other_registry);
+        assert_eq!(
+            check(&[E1, E2], &[view(other.high_water_mark(1, 50).high_water_mark(2, 50))]),
+            other_registry
+        );
     }
 }
 
@@ -98,7 +101,10 @@ fn marks_that_come_while_the_endpoints_are_asked_are_from_after_the_loss() {
 
 #[test]
 fn marks_of_another_registry_do_not_count() {
-    let views = [view(mark_at(E1, 30)), view(shows(E2, C, &[Y]).mark(1, 20).mark(2, 50))];
+    let views = [
+        view(mark_at(E1, 30)),
+        view(shows(E2, C, &[Y]).high_water_mark(1, 20).high_water_mark(2, 50)),
+    ];
     let refused = Refusal::DifferentRegistries {
         first: (named(A, X), E1.into()),
         other: (named(A, Y), E2.into()),

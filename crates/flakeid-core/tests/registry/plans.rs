@@ -1,4 +1,4 @@
-//! What is due, what is chosen, and the actions of a plan.
+//! The parts of a plan: what is due, what is chosen, and the actions.
 
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;
@@ -94,12 +94,12 @@ fn what_is_too_many_or_outside_the_pool_is_released() {
     assert_eq!(due(4, 0..=8), Due::Renew);
 }
 
-fn read(marks: &[(u16, i64, Result<u64, &str>)]) -> BTreeMap<u16, HighWaterMark> {
-    let mark = |&(id, revision, moment): &(u16, i64, Result<u64, &str>)| {
+fn read(high_water_marks: &[(u16, i64, Result<u64, &str>)]) -> BTreeMap<u16, HighWaterMark> {
+    let high_water_mark = |&(id, revision, moment): &(u16, i64, Result<u64, &str>)| {
         let moment = moment.map(UnixNanos).map_err(String::from);
         (id, HighWaterMark { revision, moment })
     };
-    marks.iter().map(mark).collect()
+    high_water_marks.iter().map(high_water_mark).collect()
 }
 
 #[test]
@@ -119,9 +119,11 @@ fn free_generator_ids_are_chosen_from_a_place_in_the_pool_on() {
 
 #[test]
 fn marks_are_read_before_their_generator_ids_are_chosen() {
-    let listing = shows(E1, C, &[X]).mark(0, 11).mark(1, 12).mark(5, 13);
-    let choose =
-        |marks: &[_], want| choose_free(&listing, &read(marks), &(0..=5), 0, want, UnixNanos(50));
+    let listing =
+        shows(E1, C, &[X]).high_water_mark(0, 11).high_water_mark(1, 12).high_water_mark(5, 13);
+    let choose = |high_water_marks: &[_], want| {
+        choose_free(&listing, &read(high_water_marks), &(0..=5), 0, want, UnixNanos(50))
+    };
     assert_eq!(choose(&[], 1), Choice::Read(vec![0, 1, 5]));
     let all = [(0, 11, Ok(50)), (1, 12, Ok(51)), (5, 13, Ok(0))];
     let chosen = [leased(0, 50, 11), leased(2, 0, 0), leased(3, 0, 0)];
@@ -138,7 +140,7 @@ fn no_more_than_one_transaction_takes_is_chosen_or_read() {
     let many = choose_free(&shows(E1, C, &[X]), &read(&[]), &pool, 0, 50, UnixNanos(0));
     let Choice::Claim(many) = many else { panic!("{many:?}") };
     assert_eq!(many.len(), MAX_CLAIMS_PER_TXN);
-    let marked = (0..99).fold(shows(E1, C, &[X]), |listing, id| listing.mark(id, 1));
+    let marked = (0..99).fold(shows(E1, C, &[X]), |listing, id| listing.high_water_mark(id, 1));
     let many = choose_free(&marked, &read(&[]), &pool, 0, 50, UnixNanos(0));
     assert_eq!(many, Choice::Read((0..32).collect()));
 }
@@ -149,9 +151,9 @@ fn in_a_grace_period_a_server_claims_what_it_held_until_just_now() {
         held: vec![leased(2, 50, 5), leased(3, 60, 5), leased(4, 70, 5)],
         deadline: seconds(115),
     };
-    let listing = shows(E1, C, &[X]).mark(3, 11).claim(9, 4, 1);
-    let choose = |marks: &[_], want, now| {
-        choose_forgotten(&listing, &read(marks), Some(&forgotten), want, seconds(now))
+    let listing = shows(E1, C, &[X]).high_water_mark(3, 11).claim(9, 4, 1);
+    let choose = |high_water_marks: &[_], want, now| {
+        choose_forgotten(&listing, &read(high_water_marks), Some(&forgotten), want, seconds(now))
     };
     let later = [(3, 11, Ok(65))];
     let chosen = [leased(2, 50, 0), leased(3, 65, 11)];
@@ -173,9 +175,9 @@ fn in_a_grace_period_a_server_claims_nothing_if_others_hold_what_it_had() {
     let taken = shows(E1, C, &[X]).claim(9, 2, 1);
     let none = choose_forgotten(&taken, &read(&[]), Some(&forgotten), 1, seconds(0));
     assert_eq!(none, Choice::Nothing);
-    let broken = shows(E1, C, &[X]).mark(2, 11);
-    let marks = read(&[(2, 11, Err("x"))]);
-    let none = choose_forgotten(&broken, &marks, Some(&forgotten), 1, seconds(0));
+    let broken = shows(E1, C, &[X]).high_water_mark(2, 11);
+    let high_water_marks = read(&[(2, 11, Err("x"))]);
+    let none = choose_forgotten(&broken, &high_water_marks, Some(&forgotten), 1, seconds(0));
     assert_eq!(none, Choice::Nothing);
 }
 
@@ -264,7 +266,7 @@ fn changed(actions: &[Action]) -> Vec<&Change> {
 #[test]
 fn orphans_are_released_with_the_marks_that_etcd_has() {
     let listing = shows(E1, C, &[X]).claim(7, 0, 1).claim(7, 4, 31).claim(7, 5, 32).claim(8, 6, 33);
-    let listing = listing.mark(4, 11).mark(5, 12);
+    let listing = listing.high_water_mark(4, 11).high_water_mark(5, 12);
     let held = lease(&[0]);
     let (actions, unknown) = delete_orphans(&held, &listing, &read(&[]));
     let registry = Some(identity(&[X]).to_string());
@@ -272,8 +274,8 @@ fn orphans_are_released_with_the_marks_that_etcd_has() {
         (actions, unknown),
         (vec![Action::ReadMarks { ids: vec![4, 5], etcd: C, registry }], 0)
     );
-    let marks = read(&[(4, 11, Ok(50)), (5, 12, Err("x"))]);
-    let (actions, unknown) = delete_orphans(&held, &listing, &marks);
+    let high_water_marks = read(&[(4, 11, Ok(50)), (5, 12, Err("x"))]);
+    let (actions, unknown) = delete_orphans(&held, &listing, &high_water_marks);
     let holding = Holding {
         etcd: C,
         cluster: 3,
@@ -288,8 +290,8 @@ fn orphans_are_released_with_the_marks_that_etcd_has() {
 
 #[test]
 fn marks_of_orphans_are_read_as_many_as_one_transaction_takes() {
-    let listing =
-        (0..50).fold(shows(E1, C, &[X]), |listing, id| listing.claim(7, id, 1).mark(id, 1));
+    let listing = (0..50)
+        .fold(shows(E1, C, &[X]), |listing, id| listing.claim(7, id, 1).high_water_mark(id, 1));
     let (actions, _) = delete_orphans(&lease(&[]), &listing, &read(&[]));
     let Action::ReadMarks { ids, .. } = &actions[0] else { panic!("{actions:?}") };
     assert_eq!(ids.len(), MAX_CLAIMS_PER_TXN);
@@ -301,13 +303,18 @@ fn marks_of_orphans_are_read_as_many_as_one_transaction_takes() {
 
 #[test]
 fn forgotten_marks_are_written_where_etcd_has_earlier_ones() {
-    let listing = shows(E1, C, &[X]).mark(1, 11).mark(2, 12).mark(3, 13).mark(4, 14);
+    let listing = shows(E1, C, &[X])
+        .high_water_mark(1, 11)
+        .high_water_mark(2, 12)
+        .high_water_mark(3, 13)
+        .high_water_mark(4, 14);
     let gone = [1, 2, 3, 4, 5].map(|id| leased(id, 50, 30));
     let actions = finalize_forgotten(3, &gone, &listing, &read(&[(1, 11, Ok(49))]));
     let registry = Some(identity(&[X]).to_string());
     assert_eq!(actions, [Action::ReadMarks { ids: vec![2, 3, 4], etcd: C, registry }]);
-    let marks = read(&[(1, 11, Ok(49)), (2, 12, Ok(50)), (3, 13, Ok(51)), (4, 14, Err("x"))]);
-    let actions = finalize_forgotten(3, &gone, &listing, &marks);
+    let high_water_marks =
+        read(&[(1, 11, Ok(49)), (2, 12, Ok(50)), (3, 13, Ok(51)), (4, 14, Err("x"))]);
+    let actions = finalize_forgotten(3, &gone, &listing, &high_water_marks);
     let finalize = |leased| Change::FinalizeMark { cluster: 3, leased };
     let written = [leased(1, 50, 11), leased(4, 50, 14), leased(5, 50, 0)].map(finalize);
     assert_eq!(changed(&actions), written.iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What holds for any text, any memory and any views.
+//! Properties of any text, any memory and any views.
 
 use crate::given::*;
 use flakeid_core::registry::identity::Identity;
@@ -110,7 +110,7 @@ fn any_listing() -> impl Strategy<Value = Listing> {
                 if more.0 {
                     listing = listing.retired(&format!("{B}#{Y:016x}@5"));
                 }
-                listing.mark(1, more.1)
+                listing.high_water_mark(1, more.1)
             },
         )
 }
@@ -145,7 +145,7 @@ fn any_server() -> impl Strategy<Value = Server> {
     )
 }
 
-/// What each endpoint shows each time it is asked; `None` if it is silent.
+/// The listings that a server gets, one after the other; `None` from a silent endpoint.
 type Answers = Vec<Option<Listing>>;
 
 fn any_answers() -> impl Strategy<Value = Answers> {
@@ -281,7 +281,7 @@ proptest! {
         let seen = Seen::default();
         let after = |last| Memory::after(last, &listing, NAMESPACE, &endpoints, seen);
         let Ok(memory) = after(last.as_ref()) else { return Ok(()) };
-        // If older data came back, the next listing sorts what was followed anew.
+        // If older data came back, the next listing sorts what was followed again.
         let settled = after(Some(&memory)).unwrap();
         prop_assert_eq!(after(Some(&settled)), Ok(settled.clone()));
         let same = Memory { followed: memory.followed.clone(), ..settled };

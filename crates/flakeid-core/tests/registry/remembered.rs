@@ -1,4 +1,4 @@
-//! What a server remembers of the registry that it leases from.
+//! The memory that a server has of the registry that it leases from.
 
 use crate::given::*;
 use flakeid_core::registry::listing::Listing;

@@ -48,7 +48,7 @@ fn claim(key: Key, until: u64) -> Write {
     Put(key, Value::Claim { since: SINCE, until: UnixNanos(until) }, LEASE)
 }
 
-fn mark(id: u16, until: u64) -> Write {
+fn high_water_mark(id: u16, until: u64) -> Write {
     Put(Key::Mark(id), Value::Time(UnixNanos(until)), 0)
 }
 
@@ -144,7 +144,8 @@ fn a_claim_depends_on_all_that_was_listed() {
         Absent(CLAIM_5),
         Revision(Key::Mark(5), 22),
     ];
-    let writes = [claim(CLAIM_4, 60), mark(4, 60), claim(CLAIM_5, 70), mark(5, 70)];
+    let writes =
+        [claim(CLAIM_4, 60), high_water_mark(4, 60), claim(CLAIM_5, 70), high_water_mark(5, 70)];
     let expected = transaction(conditions, writes, [CLAIM_4, CLAIM_5]);
     assert_eq!(change.transaction(&listed()), expected);
     assert_eq!(change.etcd(), Some(C));
@@ -166,7 +167,7 @@ fn a_claim_beside_others_of_its_lease_depends_on_one_of_them() {
         Absent(CLAIM_5),
         Revision(Key::Mark(5), 0),
     ];
-    let writes = [claim(CLAIM_5, 60), mark(5, 60)];
+    let writes = [claim(CLAIM_5, 60), high_water_mark(5, 60)];
     let expected = transaction(conditions, writes, [CLAIM_5]);
     assert_eq!(change.transaction(&Listed::default()), expected);
 }
@@ -179,7 +180,8 @@ fn unchanged() -> [Condition; 3] {
 #[test]
 fn a_claim_is_confirmed_with_its_marks_at_the_ceiling() {
     let change = Change::ConfirmClaim { holding: both(), ceiling: CEILING };
-    let writes = [claim(CLAIM_4, 60), mark(4, 60), claim(CLAIM_5, 70), mark(5, 70)];
+    let writes =
+        [claim(CLAIM_4, 60), high_water_mark(4, 60), claim(CLAIM_5, 70), high_water_mark(5, 70)];
     let expected = transaction(unchanged(), writes, []);
     assert_eq!(change.transaction(&listed()), expected);
     assert_eq!(change.etcd(), Some(C));
@@ -188,7 +190,8 @@ fn a_claim_is_confirmed_with_its_marks_at_the_ceiling() {
 #[test]
 fn a_renewal_moves_the_marks_of_claims_that_have_not_changed() {
     let change = Change::Renew { holding: both(), ceiling: CEILING };
-    let writes = [claim(CLAIM_4, 60), mark(4, 60), claim(CLAIM_5, 70), mark(5, 70)];
+    let writes =
+        [claim(CLAIM_4, 60), high_water_mark(4, 60), claim(CLAIM_5, 70), high_water_mark(5, 70)];
     let expected = transaction(unchanged(), writes, [CLAIM_4, CLAIM_5]);
     assert_eq!(change.transaction(&listed()), expected);
     assert_eq!(change.etcd(), None);
@@ -197,7 +200,7 @@ fn a_renewal_moves_the_marks_of_claims_that_have_not_changed() {
 #[test]
 fn a_release_writes_exact_marks_and_deletes_claims_that_have_not_changed() {
     let change = Change::Release(both());
-    let writes = [mark(4, 50), Delete(CLAIM_4), mark(5, 70), Delete(CLAIM_5)];
+    let writes = [high_water_mark(4, 50), Delete(CLAIM_4), high_water_mark(5, 70), Delete(CLAIM_5)];
     let expected = transaction(unchanged(), writes, [CLAIM_4, CLAIM_5]);
     assert_eq!(change.transaction(&listed()), expected);
     assert_eq!(change.etcd(), None);
@@ -207,7 +210,7 @@ fn a_release_writes_exact_marks_and_deletes_claims_that_have_not_changed() {
 fn a_mark_becomes_exact_if_no_server_has_claimed_its_generator_id_since() {
     let change = Change::FinalizeMark { cluster: CLUSTER, leased: leased(4, 50, 21) };
     let conditions = [Absent(CLAIM_4), Revision(Key::Mark(4), 21), is_x()];
-    let expected = transaction(conditions, [mark(4, 50)], []);
+    let expected = transaction(conditions, [high_water_mark(4, 50)], []);
     assert_eq!(change.transaction(&listed()), expected);
 }
 

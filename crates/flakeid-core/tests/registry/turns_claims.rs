@@ -226,7 +226,7 @@ fn a_claim_of_which_a_part_is_gone_is_a_lost_race_and_the_rest_is_deleted_later(
             "renew 7(0s@8) 8(0s@8) by L1",
             "extend L1 to 137s, 137s, [(7, 9), (8, 9)]",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "release 1(127s@6) by L1",
             "again",
             "rest until 120s"
@@ -271,7 +271,7 @@ fn a_holder_does_not_repeat_a_claim_and_deletes_it_later() {
             "renew 0(0s@7) 1(0s@7) by L1",
             "extend L1 to 137s, 137s, [(0, 9), (1, 9)]",
             "list",
-            "read marks 2",
+            "read high-water marks 2",
             "release 2(127s@8) by L1",
             "again",
             "rest until 120s"

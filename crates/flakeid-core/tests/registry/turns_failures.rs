@@ -99,10 +99,10 @@ fn situations() -> Vec<(&'static str, fn() -> Node)> {
     vec![
         ("founds a registry", || Node::new(Etcd::new(C))),
         ("claims", Node::at_registry),
-        ("claims with marks", || {
+        ("claims with high-water marks", || {
             let mut node = Node::at_registry();
-            node.etcd().mark(0, seconds(50));
-            node.etcd().mark(1, seconds(1000));
+            node.etcd().high_water_mark(0, seconds(50));
+            node.etcd().high_water_mark(1, seconds(1000));
             node
         }),
         ("wants more", || {
@@ -126,7 +126,7 @@ fn situations() -> Vec<(&'static str, fn() -> Node)> {
             let now = std::time::Duration::from_secs(100);
             node.worker = flakeid_core::registry::turn::Worker::new(ttl, true, now);
             node.etcd().claim(5, 1);
-            node.etcd().mark(5, seconds(50));
+            node.etcd().high_water_mark(5, seconds(50));
             node.pass(10);
             node
         }),

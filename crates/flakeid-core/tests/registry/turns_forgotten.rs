@@ -29,7 +29,7 @@ fn a_server_begins_a_grace_period_before_it_gives_up_what_etcd_has_forgotten() {
             "report grace: EarlierMark",
             "lose 1",
             "report lost 1 of L1: Forgotten",
-            "read marks 1",
+            "read high-water marks 1",
             "renew 0(0s@6) by L1",
             "extend L1 to 147s, 147s, [(0, 15)]",
             "list",
@@ -41,11 +41,11 @@ fn a_server_begins_a_grace_period_before_it_gives_up_what_etcd_has_forgotten() {
         node.turns(),
         [
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "renew 0(0s@15) by L1",
             "extend L1 to 147s, 147s, [(0, 16)]",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "claim 1(127s@6) by L1 until 147s beside 0(0s@16)",
             "publish 1(127s@17) by L1",
             "report leased 1",
@@ -70,7 +70,7 @@ fn a_lease_that_etcd_has_forgotten_is_claimed_again_in_the_grace_period() {
             "report grace: EarlierMark",
             "lose 0 1",
             "report lost 0 1 of L1: Forgotten",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "again"
         ]
     );
@@ -79,10 +79,10 @@ fn a_lease_that_etcd_has_forgotten_is_claimed_again_in_the_grace_period() {
         [
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L3 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(127s@6) 1(127s@6) by L3 until 147s",
             "publish 0(127s@16) 1(127s@16) by L3",
             "report leased 0 1",
@@ -108,14 +108,14 @@ fn an_earlier_revision_begins_the_grace_period_before_the_marks_are_compared() {
             "report grace: EarlierMark",
             "lose 0 1",
             "report lost 0 1 of L1: Forgotten",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "again",
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L3 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(127s@6) 1(127s@6) by L3 until 147s",
             "publish 0(127s@10) 1(127s@10) by L3",
             "report leased 0 1",
@@ -150,10 +150,10 @@ fn a_lost_registry_is_founded_again_and_its_leases_claimed_again() {
             "again",
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L3 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(119s@4) 1(119s@5) by L3 until 147s",
             "publish 0(119s@7) 1(119s@7) by L3",
             "report leased 0 1",
@@ -225,16 +225,16 @@ fn what_was_forgotten_and_has_a_mark_that_is_not_a_time_is_not_claimed_again() {
 #[test]
 fn what_was_forgotten_is_claimed_with_the_later_one_of_both_marks() {
     let mut node = lost();
-    node.etcd().mark(0, seconds(500));
+    node.etcd().high_water_mark(0, seconds(500));
     assert_eq!(
         node.turns(),
         [
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L3 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(500s@15) 1(127s@6) by L3 until 147s",
             "publish 0(500s@17) 1(127s@17) by L3",
             "report leased 0 1",
@@ -249,7 +249,7 @@ fn marks_that_etcd_has_forgotten_are_written_as_far_as_they_are_lower() {
     let mut node = renewed();
     forget(&mut node);
     node.etcd().revoke(1);
-    node.etcd().mark(0, seconds(50));
+    node.etcd().high_water_mark(0, seconds(50));
     node.etcd().delete(Key::Mark(1));
     assert_eq!(
         node.turn(),
@@ -261,7 +261,7 @@ fn marks_that_etcd_has_forgotten_are_written_as_far_as_they_are_lower() {
             "report grace: EarlierMark",
             "lose 0 1",
             "report lost 0 1 of L1: Forgotten",
-            "read marks 0",
+            "read high-water marks 0",
             "finalize 0(119s@14)",
             "finalize 1(119s@0)",
             "again"
@@ -271,11 +271,11 @@ fn marks_that_etcd_has_forgotten_are_written_as_far_as_they_are_lower() {
 
 #[test]
 fn marks_that_cannot_be_written_are_left_and_what_is_held_is_renewed() {
-    for line in ["read marks", "finalize"] {
+    for line in ["read high-water marks", "finalize"] {
         let mut node = renewed();
         forget(&mut node);
         node.etcd().delete(CLAIM_1);
-        node.etcd().mark(1, seconds(50));
+        node.etcd().high_water_mark(1, seconds(50));
         node.fault(line, Fault::NotDone);
         let lines = node.turn();
         assert!(!lines.contains(&"failed: Failed(\"not done\")".into()));
@@ -385,7 +385,7 @@ fn claims_that_came_back_with_older_data_are_deleted_after_the_renewal() {
             "renew 0(0s@6) by L1",
             "extend L1 to 147s, 147s, [(0, 52)]",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "release 1(127s@6) by L1",
             "again",
             "rest until 130s"
@@ -401,7 +401,7 @@ fn a_loss_of_some_and_orphans_in_one_turn_are_told_apart() {
     forget(&mut node);
     node.etcd().delete(CLAIM_1);
     node.etcd().claim(5, 1);
-    node.etcd().mark(5, seconds(50));
+    node.etcd().high_water_mark(5, seconds(50));
     let lines = node.turn();
     assert!(lines.contains(&"release 5(50s@14) by L1".into()), "{lines:?}");
     assert!(!lines.contains(&"report released ".into()), "{lines:?}");
@@ -414,7 +414,7 @@ fn an_orphan_that_cannot_be_deleted_after_a_loss_is_not_a_release() {
     node.etcd().delete(CLAIM_1);
     for id in [5, 6] {
         node.etcd().claim(id, 1);
-        node.etcd().mark(id, seconds(50));
+        node.etcd().high_water_mark(id, seconds(50));
     }
     node.fault("release 5", Fault::NotDone);
     let lines = node.turn();

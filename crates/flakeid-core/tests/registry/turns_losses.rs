@@ -37,11 +37,11 @@ fn a_claim_that_was_deleted_is_lost_alone_and_its_mark_becomes_exact() {
         node.turns(),
         [
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "renew 0(0s@10) by L1",
             "extend L1 to 147s, 147s, [(0, 11)]",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "claim 1(119s@9) by L1 until 147s beside 0(0s@11)",
             "publish 1(119s@12) by L1",
             "report leased 1",
@@ -55,7 +55,7 @@ fn a_claim_that_was_deleted_is_lost_alone_and_its_mark_becomes_exact() {
 fn a_claim_that_another_server_took_is_lost_and_its_mark_left_alone() {
     let mut node = renewed();
     node.etcd().claim(1, 50);
-    node.etcd().mark(1, seconds(500));
+    node.etcd().high_water_mark(1, seconds(500));
     node.turn();
     assert_eq!(node.held(), [0]);
     assert_eq!(node.etcd().read(&[1])[0].1.as_ref().unwrap().moment, Ok(seconds(500)));
@@ -101,10 +101,10 @@ fn a_lease_that_was_revoked_is_lost() {
         [
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L2 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(119s@9) 1(119s@10) by L2 until 147s",
             "publish 0(119s@12) 1(119s@12) by L2",
             "report leased 0 1",
@@ -136,7 +136,7 @@ fn a_claim_that_was_written_by_hand_under_its_lease_is_renewed_as_it_was_found()
 fn a_claim_that_changes_with_each_renewal_ends_the_turn() {
     fn change(node: &mut Node) {
         node.etcd().claim(1, 1);
-        node.etcd().mark(1, seconds(50));
+        node.etcd().high_water_mark(1, seconds(50));
         node.before("renew", change);
     }
     let mut node = renewed();
@@ -171,11 +171,11 @@ fn a_claim_that_was_deleted_is_noticed_before_another_one_is_made() {
             "extend L1 to 127s, 127s, [(0, 9)]",
             "again",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "renew 0(0s@9) by L1",
             "extend L1 to 127s, 127s, [(0, 10)]",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "claim 1(99s@8) 2 by L1 until 127s beside 0(0s@10)",
             "publish 1(99s@11) 2(0s@11) by L1",
             "report leased 1 2",

@@ -31,7 +31,7 @@ fn a_server_that_has_only_renewed_notices_an_earlier_revision() {
             "list",
             "lose 0 1",
             "report lost 0 1 of L1: Forgotten",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "finalize 0(139s@6)",
             "finalize 1(139s@6)",
             "again"
@@ -42,10 +42,10 @@ fn a_server_that_has_only_renewed_notices_an_earlier_revision() {
         [
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L3 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(139s@9) 1(139s@10) by L3 until 167s",
             "publish 0(139s@12) 1(139s@12) by L3",
             "report leased 0 1",
@@ -158,13 +158,19 @@ fn a_server_that_wants_more_than_it_held_waits_for_the_rest() {
 #[test]
 fn marks_of_a_copy_are_not_read() {
     let mut node = Node::at_registry();
-    node.etcd().mark(0, seconds(50));
-    node.before("read marks", |node| node.etcd().id = D);
-    assert_eq!(node.turn(), ["list", "read marks 0", "failed: Failed(\"e1: another etcd\")"]);
+    node.etcd().high_water_mark(0, seconds(50));
+    node.before("read high-water marks", |node| node.etcd().id = D);
+    assert_eq!(
+        node.turn(),
+        ["list", "read high-water marks 0", "failed: Failed(\"e1: another etcd\")"]
+    );
     let mut node = Node::at_registry();
-    node.etcd().mark(0, seconds(50));
-    node.before("read marks", |node| node.etcd().delete(Key::Id));
-    assert_eq!(node.turn(), ["list", "read marks 0", "failed: Failed(\"e1: another etcd\")"]);
+    node.etcd().high_water_mark(0, seconds(50));
+    node.before("read high-water marks", |node| node.etcd().delete(Key::Id));
+    assert_eq!(
+        node.turn(),
+        ["list", "read high-water marks 0", "failed: Failed(\"e1: another etcd\")"]
+    );
 }
 
 #[test]

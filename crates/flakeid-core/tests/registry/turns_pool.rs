@@ -67,16 +67,16 @@ fn a_mark_that_is_not_a_time_keeps_its_generator_id_from_being_leased() {
     let mut node = Node::at_registry();
     node.pool = 0..=2;
     node.etcd().put(Key::Mark(0), Value::Text("tomorrow".into()), 0);
-    node.etcd().mark(1, seconds(50));
+    node.etcd().high_water_mark(1, seconds(50));
     assert_eq!(
         node.turns(),
         [
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "remember c/flakeid/#00000000000000a1 (Claim)",
             "grant L1 30s",
             "list",
-            "read marks 1",
+            "read high-water marks 1",
             "claim 1(50s@7) 2 by L1 until 127s",
             "publish 1(50s@8) 2(0s@8) by L1",
             "report leased 1 2",
@@ -98,7 +98,7 @@ fn a_mark_that_is_not_a_time_is_read_again_only_if_it_was_written_again() {
         node.turn(),
         [
             "list",
-            "read marks 0",
+            "read high-water marks 0",
             "report the pool is empty",
             "await a release after revision 6, 10s",
             "again"
@@ -108,16 +108,16 @@ fn a_mark_that_is_not_a_time_is_read_again_only_if_it_was_written_again() {
         node.turn(),
         ["list", "report the pool is empty", "await a release after revision 6, 10s", "again"]
     );
-    node.etcd().mark(0, seconds(50));
+    node.etcd().high_water_mark(0, seconds(50));
     assert_eq!(
         node.turns(),
         [
             "list",
-            "read marks 0",
+            "read high-water marks 0",
             "remember c/flakeid/#00000000000000a1 (Claim)",
             "grant L1 30s",
             "list",
-            "read marks 0",
+            "read high-water marks 0",
             "claim 0(50s@7) by L1 until 147s",
             "publish 0(50s@8) by L1",
             "report leased 0",
@@ -144,21 +144,21 @@ fn marks_that_are_ahead_of_the_clock_are_avoided_and_read_many_at_a_time() {
     let mut node = Node::at_registry();
     node.pool = 0..=99;
     for id in 0..40 {
-        node.etcd().mark(id, seconds(1000));
+        node.etcd().high_water_mark(id, seconds(1000));
     }
     let lines = node.turn();
     assert_eq!(
         lines[1],
-        "read marks 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31"
+        "read high-water marks 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31"
     );
     assert_eq!(node.held(), [40, 41]);
     let mut node = Node::at_registry();
     node.pool = 0..=1;
-    node.etcd().mark(0, seconds(1000));
+    node.etcd().high_water_mark(0, seconds(1000));
     assert_eq!(
         node.turn()[5..],
         [
-            "read marks 0",
+            "read high-water marks 0",
             "claim 0(1000s@6) 1 by L1 until 127s",
             "publish 0(1000s@7) 1(0s@7) by L1",
             "report leased 0 1",
@@ -171,7 +171,7 @@ fn marks_that_are_ahead_of_the_clock_are_avoided_and_read_many_at_a_time() {
 fn a_renewal_comes_before_marks_are_read() {
     let mut node = Node::holder();
     node.wanted = 3;
-    node.etcd().mark(2, seconds(50));
+    node.etcd().high_water_mark(2, seconds(50));
     node.before("list", |node| node.pass(10));
     assert_eq!(node.turn(), ["list", "again"]);
     assert_eq!(
@@ -181,11 +181,11 @@ fn a_renewal_comes_before_marks_are_read() {
             "extend L1 to 137s, 137s, [(0, 8), (1, 8)]",
             "again",
             "list",
-            "read marks 2",
+            "read high-water marks 2",
             "renew 0(0s@8) 1(0s@8) by L1",
             "extend L1 to 137s, 137s, [(0, 9), (1, 9)]",
             "list",
-            "read marks 2",
+            "read high-water marks 2",
             "claim 2(50s@7) by L1 until 137s beside 0(0s@9)",
             "publish 2(50s@10) by L1",
             "report leased 2",
@@ -195,7 +195,7 @@ fn a_renewal_comes_before_marks_are_read() {
     );
     let mut node = Node::holder();
     node.wanted = 3;
-    node.etcd().mark(2, seconds(50));
+    node.etcd().high_water_mark(2, seconds(50));
     node.before("list", |node| node.worker.request_renewal());
     assert_eq!(node.turn(), ["list", "again"]);
     assert_eq!(node.turn()[..1], ["renew 0(0s@6) 1(0s@6) by L1"]);

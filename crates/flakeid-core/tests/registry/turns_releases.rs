@@ -167,7 +167,7 @@ fn claims_that_have_changed_are_released_as_they_are_found() {
 fn claims_that_others_have_taken_are_not_released() {
     let mut node = Node::holder();
     node.etcd().claim(1, 50);
-    node.etcd().mark(1, seconds(500));
+    node.etcd().high_water_mark(1, seconds(500));
     assert_eq!(
         give_back(&mut node),
         [

@@ -89,10 +89,10 @@ fn a_renewal_that_is_unsure_when_the_lease_ends_is_not_made_again() {
             "renew 0(0s@6) 1(0s@6) by L1",
             "revoke L1",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "grant L2 30s",
             "list",
-            "read marks 0 1",
+            "read high-water marks 0 1",
             "claim 0(127s@6) 1(127s@6) by L2 until 154s",
             "publish 0(127s@8) 1(127s@8) by L2",
             "report leased 0 1",
@@ -212,7 +212,7 @@ fn with_orphan() -> Node {
     let ttl = Duration::from_secs(30);
     node.worker = Worker::new(ttl, true, Duration::from_secs(node.now));
     node.etcd().claim(5, 1);
-    node.etcd().mark(5, seconds(50));
+    node.etcd().high_water_mark(5, seconds(50));
     node
 }
 
@@ -226,7 +226,7 @@ fn a_worker_that_finds_a_lease_deletes_claims_that_are_not_held() {
             "renew 0(0s@6) 1(0s@6) by L1",
             "extend L1 to 137s, 137s, [(0, 9), (1, 9)]",
             "list",
-            "read marks 5",
+            "read high-water marks 5",
             "release 5(50s@7) by L1",
             "again",
             "rest until 120s"
@@ -271,7 +271,7 @@ fn orphans_are_looked_for_as_long_as_there_are_any() {
         let lines = node.turns();
         assert!(lines.contains(&"list".into()), "{lines:?}");
     }
-    node.etcd().mark(5, seconds(50));
+    node.etcd().high_water_mark(5, seconds(50));
     node.pass(10);
     assert_eq!(
         node.turns(),
@@ -279,7 +279,7 @@ fn orphans_are_looked_for_as_long_as_there_are_any() {
             "renew 0(0s@18) 1(0s@18) by L1",
             "extend L1 to 227s, 227s, [(0, 20), (1, 20)]",
             "list",
-            "read marks 5",
+            "read high-water marks 5",
             "release 5(50s@7) by L1",
             "again",
             "rest until 210s"
@@ -327,7 +327,7 @@ fn an_orphan_without_a_mark_stays() {
 
 #[test]
 fn an_orphan_that_cannot_be_deleted_now_is_deleted_by_the_next_renewal() {
-    for line in ["list", "read marks", "release"] {
+    for line in ["list", "read high-water marks", "release"] {
         let mut node = with_orphan();
         node.pass(10);
         node.fault(line, Fault::NotDone);
@@ -342,7 +342,7 @@ fn an_orphan_that_cannot_be_deleted_now_is_deleted_by_the_next_renewal() {
 fn orphans_are_deleted_one_by_one() {
     let mut node = with_orphan();
     node.etcd().claim(6, 1);
-    node.etcd().mark(6, seconds(60));
+    node.etcd().high_water_mark(6, seconds(60));
     node.before("release 5", |node| node.etcd().claim(5, 1));
     node.pass(10);
     assert_eq!(
@@ -351,7 +351,7 @@ fn orphans_are_deleted_one_by_one() {
             "renew 0(0s@6) 1(0s@6) by L1",
             "extend L1 to 137s, 137s, [(0, 11), (1, 11)]",
             "list",
-            "read marks 5 6",
+            "read high-water marks 5 6",
             "release 5(50s@7) by L1",
             "release 6(60s@9) by L1",
             "again",
@@ -372,7 +372,7 @@ fn an_unused_lease_is_revoked_before_orphans_are_looked_for() {
             "renew 0(0s@6) 1(0s@6) by L1",
             "extend L1 to 127s, 127s, [(0, 9), (1, 9)]",
             "list",
-            "read marks 5",
+            "read high-water marks 5",
             "release 5(50s@7) by L1",
             "again",
             "list",
