@@ -2,7 +2,7 @@
 //! log. What follows from its outcome is decided in [`flakeid_core::registry::turn`].
 
 use super::client::{CallError, Etcd, Patience};
-use super::listing::Marks;
+use super::listing::HighWaterMarks;
 use super::log::Log;
 use super::registry::{Registry, grant, revoke};
 use super::signals::{lease_began, log_if_recovered, may_go_on, may_wait};
@@ -129,17 +129,17 @@ impl Actor {
     ) -> Result<Outcome, Failure> {
         let (mut parts, mut all) = (vec![ids], Vec::new());
         while let Some(part) = parts.pop() {
-            match self.etcd.call(async |client| registry.marks(client, part, of).await) {
-                Ok(Marks::TooLarge) => {
+            match self.etcd.call(async |client| registry.high_water_marks(client, part, of).await) {
+                Ok(HighWaterMarks::TooLarge) => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
                 }
-                Ok(Marks::Read(read)) => all.extend(read),
+                Ok(HighWaterMarks::Read(read)) => all.extend(read),
                 Err(CallError::Etcd(_)) if !all.is_empty() => break,
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Outcome::Marks(all))
+        Ok(Outcome::HighWaterMarks(all))
     }
 
     fn publish(&self, lease: &Lease) -> bool {

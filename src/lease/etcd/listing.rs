@@ -19,7 +19,7 @@ const PAGE: i64 = 4096;
 
 /// The result of reading several high-water marks.
 #[derive(Debug)]
-pub enum Marks {
+pub enum HighWaterMarks {
     /// Each with its generator ID; `None` if the key does not exist.
     Read(Vec<(u16, Option<HighWaterMark>)>),
     /// They are more than one answer holds. Read fewer.
@@ -186,18 +186,19 @@ impl Registry {
     }
 
     /// Reads the high-water marks of these generator IDs, of the registry with this ID in the etcd with this cluster ID.
-    pub async fn marks(
+    pub async fn high_water_marks(
         &self,
         client: &mut Client,
         ids: &[u16],
         (etcd, registry): (u64, Option<&str>),
-    ) -> Result<Marks, Error> {
-        let high_water_marks = ids.iter().map(|&id| TxnOp::get(self.key(Key::Mark(id)), None));
+    ) -> Result<HighWaterMarks, Error> {
+        let high_water_marks =
+            ids.iter().map(|&id| TxnOp::get(self.key(Key::HighWaterMark(id)), None));
         let ops = high_water_marks.chain([TxnOp::get(self.key(Key::Id), None)]);
         let response = match client.txn(Txn::new().and_then(ops.collect::<Vec<_>>())).await {
             Err(error) if is_too_large(&error) => match ids {
                 &[id] => return self.too_large(client, id).await,
-                _ => return Ok(Marks::TooLarge),
+                _ => return Ok(HighWaterMarks::TooLarge),
             },
             done => done?,
         };
@@ -221,19 +222,19 @@ impl Registry {
         {
             return Err(other_etcd());
         }
-        Ok(Marks::Read(
+        Ok(HighWaterMarks::Read(
             ids.iter().zip(&answers).map(|(&id, get)| (id, high_water_mark(get))).collect(),
         ))
     }
 
     /// Reads the revision of a high-water mark whose value is longer than an answer.
-    async fn too_large(&self, client: &mut Client, id: u16) -> Result<Marks, Error> {
+    async fn too_large(&self, client: &mut Client, id: u16) -> Result<HighWaterMarks, Error> {
         let options = GetOptions::new().with_keys_only();
-        let get = client.get(self.key(Key::Mark(id)), Some(options)).await?;
+        let get = client.get(self.key(Key::HighWaterMark(id)), Some(options)).await?;
         let high_water_mark = |kv: &KeyValue| HighWaterMark {
             revision: kv.mod_revision(),
             moment: Err("...".into()),
         };
-        Ok(Marks::Read(vec![(id, get.kvs().first().map(high_water_mark))]))
+        Ok(HighWaterMarks::Read(vec![(id, get.kvs().first().map(high_water_mark))]))
     }
 }

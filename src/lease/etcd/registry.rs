@@ -93,7 +93,7 @@ impl Registry {
             Key::Id => "registry-id".into(),
             Key::Retired => "left".into(),
             Key::Claim { cluster, id } => format!("pool/{cluster}:{id}"),
-            Key::Mark(id) => format!("until/{id}"),
+            Key::HighWaterMark(id) => format!("until/{id}"),
         })
     }
 

@@ -125,38 +125,48 @@ pub enum Choice {
 }
 
 /// Returns the high-water mark of a generator ID as it was listed and read. Returns `None` if its value is not a time.
-fn mark(listing: &Listing, marks: &BTreeMap<u16, HighWaterMark>, id: u16) -> Option<LeasedId> {
+fn high_water_mark(
+    listing: &Listing,
+    high_water_marks: &BTreeMap<u16, HighWaterMark>,
+    id: u16,
+) -> Option<LeasedId> {
     let revision = listing.mark_revisions.get(&id).copied().unwrap_or(0);
-    let high_water_mark = match marks.get(&id) {
+    let high_water_mark = match high_water_marks.get(&id) {
         Some(HighWaterMark { moment, .. }) => moment.as_ref().ok().copied()?,
         None => UnixNanos(0),
     };
     Some(LeasedId { id, high_water_mark, revision })
 }
 
-fn is_unread(listing: &Listing, marks: &BTreeMap<u16, HighWaterMark>, id: u16) -> bool {
-    listing.mark_revisions.contains_key(&id) && !marks.contains_key(&id)
+fn is_unread(listing: &Listing, high_water_marks: &BTreeMap<u16, HighWaterMark>, id: u16) -> bool {
+    listing.mark_revisions.contains_key(&id) && !high_water_marks.contains_key(&id)
 }
 
 /// Chooses at most `want` generator IDs that are free, beginning at this place in the pool. Only the high-water marks of
 /// those that may be chosen are read.
 pub fn choose_free(
     listing: &Listing,
-    marks: &BTreeMap<u16, HighWaterMark>,
+    high_water_marks: &BTreeMap<u16, HighWaterMark>,
     pool: &RangeInclusive<u16>,
     place: u16,
     want: usize,
     now: UnixNanos,
 ) -> Choice {
-    let is_free = |id: u16| !listing.taken.contains(&id) && mark(listing, marks, id).is_some();
-    let is_past =
-        |id: u16| mark(listing, marks, id).is_some_and(|mark| mark.high_water_mark <= now);
+    let is_free = |id: u16| {
+        !listing.taken.contains(&id) && high_water_mark(listing, high_water_marks, id).is_some()
+    };
+    let is_past = |id: u16| {
+        high_water_mark(listing, high_water_marks, id)
+            .is_some_and(|high_water_mark| high_water_mark.high_water_mark <= now)
+    };
     let best = |number| choose(pool.clone(), place, number, is_free, is_past);
     let Some(chosen) = best(want.min(MAX_CLAIMS_PER_TXN)) else { return Choice::Nothing };
-    let is_unread = |id: &u16| is_unread(listing, marks, *id);
+    let is_unread = |id: &u16| is_unread(listing, high_water_marks, *id);
     if !chosen.as_slice().iter().any(is_unread) {
         let chosen = chosen.as_slice().iter();
-        return Choice::Claim(chosen.filter_map(|&id| mark(listing, marks, id)).collect());
+        return Choice::Claim(
+            chosen.filter_map(|&id| high_water_mark(listing, high_water_marks, id)).collect(),
+        );
     }
     // More than are wanted, so that few calls read a long run of high-water marks that are ahead.
     let candidates = best(MAX_CLAIMS_PER_TXN).unwrap_or(chosen);
@@ -167,7 +177,7 @@ pub fn choose_free(
 /// and that are not claimed in etcd. Each has the least high-water mark that it gets.
 pub fn choose_forgotten(
     listing: &Listing,
-    marks: &BTreeMap<u16, HighWaterMark>,
+    high_water_marks: &BTreeMap<u16, HighWaterMark>,
     forgotten: Option<&Forgotten>,
     want: usize,
     now: Duration,
@@ -178,14 +188,14 @@ pub fn choose_forgotten(
     let is_free = |leased: &&LeasedId| !listing.taken.contains(&leased.id);
     let free: Vec<&LeasedId> = forgotten.held.iter().filter(is_free).collect();
     let ids = free.iter().map(|leased| leased.id);
-    let unread = ids.filter(|&id| is_unread(listing, marks, id));
+    let unread = ids.filter(|&id| is_unread(listing, high_water_marks, id));
     let unread: Vec<u16> = unread.take(MAX_CLAIMS_PER_TXN).collect();
     if !unread.is_empty() {
         return Choice::Read(unread);
     }
     // The time of the last ID is unknown if a high-water mark is not a time.
     let raised = |leased: &&LeasedId| {
-        let listed = mark(listing, marks, leased.id)?;
+        let listed = high_water_mark(listing, high_water_marks, leased.id)?;
         let high_water_mark = leased.high_water_mark.max(listed.high_water_mark);
         Some(LeasedId { high_water_mark, ..listed })
     };
@@ -270,21 +280,22 @@ pub fn orphans(lease: &Lease, listing: &Listing) -> Vec<ClaimRevision> {
 pub fn delete_orphans(
     lease: &Lease,
     listing: &Listing,
-    marks: &BTreeMap<u16, HighWaterMark>,
+    high_water_marks: &BTreeMap<u16, HighWaterMark>,
 ) -> (Vec<Action>, usize) {
     let orphans = orphans(lease, listing);
     let unread: Vec<u16> = orphans
         .iter()
         .map(|&(id, _)| id)
-        .filter(|&id| is_unread(listing, marks, id))
+        .filter(|&id| is_unread(listing, high_water_marks, id))
         .take(MAX_CLAIMS_PER_TXN)
         .collect();
     if !unread.is_empty() {
         return (vec![read(listing, unread)], 0);
     }
     let known = orphans.iter().filter_map(|&(id, revision)| {
-        let mark = mark(listing, marks, id).filter(|mark| mark.revision != 0)?;
-        Some(LeasedId { revision, ..mark })
+        let high_water_mark = high_water_mark(listing, high_water_marks, id)
+            .filter(|high_water_mark| high_water_mark.revision != 0)?;
+        Some(LeasedId { revision, ..high_water_mark })
     });
     let releases: Vec<Action> = known
         .map(|orphan| {
@@ -302,18 +313,20 @@ pub fn finalize_forgotten(
     cluster: u16,
     gone: &[LeasedId],
     listing: &Listing,
-    marks: &BTreeMap<u16, HighWaterMark>,
+    high_water_marks: &BTreeMap<u16, HighWaterMark>,
 ) -> Vec<Action> {
     let ids = gone.iter().map(|gone| gone.id);
-    let unread: Vec<u16> =
-        ids.filter(|&id| is_unread(listing, marks, id)).take(MAX_CLAIMS_PER_TXN).collect();
+    let unread: Vec<u16> = ids
+        .filter(|&id| is_unread(listing, high_water_marks, id))
+        .take(MAX_CLAIMS_PER_TXN)
+        .collect();
     if !unread.is_empty() {
         return vec![read(listing, unread)];
     }
     let lower = gone.iter().filter_map(|gone| {
         let revision = listing.mark_revisions.get(&gone.id).copied().unwrap_or(0);
-        let listed =
-            mark(listing, marks, gone.id).map_or(UnixNanos(0), |mark| mark.high_water_mark);
+        let listed = high_water_mark(listing, high_water_marks, gone.id)
+            .map_or(UnixNanos(0), |high_water_mark| high_water_mark.high_water_mark);
         (listed < gone.high_water_mark).then_some(LeasedId { revision, ..*gone })
     });
     lower.map(|leased| finalize(cluster, leased, listing)).collect()

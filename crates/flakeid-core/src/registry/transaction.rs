@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | [`Key::ClusterId`] | no | the uniqueid cluster, as the Java library keeps it: `0` |
 //! | [`Key::Claim`] | the holder's | a claim, under the name that the Java library gives it |
-//! | [`Key::Mark`] | no | the high-water mark |
+//! | [`Key::HighWaterMark`] | no | the high-water mark |
 //! | [`Key::Epoch`] | no | flake's epoch, which all servers of the namespace have in common |
 //! | [`Key::Address`] | no | the address of this registry, and the others that it replaces: see [`trust`](super::trust) |
 //! | [`Key::Id`] | no | the registry's [`Identity`] |
@@ -66,7 +66,7 @@ pub enum Key {
         id: u16,
     },
     /// The high-water mark of a generator ID.
-    Mark(u16),
+    HighWaterMark(u16),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,7 +295,7 @@ impl Change {
             Self::Renew { holding, ceiling } => holding.only_if_unchanged(holding.puts(*ceiling)),
             Self::Release(holding) => holding.release(),
             Self::FinalizeMark { cluster, leased } => {
-                let (id, high_water_mark) = (leased.id, Key::Mark(leased.id));
+                let (id, high_water_mark) = (leased.id, Key::HighWaterMark(leased.id));
                 listed.only_if(
                     [
                         Condition::Absent(Key::Claim { cluster: *cluster, id }),
@@ -337,7 +337,7 @@ impl Holding {
         }
         for leased in &self.held {
             conditions.push(Condition::Absent(self.key(leased)));
-            conditions.push(Condition::Revision(Key::Mark(leased.id), leased.revision));
+            conditions.push(Condition::Revision(Key::HighWaterMark(leased.id), leased.revision));
         }
         Transaction { conditions, writes: self.puts(ceiling), reads: self.keys() }
     }
@@ -346,7 +346,7 @@ impl Holding {
     fn release(&self) -> Transaction {
         let writes = |leased: &LeasedId| {
             let until = Value::Time(leased.high_water_mark);
-            [Write::Put(Key::Mark(leased.id), until, 0), Write::Delete(self.key(leased))]
+            [Write::Put(Key::HighWaterMark(leased.id), until, 0), Write::Delete(self.key(leased))]
         };
         self.only_if_unchanged(self.held.iter().flat_map(writes).collect())
     }
@@ -372,7 +372,7 @@ impl Holding {
             let claim = Value::Claim { since: self.since, until };
             [
                 Write::Put(self.key(leased), claim, self.lease),
-                Write::Put(Key::Mark(leased.id), Value::Time(until), 0),
+                Write::Put(Key::HighWaterMark(leased.id), Value::Time(until), 0),
             ]
         };
         self.held.iter().flat_map(puts).collect()

@@ -244,7 +244,7 @@ impl Host {
                     };
                     (id, Some(HighWaterMark { revision: 80, moment }))
                 });
-                Outcome::Marks(high_water_marks.collect())
+                Outcome::HighWaterMarks(high_water_marks.collect())
             }
             Action::Grant { ttl, at, .. } => {
                 self.next_lease += 1;

@@ -64,7 +64,7 @@ impl Etcd {
     }
 
     pub fn high_water_mark(&mut self, id: u16, until: UnixNanos) {
-        self.put(Key::Mark(id), Value::Time(until), 0);
+        self.put(Key::HighWaterMark(id), Value::Time(until), 0);
     }
 
     pub fn revoke(&mut self, lease: i64) {
@@ -180,7 +180,9 @@ impl Etcd {
                     listing.claims.push((stored.lease, (*id, stored.revision)));
                     listing.taken.insert(*id);
                 }
-                (Key::Mark(id), _) => drop(listing.mark_revisions.insert(*id, stored.revision)),
+                (Key::HighWaterMark(id), _) => {
+                    drop(listing.mark_revisions.insert(*id, stored.revision))
+                }
                 _ => {}
             }
         }
@@ -196,6 +198,8 @@ impl Etcd {
                 other => Err(format!("{other:?}")),
             },
         };
-        ids.iter().map(|&id| (id, self.keys.get(&Key::Mark(id)).map(high_water_mark))).collect()
+        ids.iter()
+            .map(|&id| (id, self.keys.get(&Key::HighWaterMark(id)).map(high_water_mark)))
+            .collect()
     }
 }

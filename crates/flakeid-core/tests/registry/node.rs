@@ -269,7 +269,7 @@ impl Node {
                     let is_same = etcd.id == listed && etcd.list(name).id.value == registry;
                     if is_same { Ok(etcd.read(&ids)) } else { Err("another etcd".into()) }
                 })?;
-                Outcome::Marks(read)
+                Outcome::HighWaterMarks(read)
             }
             Action::AwaitRelease { longest, .. } => {
                 self.now += longest.as_secs();

@@ -49,7 +49,7 @@ fn claim(key: Key, until: u64) -> Write {
 }
 
 fn high_water_mark(id: u16, until: u64) -> Write {
-    Put(Key::Mark(id), Value::Time(UnixNanos(until)), 0)
+    Put(Key::HighWaterMark(id), Value::Time(UnixNanos(until)), 0)
 }
 
 fn text(key: Key, text: &str) -> Write {
@@ -140,9 +140,9 @@ fn a_claim_depends_on_all_that_was_listed() {
         Revision(Key::Grace, 14),
         is_x(),
         Absent(CLAIM_4),
-        Revision(Key::Mark(4), 21),
+        Revision(Key::HighWaterMark(4), 21),
         Absent(CLAIM_5),
-        Revision(Key::Mark(5), 22),
+        Revision(Key::HighWaterMark(5), 22),
     ];
     let writes =
         [claim(CLAIM_4, 60), high_water_mark(4, 60), claim(CLAIM_5, 70), high_water_mark(5, 70)];
@@ -165,7 +165,7 @@ fn a_claim_beside_others_of_its_lease_depends_on_one_of_them() {
         Revision(CLAIM_4, 21),
         Lease(CLAIM_4, LEASE),
         Absent(CLAIM_5),
-        Revision(Key::Mark(5), 0),
+        Revision(Key::HighWaterMark(5), 0),
     ];
     let writes = [claim(CLAIM_5, 60), high_water_mark(5, 60)];
     let expected = transaction(conditions, writes, [CLAIM_5]);
@@ -209,7 +209,7 @@ fn a_release_writes_exact_marks_and_deletes_claims_that_have_not_changed() {
 #[test]
 fn a_mark_becomes_exact_if_no_server_has_claimed_its_generator_id_since() {
     let change = Change::FinalizeMark { cluster: CLUSTER, leased: leased(4, 50, 21) };
-    let conditions = [Absent(CLAIM_4), Revision(Key::Mark(4), 21), is_x()];
+    let conditions = [Absent(CLAIM_4), Revision(Key::HighWaterMark(4), 21), is_x()];
     let expected = transaction(conditions, [high_water_mark(4, 50)], []);
     assert_eq!(change.transaction(&listed()), expected);
 }

@@ -217,7 +217,7 @@ fn what_was_forgotten_and_is_claimed_by_another_server_is_not_claimed_again() {
 #[test]
 fn what_was_forgotten_and_has_a_mark_that_is_not_a_time_is_not_claimed_again() {
     let mut node = lost();
-    node.etcd().put(Key::Mark(0), Value::Text("tomorrow".into()), 0);
+    node.etcd().put(Key::HighWaterMark(0), Value::Text("tomorrow".into()), 0);
     node.turns();
     assert_eq!(node.held(), [1]);
 }
@@ -250,7 +250,7 @@ fn marks_that_etcd_has_forgotten_are_written_as_far_as_they_are_lower() {
     forget(&mut node);
     node.etcd().revoke(1);
     node.etcd().high_water_mark(0, seconds(50));
-    node.etcd().delete(Key::Mark(1));
+    node.etcd().delete(Key::HighWaterMark(1));
     assert_eq!(
         node.turn(),
         [
@@ -302,7 +302,7 @@ fn a_loss_that_is_noticed_before_a_claim_begins_a_grace_period_if_etcd_has_forgo
     let mut node = Node::holder();
     node.wanted = 3;
     node.etcd().delete(CLAIM_1);
-    node.etcd().delete(Key::Mark(1));
+    node.etcd().delete(Key::HighWaterMark(1));
     assert_eq!(
         node.turn(),
         [

@@ -66,7 +66,7 @@ fn a_holder_claims_nothing_more_in_a_grace_period() {
 fn a_mark_that_is_not_a_time_keeps_its_generator_id_from_being_leased() {
     let mut node = Node::at_registry();
     node.pool = 0..=2;
-    node.etcd().put(Key::Mark(0), Value::Text("tomorrow".into()), 0);
+    node.etcd().put(Key::HighWaterMark(0), Value::Text("tomorrow".into()), 0);
     node.etcd().high_water_mark(1, seconds(50));
     assert_eq!(
         node.turns(),
@@ -93,7 +93,7 @@ fn a_mark_that_is_not_a_time_keeps_its_generator_id_from_being_leased() {
 fn a_mark_that_is_not_a_time_is_read_again_only_if_it_was_written_again() {
     let mut node = Node::at_registry();
     (node.wanted, node.pool) = (1, 0..=0);
-    node.etcd().put(Key::Mark(0), Value::Text("tomorrow".into()), 0);
+    node.etcd().put(Key::HighWaterMark(0), Value::Text("tomorrow".into()), 0);
     assert_eq!(
         node.turn(),
         [
@@ -131,7 +131,7 @@ fn a_mark_that_is_not_a_time_is_read_again_only_if_it_was_written_again() {
 fn marks_that_were_read_in_one_namespace_say_nothing_in_another_one() {
     let mut node = Node::at_registry();
     (node.wanted, node.pool) = (1, 0..=0);
-    node.etcd().put(Key::Mark(0), Value::Text("tomorrow".into()), 0);
+    node.etcd().put(Key::HighWaterMark(0), Value::Text("tomorrow".into()), 0);
     node.turn();
     assert!(node.worker.unreadable_mark(0..=9).is_some());
     node.namespace = "orders/".into();

@@ -252,5 +252,5 @@ fn a_release_that_writes_a_key_leaves_the_others_alone() {
     give_back(&mut node);
     let keys = node.etcd().keys.keys().copied().collect::<Vec<_>>();
     let kept = [Key::ClusterId, Key::Epoch, Key::Address, Key::Id, Key::Retired];
-    assert_eq!(keys, [&kept[..], &[Key::Mark(0), Key::Mark(1)]].concat());
+    assert_eq!(keys, [&kept[..], &[Key::HighWaterMark(0), Key::HighWaterMark(1)]].concat());
 }

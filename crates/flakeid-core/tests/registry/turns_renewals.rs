@@ -265,7 +265,7 @@ fn orphans_are_looked_for_until_a_renewal_after_the_window_finds_none() {
 #[test]
 fn orphans_are_looked_for_as_long_as_there_are_any() {
     let mut node = with_orphan();
-    node.etcd().put(Key::Mark(5), Value::Text("tomorrow".into()), 0);
+    node.etcd().put(Key::HighWaterMark(5), Value::Text("tomorrow".into()), 0);
     for _ in 0..9 {
         node.pass(10);
         let lines = node.turns();
@@ -311,7 +311,7 @@ fn orphans_are_looked_for_as_long_as_there_are_any() {
 #[test]
 fn an_orphan_without_a_mark_stays() {
     let mut node = with_orphan();
-    node.etcd().delete(Key::Mark(5));
+    node.etcd().delete(Key::HighWaterMark(5));
     node.pass(10);
     assert_eq!(
         node.turns(),

@@ -65,7 +65,7 @@ impl Worker {
     ) -> Result<(), End> {
         match (action, outcome) {
             (Action::List { .. }, Outcome::Listed(listing)) => self.listed(listing),
-            (Action::ReadMarks { .. }, Outcome::Marks(read)) => self.read(read),
+            (Action::ReadMarks { .. }, Outcome::HighWaterMarks(read)) => self.read(read),
             (Action::Grant { lease, ttl, at: Some(_) }, Outcome::Granted(_, granted)) => {
                 self.granted_grace(lease, ttl, granted, situation.now.now)?;
             }
@@ -148,15 +148,15 @@ impl Worker {
 
     fn read(&mut self, read: Vec<(u16, Option<HighWaterMark>)>) {
         let Some(listing) = &mut self.turn.listing else { return };
-        for (id, mark) in read {
-            match mark {
-                Some(mark) => {
-                    listing.mark_revisions.insert(id, mark.revision);
-                    self.marks.insert(id, mark);
+        for (id, high_water_mark) in read {
+            match high_water_mark {
+                Some(high_water_mark) => {
+                    listing.mark_revisions.insert(id, high_water_mark.revision);
+                    self.high_water_marks.insert(id, high_water_mark);
                 }
                 None => {
                     listing.mark_revisions.remove(&id);
-                    self.marks.remove(&id);
+                    self.high_water_marks.remove(&id);
                 }
             }
         }

@@ -75,7 +75,7 @@ pub struct Random {
 pub enum Outcome {
     Listed(Listing),
     /// Each high-water mark that was read; `None` if it does not exist.
-    Marks(Vec<(u16, Option<HighWaterMark>)>),
+    HighWaterMarks(Vec<(u16, Option<HighWaterMark>)>),
     /// For how long the lease was granted.
     Granted(RequestTime, Duration),
     Renewed(Renewal),
@@ -191,7 +191,7 @@ pub struct Worker {
     /// The high-water marks that were read for the last listing, and its namespace. From one listing to the next only
     /// broken values stay, so that they are not read again unless they change. A valid one is read again each time:
     /// revisions start over in an etcd that is set up again, and one value must never be taken for another.
-    marks: BTreeMap<u16, HighWaterMark>,
+    high_water_marks: BTreeMap<u16, HighWaterMark>,
     /// Whether generator IDs were chosen by these high-water marks: see [`Self::take_choice`].
     has_chosen: bool,
     namespace: String,

@@ -91,7 +91,7 @@ impl Worker {
                     self.requested_ttl = settings.ttl;
                     if self.namespace != settings.namespace {
                         self.namespace = settings.namespace.into();
-                        self.marks.clear();
+                        self.high_water_marks.clear();
                     }
                     // A lease that was lost may exist in etcd for a while.
                     let (last, _) = situation.last_lease;
@@ -196,9 +196,22 @@ impl Worker {
         let want = settings.wanted.saturating_sub(held);
         if listing.grace.value.is_some() {
             let forgotten = self.forgotten.as_ref();
-            return plan::choose_forgotten(listing, &self.marks, forgotten, want, now.boot);
+            return plan::choose_forgotten(
+                listing,
+                &self.high_water_marks,
+                forgotten,
+                want,
+                now.boot,
+            );
         }
-        plan::choose_free(listing, &self.marks, &settings.pool, self.place, want, now.now)
+        plan::choose_free(
+            listing,
+            &self.high_water_marks,
+            &settings.pool,
+            self.place,
+            want,
+            now.now,
+        )
     }
 
     /// Waits for a claim to end, since the pool has nothing to claim.
@@ -303,7 +316,8 @@ impl Worker {
     fn after_loss(&mut self, lease: Option<&Lease>, listing: &Listing) -> Planned {
         let forgotten = mem::take(&mut self.turn.forgotten);
         if let (false, Some(of)) = (forgotten.is_empty(), &self.turn.lease) {
-            let actions = plan::finalize_forgotten(of.cluster, &forgotten, listing, &self.marks);
+            let actions =
+                plan::finalize_forgotten(of.cluster, &forgotten, listing, &self.high_water_marks);
             if matches!(actions.first(), Some(Action::ReadMarks { .. })) {
                 self.turn.forgotten = forgotten;
             }
@@ -329,7 +343,7 @@ impl Worker {
         lease: &Lease,
         listing: &Listing,
     ) -> Option<TurnEnd> {
-        let (actions, unknown) = plan::delete_orphans(lease, listing, &self.marks);
+        let (actions, unknown) = plan::delete_orphans(lease, listing, &self.high_water_marks);
         let is_reading = matches!(actions.first(), Some(Action::ReadMarks { .. }));
         if !is_reading {
             if actions.is_empty() {
@@ -362,7 +376,8 @@ impl Worker {
 
     /// Returns a generator ID of the pool that is not leased, since its high-water mark is not a time, and that value.
     pub fn unreadable_mark(&self, pool: RangeInclusive<u16>) -> Option<(u16, &String)> {
-        let mut marks = self.marks.range(pool);
-        marks.find_map(|(&id, mark)| Some((id, mark.moment.as_ref().err()?)))
+        let mut high_water_marks = self.high_water_marks.range(pool);
+        high_water_marks
+            .find_map(|(&id, high_water_mark)| Some((id, high_water_mark.moment.as_ref().err()?)))
     }
 }

@@ -94,8 +94,9 @@ impl Worker {
         let View { endpoint, shown } = self.turn.views.swap_remove(view);
         let listing = shown.map_err(Refusal::Failed)?;
         self.seen = Seen { authority: listing.authority(), revision: listing.revision };
-        self.marks.retain(|id, mark| {
-            mark.moment.is_err() && listing.mark_revisions.get(id) == Some(&mark.revision)
+        self.high_water_marks.retain(|id, high_water_mark| {
+            high_water_mark.moment.is_err()
+                && listing.mark_revisions.get(id) == Some(&high_water_mark.revision)
         });
         self.listed_at.clone_from(&endpoint);
         if asked > 1 {
