@@ -18,6 +18,9 @@ const FILE: &str = "etcd";
 /// The version of the document, which 0.7.0 wrote first. A change of its fields raises it.
 const VERSION: u32 = 4;
 
+/// The oldest version that a release may have written. It has neither retired registries nor the revision of the address.
+const OLDEST: u32 = 3;
+
 /// The length of every file, in bytes. With other lengths, a backup that reads the size of one file and then copies the
 /// next would cut it. The document is filled up with empty lines.
 const LENGTH: usize = 4096;
@@ -33,7 +36,9 @@ struct Document {
     registry_id: String,
     followed: Vec<String>,
     endpoints: Vec<String>,
+    #[serde(default)]
     address_revision: i64,
+    #[serde(default)]
     left: Vec<String>,
 }
 
@@ -51,7 +56,7 @@ fn parse(bytes: &[u8]) -> Option<Memory> {
     }
     let document = document::unseal(bytes).ok()?;
     let document: Document = serde_json::from_slice(document).ok()?;
-    if document.flakeid_etcd != VERSION {
+    if !(OLDEST..=VERSION).contains(&document.flakeid_etcd) {
         return None;
     }
     let number = |text: &String| u64::from_str_radix(text, 16).ok();
