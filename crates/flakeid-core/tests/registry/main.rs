@@ -36,6 +36,7 @@ mod turns_forgotten;
 mod turns_grants;
 mod turns_losses;
 mod turns_older;
+mod turns_orphans;
 mod turns_pool;
 mod turns_releases;
 mod turns_renewals;

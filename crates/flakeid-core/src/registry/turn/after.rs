@@ -125,13 +125,12 @@ impl Worker {
         self.list_again();
         self.turn.found.clear();
         self.turn.lease = situation.lease.cloned();
+        let is_for_claim = self.turn.errand == Errand::Claim;
+        self.turn.is_fresh |= is_for_claim;
         self.turn.errand = match is_usable {
             false => Errand::Finish,
-            true if self.turn.errand == Errand::Claim => {
-                self.turn.is_fresh = true;
-                Errand::Claim
-            }
-            true if self.orphans_until.is_some() => Errand::Orphans,
+            true if self.orphans_until.is_some() => Errand::Orphans { is_for_claim },
+            true if is_for_claim => Errand::Claim,
             true if self.listed_at != situation.endpoint => Errand::NoteEndpoint,
             true => Errand::Finish,
         };
@@ -388,7 +387,7 @@ impl Worker {
         if goes_on {
             return None;
         }
-        let is_for_later = matches!(self.turn.errand, Errand::Orphans | Errand::NoteEndpoint)
+        let is_for_later = self.turn.errand.is_for_later()
             || matches!(action, Action::Change { change: Change::Release(_), .. });
         match error {
             None => Some(End::Interrupted),
@@ -425,6 +424,11 @@ impl Worker {
             }
             Change::Release(_) if self.turn.release.is_some() => {
                 self.keep_claims(now);
+                true
+            }
+            // The next renewal looks whether orphans are left. The claim that follows does not need them.
+            Change::Release(_) if is_error && self.turn.errand == Errand::Claim => {
+                self.turn.todo.clear();
                 true
             }
             Change::FinalizeMark { .. } if is_error => self.skip_finalizing(),

@@ -128,12 +128,21 @@ enum Errand {
     },
     /// Writes the high-water marks of what was lost, and renews the rest.
     AfterLoss,
-    /// Deletes claims of the lease that are not held.
-    Orphans,
+    /// Deletes claims of the lease that are not held, after a renewal. `is_for_claim` if a claim follows.
+    Orphans {
+        is_for_claim: bool,
+    },
     /// Learns that an endpoint shows the registry.
     NoteEndpoint,
     /// Nothing more: the turn ends when its actions are done.
     Finish,
+}
+
+impl Errand {
+    /// Returns whether an error does not matter now, since a later turn does it again.
+    fn is_for_later(&self) -> bool {
+        matches!(self, Self::Orphans { is_for_claim: false } | Self::NoteEndpoint)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -229,8 +238,11 @@ impl Worker {
 
     /// Returns whether [`Self::next`] will use the server's memory. A renewal does not, so that it waits for no disk.
     pub fn needs_memory(&self) -> bool {
-        let is_due = matches!(self.turn.errand, Errand::Claim | Errand::Doubt { .. })
-            || self.turn.listing.is_none();
+        let may_claim = matches!(
+            self.turn.errand,
+            Errand::Claim | Errand::Doubt { .. } | Errand::Orphans { is_for_claim: true }
+        );
+        let is_due = may_claim || self.turn.listing.is_none();
         self.turn.todo.is_empty() && !self.turn.views.is_empty() && is_due
     }
 

@@ -27,9 +27,7 @@ impl Worker {
                 Ok(None) => continue,
                 Ok(Some(end)) => end,
                 // These errands are for later turns. What is held does not depend on them.
-                Err(_) if matches!(self.turn.errand, Errand::Orphans | Errand::NoteEndpoint) => {
-                    TurnEnd::Again
-                }
+                Err(_) if self.turn.errand.is_for_later() => TurnEnd::Again,
                 Err(refusal) => TurnEnd::Failed(refusal),
             };
             return Step::End(self.end_turn(end, situation.now.boot));
@@ -58,7 +56,10 @@ impl Worker {
             (Errand::Claim, lease) => self.claim(situation, lease, &listing),
             (Errand::Doubt { ours }, _) => self.doubt(situation, ours),
             (Errand::AfterLoss, lease) => self.after_loss(lease, &listing),
-            (Errand::Orphans, Some(lease)) => Ok(self.delete_orphans(situation, lease, &listing)),
+            (Errand::Orphans { is_for_claim }, Some(lease)) => {
+                self.delete_orphans(situation, lease, &listing, is_for_claim);
+                Ok(None)
+            }
             _ => Ok(Some(TurnEnd::Again)),
         }
     }
@@ -342,22 +343,22 @@ impl Worker {
         situation: &Situation<'_>,
         lease: &Lease,
         listing: &Listing,
-    ) -> Option<TurnEnd> {
+        is_for_claim: bool,
+    ) {
         let (actions, unknown) = plan::delete_orphans(lease, listing, &self.high_water_marks);
         let is_reading = matches!(actions.first(), Some(Action::ReadMarks { .. }));
         if !is_reading {
-            if actions.is_empty() {
-                let is_over = self.orphans_until.is_some_and(|until| situation.now.boot >= until);
-                if is_over && unknown == 0 {
-                    self.orphans_until = None;
-                }
-                return Some(TurnEnd::Again);
+            let is_over = self.orphans_until.is_some_and(|until| situation.now.boot >= until);
+            if is_over && actions.is_empty() && unknown == 0 {
+                self.orphans_until = None;
             }
             // The next renewal looks whether any are left.
-            self.turn.errand = Errand::Finish;
+            self.turn.errand = if is_for_claim { Errand::Claim } else { Errand::Finish };
+            if is_for_claim && !actions.is_empty() {
+                self.list_again();
+            }
         }
         self.turn.todo.extend(actions);
-        None
     }
 
     pub(super) fn expect_orphans(&mut self, boot: Duration) {
