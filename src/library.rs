@@ -102,8 +102,9 @@ fn another(other: Build) -> Report {
             Build::this().name()
         ))
         .hint(
-            "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's functions \
-             must name the same file. Write flakeid without a path, and restart the server.",
+            "\"shared_preload_libraries\", \"session_preload_libraries\" and the extension's \
+             functions must name the same file. Write flakeid without a path, and restart the \
+             server.",
         )
 }
 

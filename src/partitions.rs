@@ -34,7 +34,10 @@ impl From<PartitionError> for Report {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 "partitions cannot begin or end at infinity",
             )
-            .hint("For all other rows, attach a partition FROM (MINVALUE), TO (MAXVALUE), or DEFAULT."),
+            .hint(
+                "For all other rows, attach a partition FROM (MINVALUE), TO (MAXVALUE), or \
+                   DEFAULT.",
+            ),
             PartitionError::Step { from, to } => Self::new(
                 Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 "partition step does not lead to a later time",

@@ -140,9 +140,9 @@ fn no_keys(refusal: Option<&str>) -> Report {
             .confidential(format!("The file was refused: {reason}."))
             .hint("Correct the file and reload the configuration."),
         None => report.confidential("\"flakeid.public_keys_file\" is empty.").hint(
-            "As the server's user run (umask 077; set -C; psql -XAtc 'SELECT flakeid_new_public_key()' \
-             >/path/of/the/file). Then run ALTER SYSTEM SET flakeid.public_keys_file = \
-             '/path/of/the/file', and SELECT pg_reload_conf().",
+            "As the server's user run (umask 077; set -C; psql -XAtc 'SELECT \
+             flakeid_new_public_key()' >/path/of/the/file). Then run ALTER SYSTEM SET \
+             flakeid.public_keys_file = '/path/of/the/file', and SELECT pg_reload_conf().",
         ),
     }
 }
@@ -186,7 +186,8 @@ fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), String> {
             Err(format!("\"{}\" does not belong to the server's user", path.display()))
         }
         () if mode & 0o077 != 0 => Err(format!(
-            "\"{}\" has mode {mode:04o}, so that others than the server's user can read it; its mode must be 0600",
+            "\"{}\" has mode {mode:04o}, so that others than the server's user can read it; its \
+             mode must be 0600",
             path.display()
         )),
         () => Ok(()),
@@ -208,7 +209,8 @@ fn parse(content: &[u8]) -> Result<Keys, String> {
         }
         let Some((version, key)) = parse_line(line) else {
             return Err(format!(
-                "has a line, number {number}, that is not a version, a space and 64 hexadecimal digits"
+                "has a line, number {number}, that is not a version, a space and 64 hexadecimal \
+                 digits"
             ));
         };
         for (other, (its_version, its_key)) in &found {

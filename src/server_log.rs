@@ -92,9 +92,14 @@ pub fn exhausted(limits: &RateLimits, id_type: usize, generator_ids: usize) {
     let limit = &limits.exhausted[id_type];
     match ID_TYPES[id_type].is_numbered {
         true => limit.write(
-            || format!("{name} IDs of this tick are exhausted, generator IDs in use: {generator_ids}"),
-            "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" allow more IDs \
-             per tick.",
+            || {
+                format!(
+                    "{name} IDs of this tick are exhausted, generator IDs in use: \
+                        {generator_ids}"
+                )
+            },
+            "A session waits for the next tick. More generator IDs in \"flakeid.generator_ids\" \
+             allow more IDs per tick.",
         ),
         false => limit.write(
             || format!("{name} IDs of this tick are exhausted"),
@@ -131,8 +136,8 @@ pub fn clock_behind(limits: &RateLimits, by: Duration) {
 pub fn first_ids_wait(by: Duration) {
     log(
         format!("flakeid generates its first IDs in {}", span(by)),
-        "After a crash or a failover sessions that need an ID wait until the clock has passed the last horizon. It is up \
-         to \"flakeid.horizon_lead\" ahead."
+        "After a crash or a failover sessions that need an ID wait until the clock has passed the \
+         last horizon. It is up to \"flakeid.horizon_lead\" ahead."
             .into(),
     );
 }
@@ -153,7 +158,8 @@ pub fn clock_ahead(
     if written_at != 0 && gained > CLOCK_JUMP {
         limits.ahead.write(
             || format!("the clock stepped forward by {}", span(gained)),
-            "IDs follow the clock. If it is wrong and steps back later, IDs generated until then are ahead of it.",
+            "IDs follow the clock. If it is wrong and steps back later, IDs generated until then \
+             are ahead of it.",
         );
     }
 }
@@ -163,7 +169,8 @@ pub fn slow_write(limits: &RateLimits, took: Duration, lead: Duration) {
     if took > lead / SLOW_PART {
         limits.slow_write.write(
             || format!("writing flakeid's horizon took {}", span(took)),
-            "Sessions that generate IDs may wait for this write, once per \"flakeid.horizon_lead\".",
+            "Sessions that generate IDs may wait for this write, once per \
+             \"flakeid.horizon_lead\".",
         );
     }
 }
@@ -208,8 +215,8 @@ pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
 pub fn new_state() {
     log(
         "no state file: IDs start at the current time".into(),
-        "The data directory has no directory \"flakeid\". If this server has generated IDs before, someone removed it: \
-         check that the clock is past all of them."
+        "The data directory has no directory \"flakeid\". If this server has generated IDs before, \
+         someone removed it: check that the clock is past all of them."
             .into(),
     );
 }
@@ -222,8 +229,12 @@ pub fn moved(places: String) {
 /// Reports that the directory of the state is missing, and is about to be created again.
 pub fn state_directory_missing() {
     log(
-        "the directory \"flakeid\" was removed from the data directory while the server was running".into(),
-        "The server creates it again with its next horizon. IDs do not repeat while it runs.".into(),
+        "the directory \"flakeid\" was removed from the data directory while the server was \
+         running"
+            .into(),
+        "The server creates it again with its next horizon. IDs do not repeat while it \
+         runs."
+            .into(),
     );
 }
 
@@ -252,8 +263,9 @@ pub fn not_kept(report: Report) {
     log(
         format!("flakeid could not write the horizon that it recovered from the WAL: {message}"),
         format!(
-            "The server tries again at the next checkpoint in the WAL. If it restarts before that succeeds, \
-             its clock must not be behind the last ID of the server that made the WAL. {detail}"
+            "The server tries again at the next checkpoint in the WAL. If it restarts before that \
+             succeeds, its clock must not be behind the last ID of the server that made the WAL. \
+             {detail}"
         ),
     );
 }
@@ -262,7 +274,8 @@ pub fn not_kept(report: Report) {
 pub fn unknown_message(limits: &RateLimits, length: usize) {
     limits.unknown_message.write(
         || format!("flakeid cannot read a horizon in the WAL, a message of {length} bytes"),
-        "The server goes on without it. Its clock must not be behind the last ID of the server that made the WAL.",
+        "The server goes on without it. Its clock must not be behind the last ID of the server \
+         that made the WAL.",
     );
 }
 
@@ -311,8 +324,8 @@ pub fn no_publisher() {
 pub fn unknown_prepared(count: usize) {
     log(
         format!("flakeid does not know the IDs of {count} prepared transactions"),
-        "They were prepared without this version of the library. Until they have ended, flakeid_watermark() returns \
-         1970-01-01."
+        "They were prepared without this version of the library. Until they have ended, \
+         flakeid_watermark() returns 1970-01-01."
             .into(),
     );
 }

@@ -43,7 +43,8 @@ pub(super) struct Source {
 const NO_ENTRY: u64 = u64::MAX;
 
 /// The hint for a parallel worker that is to generate IDs.
-const PARALLEL_HINT: &str = "Declare the function that calls it PARALLEL RESTRICTED, or run ALTER EXTENSION flakeid UPDATE if the extension is older than the library.";
+const PARALLEL_HINT: &str = "Declare the function that calls it PARALLEL RESTRICTED, or run ALTER \
+                             EXTENSION flakeid UPDATE if the extension is older than the library.";
 
 impl Source {
     /// Builds a source; `before` is the one that it replaces.
@@ -318,8 +319,8 @@ pub(super) fn clock_behind(name: &str, by: Duration, wait: Duration, ahead: Ahea
     Report::new(Code::ERRCODE_SYSTEM_ERROR, format!("the clock is {} behind {what}", span(by)))
     .detail(format!("{risk} The wait limit (\"flakeid.max_clock_wait\") is {}.", span(wait)))
     .hint(
-        "Check the server's clock and its time synchronization. IDs are generated again as soon as the clock \
-         has caught up.",
+        "Check the server's clock and its time synchronization. IDs are generated again as soon as \
+         the clock has caught up.",
     )
 }
 

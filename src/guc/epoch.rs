@@ -108,8 +108,9 @@ fn parse(value: &str) -> Result<Epoch, String> {
         match value.parse().unwrap_or(i64::MAX) {
             1..LEAST_MILLISECONDS => {
                 return Err(format!(
-                    "\"{value}\" could be a year, a date or seconds. Write a date such as 2020-01-01, or a time such \
-                     as 2020-01-01T00:00:00Z. Milliseconds since 1970 begin at {LEAST_MILLISECONDS} here."
+                    "\"{value}\" could be a year, a date or seconds. Write a date such as \
+                     2020-01-01, or a time such as 2020-01-01T00:00:00Z. Milliseconds since 1970 \
+                     begin at {LEAST_MILLISECONDS} here."
                 ));
             }
             millis => millis,
@@ -120,8 +121,8 @@ fn parse(value: &str) -> Result<Epoch, String> {
         milliseconds(midnight)
     } else {
         return Err(format!(
-            "\"{value}\" is not \"unix\", milliseconds since 1970, a date such as 2020-01-01, or a time such as \
-             2020-01-01T00:00:00Z."
+            "\"{value}\" is not \"unix\", milliseconds since 1970, a date such as 2020-01-01, or a \
+             time such as 2020-01-01T00:00:00Z."
         ));
     };
     Epoch::from_millis(millis).ok_or_else(|| {
@@ -147,7 +148,8 @@ fn parse_date(value: &str) -> Option<jiff::Timestamp> {
 pub(super) fn define() {
     define_text::<EpochSetting>(
         c"Time from which flake counts milliseconds.",
-        c"unix, a date, a time with its offset, or milliseconds since 1970. Do not change it once IDs exist.",
+        c"unix, a date, a time with its offset, or milliseconds since 1970. Do not change it once \
+          IDs exist.",
         &EPOCH,
     );
 }

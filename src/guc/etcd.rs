@@ -202,7 +202,9 @@ pub fn define() {
     );
     define_number::<LeaseTtlSetting>(
         c"Duration of the lease of generator IDs.",
-        c"The server renews it every third of this time. If it cannot, it stops generating IDs before the lease ends. The generator IDs of a crashed server become free after this time.",
+        c"The server renews it every third of this time. If it cannot, it stops generating IDs \
+          before the lease ends. The generator IDs of a crashed server become free after this \
+          time.",
         &LEASE_TTL,
         (3, 3600),
         GucFlags::UNIT_S,
@@ -218,7 +220,8 @@ pub fn define() {
         &PASSWORD_FILE,
     );
     define_text::<CaFileSetting>(
-        c"File with the certificates of the authorities that etcd's certificate is verified against.",
+        c"File with the certificates of the authorities that etcd's certificate is verified \
+          against.",
         c"In PEM. Needed for https.",
         &CA_FILE,
     );

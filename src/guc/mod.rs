@@ -314,23 +314,28 @@ pub fn define() {
     PROCESS.0.defining.set(true);
     define_text::<GeneratorIdsSetting>(
         c"Generator IDs of this server.",
-        c"Ranges and lists such as 0-7 or 16-31,40; hostname:N for N generator IDs from N times the number at the end of the host name; or etcd:N to lease N. Two servers that generate IDs for one set of data must not share a generator ID.",
+        c"Ranges and lists such as 0-7 or 16-31,40; hostname:N for N generator IDs from N times \
+          the number at the end of the host name; or etcd:N to lease N. Two servers that generate \
+          IDs for one set of data must not share a generator ID.",
         &GENERATOR_IDS,
     );
     epoch::define();
     define_text::<SnoSequenceSetting>(
         c"Range of sno sequence numbers that this server may use.",
-        c"A range such as 0-32767. Servers may share a generator ID if their ranges do not overlap.",
+        c"A range such as 0-32767. Servers may share a generator ID if their ranges do not \
+          overlap.",
         &SNO_SEQUENCE,
     );
     define_text::<GuidNodeSetting>(
         c"Node in the guids of this server.",
-        c"A number of 32 bits, or a name, which is hashed. Empty for a random number kept in the state file.",
+        c"A number of 32 bits, or a name, which is hashed. Empty for a random number kept in the \
+          state file.",
         &GUID_NODE,
     );
     define_text::<InterfaceSetting>(
         c"Network interface whose MAC address is the worker in the flake128s of this server.",
-        c"A name or a MAC address. Empty for the first physical interface, or a random address kept in the state file if there is no such interface.",
+        c"A name or a MAC address. Empty for the first physical interface, or a random address \
+          kept in the state file if there is no such interface.",
         &INTERFACE,
     );
     define_number::<ClusterIdSetting>(
@@ -349,7 +354,8 @@ pub fn define() {
     );
     define_number::<HorizonLeadSetting>(
         c"How far ahead of the clock the horizon is written.",
-        c"While IDs are generated, the state file is written at least once in this time. After a crash the server may wait this long for its first ID.",
+        c"While IDs are generated, the state file is written at least once in this time. After a \
+          crash the server may wait this long for its first ID.",
         &HORIZON_LEAD,
         (1, 3_600_000),
         GucFlags::UNIT_MS,
@@ -363,17 +369,20 @@ pub fn define() {
     );
     define_text::<MovedStateSetting>(
         c"What happens if another host or data directory wrote the state last.",
-        c"log writes a line to the server's log. With error the server generates no IDs until the setting is log.",
+        c"log writes a line to the server's log. With error the server generates no IDs until the \
+          setting is log.",
         &MOVED_STATE,
     );
     define_text::<PublicKeysFileSetting>(
         c"File with the keys for the public form of IDs.",
-        c"A version and 64 hexadecimal digits on each line. The first key encrypts, all of them decrypt. Only the server's user may be able to read the file.",
+        c"A version and 64 hexadecimal digits on each line. The first key encrypts, all of them \
+          decrypt. Only the server's user may be able to read the file.",
         &PUBLIC_KEYS_FILE,
     );
     define_text::<NotifyDatabasesSetting>(
         c"Databases in which flakeid announces the watermark by NOTIFY.",
-        c"Names with commas between them. A name with a comma, a space or an upper-case letter is in double quotes.",
+        c"Names with commas between them. A name with a comma, a space or an upper-case letter is \
+          in double quotes.",
         &NOTIFY_DATABASES,
     );
     define_number::<NotifyIntervalSetting>(

@@ -151,12 +151,12 @@ pub(super) fn unknown(setting: &str) -> Report {
         format!("this session does not know the server's value of \"{setting}\""),
     )
     .detail(
-        "A value from the connection, the role or the database replaced it before the session loaded \
-         flakeid.",
+        "A value from the connection, the role or the database replaced it before the session \
+         loaded flakeid.",
     )
     .hint(format!(
-        "Remove \"{setting}\" from the connection's options, from ALTER ROLE ... SET and from ALTER \
-         DATABASE ... SET, and connect again. The server's configuration is its only place."
+        "Remove \"{setting}\" from the connection's options, from ALTER ROLE ... SET and from \
+         ALTER DATABASE ... SET, and connect again. The server's configuration is its only place."
     ))
 }
 

@@ -56,7 +56,8 @@ fn check(name: &str) -> Result<(), String> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || name.len() > LONGEST_STREAM || !name.chars().all(is_allowed) {
         return Err(format!(
-            "\"{name}\" is not a name of 1 to {LONGEST_STREAM} letters, digits, and characters of \"_-.\"."
+            "\"{name}\" is not a name of 1 to {LONGEST_STREAM} letters, digits, and characters of \
+             \"_-.\"."
         ));
     }
     // Each ID type has a stream without this setting.

@@ -149,13 +149,14 @@ fn counts_from_1970(version: &str) -> bool {
 pub fn unknown_epoch(version: &str) -> Report {
     Report::wrong_state("the epoch of existing flakes is unknown")
         .detail(format!(
-            "\"flakeid.epoch\" is not set, and this server has no state that tells it. The SQL of this database is from \
-             flakeid {version}, which counted from 1970 by default."
+            "\"flakeid.epoch\" is not set, and this server has no state that tells it. The SQL of \
+             this database is from flakeid {version}, which counted from 1970 by default."
         ))
         .hint(format!(
-            "Write the line of \"flakeid.epoch\" of the server that generated the flakes into postgresql.conf, and reload \
-             the configuration. If it had no such line, write \"flakeid.epoch = 'unix'\". If there are no flakes yet, \
-             write \"flakeid.epoch = '{}'\".",
+            "Write the line of \"flakeid.epoch\" of the server that generated the flakes into \
+             postgresql.conf, and reload the configuration. If it had no such line, write \
+             \"flakeid.epoch = 'unix'\". If there are no flakes yet, write \"flakeid.epoch = \
+             '{}'\".",
             guc::epoch_value(guc::default_epoch().scale().epoch())
         ))
 }
@@ -316,15 +317,17 @@ fn unreadable(failure: Report) -> Report {
     Report::wrong_state("the epoch of existing flakes is unknown")
         .detail(format!("\"flakeid.epoch\" is not set, and the state cannot be read: {message}."))
         .hint(
-            "Write the epoch of the existing flakes into postgresql.conf, as \"flakeid.epoch = '...'\", and reload the \
-             configuration. Do not guess it: flakes are read with it. docs/settings.md shows how to find it from a row.",
+            "Write the epoch of the existing flakes into postgresql.conf, as \"flakeid.epoch = \
+             '...'\", and reload the configuration. Do not guess it: flakes are read with it. \
+             docs/settings.md shows how to find it from a row.",
         )
 }
 
 /// Returns what to do: the line of the configuration, and where it may stand.
 fn hint(value: &str) -> String {
     format!(
-        "Write \"flakeid.epoch = '{value}'\" into postgresql.conf, and reload the configuration. A value of ALTER SYSTEM \
-         (postgresql.auto.conf) or of the command line overrides that file: change it there."
+        "Write \"flakeid.epoch = '{value}'\" into postgresql.conf, and reload the configuration. A \
+         value of ALTER SYSTEM (postgresql.auto.conf) or of the command line overrides that file: \
+         change it there."
     )
 }

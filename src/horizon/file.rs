@@ -333,8 +333,9 @@ fn sync(directory: &Path) -> Result<(), StateFileError> {
 }
 
 /// The hint for an operator who knows that the clock is right.
-pub const ACCEPT: &str = "Check the server's clock. If it is right and past all IDs generated here, call \
-                          flakeid_accept_clock() as a superuser: new IDs then begin at the current time.";
+pub const ACCEPT: &str = "Check the server's clock. If it is right and past all IDs generated \
+                          here, call flakeid_accept_clock() as a superuser: new IDs then begin at \
+                          the current time.";
 
 impl From<StateFileError> for Report {
     fn from(error: StateFileError) -> Self {
@@ -362,17 +363,18 @@ impl From<StateFileError> for Report {
                     ))
                     .hint(ACCEPT)
             }
-            StateFileError::Linked => {
-                Self::wrong_state("the directory \"flakeid\" in the data directory is a symbolic link")
-                    .detail(
-                        "pg_basebackup and pg_rewind leave a link out. A server without the state file could \
-                         generate IDs that are in its tables.",
-                    )
-                    .hint(
-                        "Stop the server, remove the link, move the directory that it leads to into its place, \
-                         and start the server.",
-                    )
-            }
+            StateFileError::Linked => Self::wrong_state(
+                "the directory \"flakeid\" in the data directory is a symbolic \
+                                   link",
+            )
+            .detail(
+                "pg_basebackup and pg_rewind leave a link out. A server without the state \
+                         file could generate IDs that are in its tables.",
+            )
+            .hint(
+                "Stop the server, remove the link, move the directory that it leads to \
+                         into its place, and start the server.",
+            ),
             StateFileError::Denied { action, error } => {
                 let reason = error.to_string();
                 let reason = reason.split(" (os error").next().unwrap_or_default();
@@ -382,8 +384,8 @@ impl From<StateFileError> for Report {
                 );
                 match error.kind() {
                     ErrorKind::StorageFull | ErrorKind::QuotaExceeded => report.hint(
-                        "Free space on the file system of the data directory. IDs are generated again as soon as \
-                         the file can be written.",
+                        "Free space on the file system of the data directory. IDs are generated \
+                         again as soon as the file can be written.",
                     ),
                     _ => report,
                 }

@@ -157,8 +157,8 @@ fn sentences(moved: Move, there: Option<&Facts>, here: &Facts) -> (String, &'sta
     };
     match moved {
         Move::Unknown => (
-            "It does not name the host and the data directory of its server: recovery wrote it, or the \
-             file \"flakeid/location\" was lost."
+            "It does not name the host and the data directory of its server: recovery wrote it, or \
+             the file \"flakeid/location\" was lost."
                 .into(),
             "If that server still runs, both generate the same IDs.",
         ),
@@ -167,16 +167,16 @@ fn sentences(moved: Move, there: Option<&Facts>, here: &Facts) -> (String, &'sta
             let (our_host, our_directory) = place(here);
             (
                 format!(
-                    "It was last written on host \"{host}\" in \"{directory}\". This is host \"{our_host}\" \
-                     and \"{our_directory}\"."
+                    "It was last written on host \"{host}\" in \"{directory}\". This is host \
+                     \"{our_host}\" and \"{our_directory}\"."
                 ),
                 "If the server in that place still runs, both generate the same IDs.",
             )
         }
         Move::Timeline { then, now } => (
             format!(
-                "It was last written here on WAL timeline {then}. The server was promoted or recovered since, and is on \
-                 WAL timeline {now}."
+                "It was last written here on WAL timeline {then}. The server was promoted or \
+                 recovered since, and is on WAL timeline {now}."
             ),
             "If another server went on from there and still runs, both generate the same IDs.",
         ),
@@ -196,12 +196,11 @@ pub(super) fn log_move(has_state: bool) {
 /// Returns the error for a state that moved.
 pub(super) fn refusal(moved: Move, evidence: &Evidence) -> Report {
     let (place, _) = sentences(moved, evidence.location.as_ref(), &evidence.here);
-    Report::wrong_state("the state file may be of another server")
-        .confidential(place)
-        .hint(
-            "Make sure that the server in that place is stopped, or that this one has other generator IDs. \
-             Then set \"flakeid.moved_state\" to \"log\" and reload the configuration.",
-        )
+    Report::wrong_state("the state file may be of another server").confidential(place).hint(
+        "Make sure that the server in that place is stopped, or that this one has other \
+             generator IDs. Then set \"flakeid.moved_state\" to \"log\" and reload the \
+             configuration.",
+    )
 }
 
 /// Writes down this server's place, once since shared memory was initialized. The caller holds the server's lock and has

@@ -85,7 +85,8 @@ pub fn reason(refused: ParseError<'_>) -> String {
             None => "The host name could not be read.".into(),
         },
         ParseError::HostNumberTooLarge => format!(
-            "The number at the end of the host name \"{}\" gives generator IDs above {MAX_ID}, the largest.",
+            "The number at the end of the host name \"{}\" gives generator IDs above {MAX_ID}, the \
+             largest.",
             host_name().unwrap_or_default()
         ),
         ParseError::UnknownSource(source) => {

@@ -32,8 +32,9 @@ impl From<LeaseError> for Report {
 }
 
 /// The hint if etcd may be the cause.
-const ETCD_HINT: &str = "See the last error in pg_stat_flakeid_lease. If it has no error, check that etcd answers at \
-                    \"flakeid.etcd_endpoints\". IDs are generated as soon as generator IDs are leased.";
+const ETCD_HINT: &str = "See the last error in pg_stat_flakeid_lease. If it has no error, check \
+                         that etcd answers at \"flakeid.etcd_endpoints\". IDs are generated as \
+                         soon as generator IDs are leased.";
 
 /// Returns the error that says why this server holds no generator IDs.
 pub fn not_leased(state: &LeaseState) -> LeaseError {
@@ -44,13 +45,13 @@ pub fn not_leased(state: &LeaseState) -> LeaseError {
         ),
         LeaseStatus::Waiting => (
             "all generator IDs of the pool in etcd are leased by other servers".into(),
-            "IDs are generated as soon as a generator ID becomes free. Enlarge \"flakeid.etcd_pool\", or lease \
-             fewer with \"flakeid.generator_ids\".",
+            "IDs are generated as soon as a generator ID becomes free. Enlarge \
+             \"flakeid.etcd_pool\", or lease fewer with \"flakeid.generator_ids\".",
         ),
         LeaseStatus::Held => (
             "the clock is past the high-water mark of the generator ID lease".into(),
-            "Check the server's clock, and check that etcd answers. IDs are generated again as soon as the lease \
-             is renewed.",
+            "Check the server's clock, and check that etcd answers. IDs are generated again as \
+             soon as the lease is renewed.",
         ),
         // A statement uses the settings with which it began.
         LeaseStatus::Off => return LeaseError::StillLeased,
@@ -77,9 +78,12 @@ fn lost(state: &LeaseState) -> Duration {
 }
 
 fn still_leased() -> Report {
-    Report::wrong_state("this server's generator IDs are being replaced after a change of \"flakeid.generator_ids\"")
-        .detail("Generator IDs are being released or leased.")
-        .hint("Try again.")
+    Report::wrong_state(
+        "this server's generator IDs are being replaced after a change of \
+                         \"flakeid.generator_ids\"",
+    )
+    .detail("Generator IDs are being released or leased.")
+    .hint("Try again.")
 }
 
 /// Returns the error of a server that has no place for another worker.

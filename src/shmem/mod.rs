@@ -420,9 +420,13 @@ impl Shared {
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 fn not_preloaded() -> Report {
-    Report::wrong_state("flakeid must be loaded via \"shared_preload_libraries\" to generate IDs").hint(
-        "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the server. Reading IDs \
-         works without it.",
+    Report::wrong_state(
+        "flakeid must be loaded via \"shared_preload_libraries\" to generate \
+                         IDs",
+    )
+    .hint(
+        "Add flakeid to \"shared_preload_libraries\" in postgresql.conf and restart the server. \
+         Reading IDs works without it.",
     )
 }
 

@@ -72,7 +72,10 @@ fn check_expression(expression: *mut pg_sys::Node, error: fn(Oid, Oid) -> Report
 /// Constructs PostgreSQL's error for two types without a cast.
 pub fn cannot_cast(from: Oid, to: Oid) -> Report {
     Report::new(Code::ERRCODE_CANNOT_COERCE, no_cast(from, to))
-        .detail("There is no assignment cast, and the text of one type means something else to the other type.")
+        .detail(
+            "There is no assignment cast, and the text of one type means something else to the \
+                 other type.",
+        )
         .hint("Write an explicit cast. To convert the text, cast to text first.")
 }
 

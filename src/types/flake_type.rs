@@ -109,7 +109,10 @@ fn flake_from_uuidv7(value: Uuid) -> i64 {
 fn no_arithmetic() -> ! {
     Report::new(Code::ERRCODE_UNDEFINED_FUNCTION, "cannot compute with a flake")
         .detail("A flake is an ID, not a number.")
-        .hint("For its time cast it to timestamptz, for its other fields call flake_decode(id). To compute with the number, cast it to bigint.")
+        .hint(
+            "For its time cast it to timestamptz, for its other fields call flake_decode(id). To \
+               compute with the number, cast it to bigint.",
+        )
         .raise()
 }
 

@@ -26,7 +26,8 @@ skeleton::by_reference!(Guid, Id, "guid");
 impl Value for Guid {
     const TYPE_INFO: TypeInfo = TypeInfo {
         name: NAME,
-        spelling: "A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and a-z.",
+        spelling: "A guid is written as 16 characters of a period, 0-9, A-Z, an underscore and \
+                   a-z.",
     };
     type Bytes = [u8; LEN];
     type Text = [u8; TEXT_LEN];

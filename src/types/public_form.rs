@@ -177,7 +177,8 @@ fn check(prefix: &[u8]) -> Result<(), Report> {
             format!("invalid prefix of a public form: \"{}\"", quoted(prefix)),
         )
         .detail(format!(
-            "A prefix has at most {MAX_PREFIX_LEN} letters, digits, underscores and hyphens, of ASCII."
+            "A prefix has at most {MAX_PREFIX_LEN} letters, digits, underscores and hyphens, of \
+             ASCII."
         ))),
     }
 }

@@ -74,6 +74,8 @@ pub fn watermark(memory: &WatermarkSegment, snapshot: &Snapshot) -> Result<UnixN
 }
 
 fn none() -> Report {
-    Report::wrong_state("this standby has replayed no watermark of its primary")
-        .hint("Set \"flakeid.standby_watermark_interval\" on the primary, and preload flakeid on both servers.")
+    Report::wrong_state("this standby has replayed no watermark of its primary").hint(
+        "Set \"flakeid.standby_watermark_interval\" on the primary, and preload flakeid on \
+               both servers.",
+    )
 }

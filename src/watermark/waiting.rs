@@ -147,15 +147,22 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
     if is_atomic || unsafe { pg_sys::GetCurrentTransactionNestLevel() } > 1 {
         return Err(Report::new(
             Code::ERRCODE_ACTIVE_SQL_TRANSACTION,
-            "flakeid_wait cannot run inside a transaction block, a function, or a block with EXCEPTION",
+            "flakeid_wait cannot run inside a transaction block, a function, or a block with \
+             EXCEPTION",
         )
-        .hint("CALL it in a statement of its own, or in a procedure or DO block that is called outside of a transaction block."));
+        .hint(
+            "CALL it in a statement of its own, or in a procedure or DO block that is called \
+               outside of a transaction block.",
+        ));
     }
     // SAFETY: reads a variable of this process.
     let has_own_snapshot = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
     if has_own_snapshot {
         return Err(Report::wrong_state("flakeid_wait needs the isolation level READ COMMITTED")
-            .detail("With another level a transaction keeps its snapshot, and VACUUM would wait for it."));
+            .detail(
+                "With another level a transaction keeps its snapshot, and VACUUM would wait \
+                     for it.",
+            ));
     }
     if session::bound() != 0 {
         return Err(Report::wrong_state(
@@ -174,7 +181,10 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
     match has_snapshot {
         true => {
             Err(Report::wrong_state("flakeid_wait cannot run while a query or a cursor is open")
-                .hint("Close cursors, and do not CALL it in a loop over the rows of a query. A procedure with OUT parameters must COMMIT first."))
+                .hint(
+                    "Close cursors, and do not CALL it in a loop over the rows of a query. A \
+                       procedure with OUT parameters must COMMIT first.",
+                ))
         }
         false => Ok(()),
     }
@@ -260,7 +270,10 @@ fn ensure_passed(
                 "The watermark is {}.",
                 moment(UnixMicros((watermark.0 / 1000) as i64))
             ))
-            .hint("On the primary pg_stat_flakeid_watermark shows the transactions that hold it back."),
+            .hint(
+                "On the primary pg_stat_flakeid_watermark shows the transactions that hold it \
+                   back.",
+            ),
         Err(_) => report,
     })
 }
