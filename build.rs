@@ -1,6 +1,6 @@
-//! Computes a name for this build of the library, so that two builds of one version can detect that they differ: see
-//! `src/library.rs`. The name is a hash of all that decides the layout of shared memory: the compiler, the features,
-//! the dependencies and the sources.
+//! Computes a name for this build of the library, so that two builds of one version can detect that
+//! they differ: see `src/library.rs`. The name is a hash of all that decides the layout of shared
+//! memory: the compiler, the features, the dependencies and the sources.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

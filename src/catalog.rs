@@ -1,4 +1,5 @@
-//! Looks into the catalog of this session's database: for the version of the extension, and for rights.
+//! Looks into the catalog of this session's database: for the version of the extension, and for
+//! rights.
 
 use pgrx::pg_sys::{AclResult, Oid};
 use pgrx::{FromDatum, pg_sys};
@@ -8,12 +9,13 @@ use pgrx::{FromDatum, pg_sys};
 pub enum Catalog {
     /// The present state, with the changes of this transaction.
     Now,
-    /// The state without the changes of this transaction. An update that leads through several versions is one transaction.
+    /// The state without the changes of this transaction. An update that leads through several
+    /// versions is one transaction.
     WithoutOwnChanges,
 }
 
-/// Returns the version of the extension's SQL in this database; `None` if it has none, or if this process has no database
-/// or no transaction.
+/// Returns the version of the extension's SQL in this database; `None` if it has none, or if this
+/// process has no database or no transaction.
 pub fn sql_version(catalog: Catalog) -> Option<String> {
     // SAFETY: these are plain variables of PostgreSQL's, and a call without preconditions.
     let can_read =
@@ -21,9 +23,10 @@ pub fn sql_version(catalog: Catalog) -> Option<String> {
     if !can_read {
         return None;
     }
-    // SAFETY: the process is in a transaction. Each part is released in the order that PostgreSQL asks for, and an error
-    // releases them. The registered snapshot is a copy of its own, whose command number may be changed. The tuple lives
-    // until the scan ends, and the text is copied before.
+    // SAFETY: the process is in a transaction. Each part is released in the order that PostgreSQL
+    // asks for, and an error releases them. The registered snapshot is a copy of its own, whose
+    // command number may be changed. The tuple lives until the scan ends, and the text is copied
+    // before.
     unsafe {
         let mut key = pg_sys::ScanKeyData::default();
         pg_sys::ScanKeyInit(

@@ -1,7 +1,8 @@
-//! Files that are a JSON document for people and, on their last line, the CRC-32 of all bytes before that line.
+//! Files that are a JSON document for people and, on their last line, the CRC-32 of all bytes
+//! before that line.
 //!
-//! The end of a document is filled up with empty lines to a length that seldom changes. With other lengths, a backup
-//! that reads the size of one file and then copies the next would cut it.
+//! The end of a document is filled up with empty lines to a length that seldom changes. With other
+//! lengths, a backup that reads the size of one file and then copies the next would cut it.
 
 use flakeid_core::clock::UnixNanos;
 use jiff::Timestamp;

@@ -1,8 +1,8 @@
-//! The ID types that a server generates, as plain data: their names, how they count time, and which sequence numbers
-//! this server may use.
+//! The ID types that a server generates, as plain data: their names, how they count time, and which
+//! sequence numbers this server may use.
 //!
-//! [`ID_TYPES`] has an entry for each. The index of an entry is also that of the type's cells in shared memory. guid
-//! and guid_local write the same IDs in two ways, so they have one entry.
+//! [`ID_TYPES`] has an entry for each. The index of an entry is also that of the type's cells in
+//! shared memory. guid and guid_local write the same IDs in two ways, so they have one entry.
 
 use crate::guc;
 use flakeid_core::ID_TYPE_NAMES;
@@ -23,17 +23,19 @@ pub trait ServerIdType: IdLayout + Sized + 'static {
     const NAME: &'static str;
     /// The SQL function that generates an ID, for messages.
     const NEXT: &'static str;
-    /// Whether its IDs have generator IDs, each with a cell of its own. Otherwise the server has one worker or node for
-    /// this ID type, and one cell; or lanes.
+    /// Whether its IDs have generator IDs, each with a cell of its own. Otherwise the server has
+    /// one worker or node for this ID type, and one cell; or lanes.
     const IS_NUMBERED: bool;
     /// Returns how the ID type counts time, by the settings of now.
     fn scale() -> Scale;
-    /// Returns [`Scale::tick`] of that scale, with the unit as a constant. Below it stands the fraction of the tick, of
-    /// [`IdLayout::FRACTION_BITS`].
+    /// Returns [`Scale::tick`] of that scale, with the unit as a constant. Below it stands the
+    /// fraction of the tick, of [`IdLayout::FRACTION_BITS`].
     fn tick(scale: Scale, now: UnixNanos) -> Option<Tick>;
-    /// Returns which sequence numbers this server may use, and the last tick, by the settings of now.
+    /// Returns which sequence numbers this server may use, and the last tick, by the settings of
+    /// now.
     fn rules() -> Rules;
-    /// The index of the ID type in [`ID_TYPES`]. If the table lacks the ID type, this does not compile.
+    /// The index of the ID type in [`ID_TYPES`]. If the table lacks the ID type, this does not
+    /// compile.
     const INDEX: usize = index_of(Self::NAME);
 }
 

@@ -1,10 +1,11 @@
 //! flakeid: time-ordered unique IDs, generated inside PostgreSQL.
 //!
-//! The crate `flakeid-core` has all that can be true without PostgreSQL. This crate connects it to a server.
+//! The crate `flakeid-core` has all that can be true without PostgreSQL. This crate connects it to
+//! a server.
 //!
 //! # Floors
-//! A file takes names from files of its own floor and of lower ones, and never in a circle: `scripts/layers` checks
-//! it.
+//! A file takes names from files of its own floor and of lower ones, and never in a circle:
+//! `scripts/layers` checks it.
 //!
 //! | floor | what | files |
 //! |---|---|---|
@@ -19,11 +20,11 @@
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log, its keys | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`], [`public_keys`] |
 //! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`timestamp`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
-//! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own gates, limited by the
-//! lease, and a watermark is covered by the horizon as an ID is.
+//! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own
+//! gates, limited by the lease, and a watermark is covered by the horizon as an ID is.
 //!
-//! Functions are plain Rust here; their SQL, with volatility, strictness and comments, is in `sql/`. The Makefile,
-//! not pgrx, makes the install script of it.
+//! Functions are plain Rust here; their SQL, with volatility, strictness and comments, is in
+//! `sql/`. The Makefile, not pgrx, makes the install script of it.
 
 // No Rust program links this library: all its documentation is for its developers.
 #![allow(rustdoc::private_intra_doc_links)]

@@ -1,30 +1,33 @@
 //! The build of this library, and the guarantee that a server generates IDs with one build alone.
 //!
-//! Uniqueness depends on one shared struct for all processes of a server, and on all of them reading it alike. Two
-//! builds of the library can meet in one server in three ways:
-//! * In one process: one is preloaded, and the SQL of a function names another file. The second library would have no
-//!   struct, or a second one. So each library sets a variable that all libraries of a process can see ([`register`]).
-//!   A library that finds the variable set by another one raises an error instead of starting.
-//! * In two processes, if nothing is preloaded (PostgreSQL 17 and later): the package was changed while sessions
-//!   continue with the library that they had loaded. They meet in the named segment. It begins with the [`Build`]
-//!   that made it, at an offset and in a size that no version changes. A session with another build gets an error
-//!   until the server restarts, and the segment with it. Another build can also be the same version by another
-//!   compiler, which may lay the same fields out in another order.
-//! * A library and SQL of different versions: an older SQL finds all that it names, as no function is ever removed. A
-//!   newer SQL checks the library's version before it names anything (`flakeid_require_library`, the first statement
-//!   of its scripts).
+//! Uniqueness depends on one shared struct for all processes of a server, and on all of them
+//! reading it alike. Two builds of the library can meet in one server in three ways:
+//! * In one process: one is preloaded, and the SQL of a function names another file. The second
+//!   library would have no struct, or a second one. So each library sets a variable that all
+//!   libraries of a process can see ([`register`]). A library that finds the variable set by
+//!   another one raises an error instead of starting.
+//! * In two processes, if nothing is preloaded (PostgreSQL 17 and later): the package was changed
+//!   while sessions continue with the library that they had loaded. They meet in the named segment.
+//!   It begins with the [`Build`] that made it, at an offset and in a size that no version changes.
+//!   A session with another build gets an error until the server restarts, and the segment with it.
+//!   Another build can also be the same version by another compiler, which may lay the same fields
+//!   out in another order.
+//! * A library and SQL of different versions: an older SQL finds all that it names, as no function
+//!   is ever removed. A newer SQL checks the library's version before it names anything
+//!   (`flakeid_require_library`, the first statement of its scripts).
 
 use crate::error::Report;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_void};
 
-/// A build of the library: its version, a plus sign, a hash by `build.rs` of all that it is built from, and NULs. It
-/// has this form in all versions from 0.6.0 on.
+/// A build of the library: its version, a plus sign, a hash by `build.rs` of all that it is built
+/// from, and NULs. It has this form in all versions from 0.6.0 on.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build([u8; 32]);
 
-/// The only place where the library has its version: a test makes another version by writing over it.
+/// The only place where the library has its version: a test makes another version by writing over
+/// it.
 static BUILD: Build = {
     let mut bytes = [0; 32];
     let build = concat!(env!("CARGO_PKG_VERSION"), "+", env!("FLAKEID_BUILD")).as_bytes();
@@ -62,8 +65,8 @@ pub fn version() -> &'static str {
 /// Another one is registered. It stays registered, and this one must not start.
 pub fn register() -> Result<(), Report> {
     let this = (&raw const BUILD).cast_mut().cast::<c_void>();
-    // SAFETY: PostgreSQL keeps the variable as long as the process lives. Only this function sets it, in any version,
-    // and points it to a build in a library, which is never unloaded.
+    // SAFETY: PostgreSQL keeps the variable as long as the process lives. Only this function sets
+    // it, in any version, and points it to a build in a library, which is never unloaded.
     unsafe {
         let variable = pg_sys::find_rendezvous_variable(c"flakeid".as_ptr());
         let registered = *variable;
@@ -76,7 +79,8 @@ pub fn register() -> Result<(), Report> {
     }
 }
 
-/// Returns a version in a form that can be compared: a candidate counts as the release that it is for.
+/// Returns a version in a form that can be compared: a candidate counts as the release that it is
+/// for.
 fn ordinal(version: &str) -> [u32; 3] {
     let release = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = release.split('.').map(|part| part.parse().unwrap_or(0));

@@ -19,7 +19,8 @@ pub unsafe fn is(node: *mut Node, tag: NodeTag) -> bool {
 pub unsafe fn nodes(list: *mut List) -> impl Iterator<Item = *mut Node> {
     // SAFETY: the caller guarantees that a list that is not null can be read.
     let length = if list.is_null() { 0 } else { unsafe { (*list).length as usize } };
-    // SAFETY: a list has as many elements as its length says, and the caller guarantees that they are nodes.
+    // SAFETY: a list has as many elements as its length says, and the caller guarantees that they
+    // are nodes.
     (0..length).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
 }
 

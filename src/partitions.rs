@@ -1,5 +1,5 @@
-//! Computes the times at which a table is cut into partitions: `flakeid_partition_times`. The function
-//! `X_partition_bounds` of each ID type puts IDs beside them.
+//! Computes the times at which a table is cut into partitions: `flakeid_partition_times`. The
+//! function `X_partition_bounds` of each ID type puts IDs beside them.
 
 use crate::clock::unix_micros;
 use crate::error::{Code, OrRaise, Report, moment};
@@ -61,14 +61,16 @@ impl From<PartitionError> for Report {
     }
 }
 
-/// Returns names and times of partitions: from `from` on, in steps, until one contains the moment before `to`.
+/// Returns names and times of partitions: from `from` on, in steps, until one contains the moment
+/// before `to`.
 ///
-/// The n-th partition begins n steps after the first, not one step after the one before. So months that begin on the
-/// 31st return to the 31st after a February. Days and months are those of the session's time zone.
+/// The n-th partition begins n steps after the first, not one step after the one before. So months
+/// that begin on the 31st return to the 31st after a February. Days and months are those of the
+/// session's time zone.
 ///
 /// # Errors
-/// [`PartitionError::Endless`] and [`PartitionError::Step`]. PostgreSQL raises an error for a time beyond its
-/// calendar.
+/// [`PartitionError::Endless`] and [`PartitionError::Step`]. PostgreSQL raises an error for a time
+/// beyond its calendar.
 #[pg_extern(sql = false)]
 fn flakeid_partition_times(
     from: TimestampWithTimeZone,
@@ -85,7 +87,8 @@ fn flakeid_partition_times(
     TableIterator::new(partitions(from, to, Step::of(&step)).map(TablePartition::row))
 }
 
-/// Returns the partitions of [`flakeid_partition_times`] for an ID type. flake counts from the server's epoch.
+/// Returns the partitions of [`flakeid_partition_times`] for an ID type. flake counts from the
+/// server's epoch.
 ///
 /// # Errors
 /// Like [`flakeid_partition_times`], and [`PartitionError::Empty`].
@@ -114,7 +117,8 @@ fn flakeid_partition_times_system(
 /// Returns the partitions of [`flakeid_partition_times`] for flakes that count from `epoch`.
 ///
 /// # Errors
-/// Like [`flakeid_partition_times`], [`PartitionError::Empty`], and an error for a time that is no epoch.
+/// Like [`flakeid_partition_times`], [`PartitionError::Empty`], and an error for a time that is no
+/// epoch.
 #[pg_extern(sql = false)]
 fn flakeid_partition_times_epoch(
     from: TimestampWithTimeZone,
@@ -146,8 +150,9 @@ impl TablePartition {
         (self.name, self.starts, self.ends)
     }
 
-    /// Returns the partition if an ID of this scale begins in it, and raises an error otherwise. Without this check
-    /// both bounds would be one ID, and PostgreSQL would refuse the range without the reason.
+    /// Returns the partition if an ID of this scale begins in it, and raises an error otherwise.
+    /// Without this check both bounds would be one ID, and PostgreSQL would refuse the range
+    /// without the reason.
     fn within(self, id_type: &'static str, scale: Scale) -> Self {
         let from = unix_micros(self.starts.into_inner());
         let to = unix_micros(self.ends.into_inner());
@@ -208,8 +213,8 @@ impl Step {
     fn after(self, from: TimestampWithTimeZone, n: u32) -> TimestampWithTimeZone {
         let mut step = pg_sys::Interval { time: self.micros, day: self.days, month: self.months };
         let step = Some(pg_sys::Datum::from(&raw mut step));
-        // SAFETY: these are PostgreSQL's functions, each with its two arguments. They do not return NULL for
-        // arguments that are not NULL.
+        // SAFETY: these are PostgreSQL's functions, each with its two arguments. They do not return
+        // NULL for arguments that are not NULL.
         let ends = unsafe {
             let n = f64::from(n).into_datum();
             let steps = direct_function_call_as_datum(pg_sys::interval_mul, &[step, n]);
@@ -221,11 +226,12 @@ impl Step {
         }
     }
 
-    /// Returns the suffix of a partition's name: as much of its beginning as distinguishes it from the others.
+    /// Returns the suffix of a partition's name: as much of its beginning as distinguishes it from
+    /// the others.
     ///
-    /// Steps shorter than a day use UTC, and their names end with a `z`. At the end of daylight saving time a local
-    /// hour repeats, and would give two partitions one name. Names sort as the partitions do, and the session's time
-    /// zone does not change them.
+    /// Steps shorter than a day use UTC, and their names end with a `z`. At the end of daylight
+    /// saving time a local hour repeats, and would give two partitions one name. Names sort as the
+    /// partitions do, and the session's time zone does not change them.
     fn name(self, starts: TimestampWithTimeZone) -> Option<String> {
         const MINUTE: i64 = 60_000_000;
         let whole_minutes = self.micros % MINUTE == 0;
@@ -241,8 +247,8 @@ impl Step {
                 true => (pg_sys::timestamp_to_char, "z"),
                 false => (pg_sys::timestamptz_to_char, ""),
             };
-        // SAFETY: this is a function of PostgreSQL with its two arguments. A timestamp and a timestamptz have
-        // the same representation of 64 bits.
+        // SAFETY: this is a function of PostgreSQL with its two arguments. A timestamp and a
+        // timestamptz have the same representation of 64 bits.
         let name: Option<String> =
             unsafe { direct_function_call(to_char, &[starts.into_datum(), format.into_datum()]) };
         name.map(|name| name + zone)

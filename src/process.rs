@@ -1,13 +1,16 @@
-//! Processes of the server: the numbers by which shared memory has a place for each, and what PostgreSQL knows of them.
+//! Processes of the server: the numbers by which shared memory has a place for each, and what
+//! PostgreSQL knows of them.
 //!
-//! A process's number is a small number that no other living process has. Processes that can run SQL have the numbers
-//! below [`count`]. What another process shows of itself may change at any time: only a locked list would be exact.
+//! A process's number is a small number that no other living process has. Processes that can run
+//! SQL have the numbers below [`count`]. What another process shows of itself may change at any
+//! time: only a locked list would be exact.
 
 use crate::error::{Code, Report};
 use pgrx::pg_sys::{self, PGPROC};
 use std::ptr::{addr_of, addr_of_mut};
 
-/// Returns how many numbers there are for processes that can run SQL. It is known when libraries may request memory.
+/// Returns how many numbers there are for processes that can run SQL. It is known when libraries
+/// may request memory.
 pub fn count() -> usize {
     // SAFETY: reads a plain variable that the postmaster sets before it has children.
     unsafe { pg_sys::MaxBackends as usize }
@@ -27,7 +30,8 @@ pub fn number() -> u32 {
 
 /// Returns whether this process is a parallel worker. It is one for all its life or never.
 pub fn is_parallel_worker() -> bool {
-    // SAFETY: reads a variable of this process, which is set before it loads any library for its leader.
+    // SAFETY: reads a variable of this process, which is set before it loads any library for its
+    // leader.
     unsafe { pg_sys::ParallelWorkerNumber >= 0 }
 }
 
@@ -54,8 +58,8 @@ pub struct Process {
     pub database: u32,
     /// The transaction's ID; 0 if it has none.
     pub transaction_id: u32,
-    /// PostgreSQL's local number of the transaction, which no other transaction of this process number has; 0 if no
-    /// transaction runs.
+    /// PostgreSQL's local number of the transaction, which no other transaction of this process
+    /// number has; 0 if no transaction runs.
     pub local_transaction: u32,
 }
 
@@ -66,8 +70,8 @@ pub fn own() -> Process {
 
 /// Returns what PostgreSQL knows of the process with this number.
 pub fn get(number: usize) -> Process {
-    // SAFETY: the array has an entry for each number, and lasts as long as shared memory. Each field is one machine
-    // word or less, and is read as a whole.
+    // SAFETY: the array has an entry for each number, and lasts as long as shared memory. Each
+    // field is one machine word or less, and is read as a whole.
     unsafe {
         let process: *const PGPROC = (*pg_sys::ProcGlobal).allProcs.add(number);
         #[cfg(any(feature = "pg15", feature = "pg16"))]
@@ -83,9 +87,11 @@ pub fn get(number: usize) -> Process {
     }
 }
 
-/// Wakes the process with this number, if it waits on its latch. The number may be that of no process.
+/// Wakes the process with this number, if it waits on its latch. The number may be that of no
+/// process.
 pub fn wake(number: usize) {
-    // SAFETY: the array has an entry for each number, with its latch, and lasts as long as shared memory.
+    // SAFETY: the array has an entry for each number, with its latch, and lasts as long as shared
+    // memory.
     unsafe {
         pg_sys::SetLatch(addr_of_mut!((*(*pg_sys::ProcGlobal).allProcs.add(number)).procLatch))
     };
@@ -107,7 +113,8 @@ pub fn end_as_sessions_do() {
     unsafe {
         pg_sys::pqsignal_be(libc::SIGTERM, Some(die));
     }
-    // SAFETY: this is the handler of PostgreSQL's own sessions, which has a second argument from PostgreSQL 19 on.
+    // SAFETY: this is the handler of PostgreSQL's own sessions, which has a second argument from
+    // PostgreSQL 19 on.
     #[cfg(feature = "pg19")]
     unsafe {
         type Handler = unsafe extern "C-unwind" fn(std::ffi::c_int);
@@ -123,7 +130,8 @@ pub fn must_end() -> bool {
     unsafe { (&raw const pg_sys::ProcDiePending).read_volatile() != 0 }
 }
 
-/// Returns the IDs of the transactions that run in processes now. One that ends at this moment may be missing.
+/// Returns the IDs of the transactions that run in processes now. One that ends at this moment may
+/// be missing.
 pub fn session_transactions() -> impl Iterator<Item = u32> {
     let ids = (0..count()).map(|number| get(number).transaction_id);
     ids.filter(|&id| id >= pg_sys::FirstNormalTransactionId.into_inner())
@@ -131,11 +139,11 @@ pub fn session_transactions() -> impl Iterator<Item = u32> {
 
 /// Returns the IDs of the transactions that are prepared now.
 ///
-/// PostgreSQL keeps an entry without a process for each transaction that can be prepared. They follow those of all
-/// processes, which `allProcCount` counts.
+/// PostgreSQL keeps an entry without a process for each transaction that can be prepared. They
+/// follow those of all processes, which `allProcCount` counts.
 pub fn prepared_transactions() -> Vec<u32> {
-    // SAFETY: the array has this many entries, and lasts as long as shared memory. An entry keeps the ID of a
-    // transaction that has ended, so each is checked.
+    // SAFETY: the array has this many entries, and lasts as long as shared memory. An entry keeps
+    // the ID of a transaction that has ended, so each is checked.
     unsafe {
         let first = (*pg_sys::ProcGlobal).allProcCount as usize;
         (first..first + pg_sys::max_prepared_xacts.max(0) as usize)

@@ -1,28 +1,35 @@
 //! The keys of the public form, in this process.
 //!
-//! `flakeid.public_keys_file` names a file with a key on each line: the character of its version, and 64 hexadecimal digits.
-//! The first key encrypts, and all of them decrypt. A line `1 retired` says that version 1 had a key: no other key may get this
-//! version, with which old texts would be read as other IDs. Empty lines and lines that begin with `#` do not count.
+//! `flakeid.public_keys_file` names a file with a key on each line: the character of its version,
+//! and 64 hexadecimal digits. The first key encrypts, and all of them decrypt. A line `1 retired`
+//! says that version 1 had a key: no other key may get this version, with which old texts would be
+//! read as other IDs. Empty lines and lines that begin with `#` do not count.
 //!
 //! # When the file is read
-//! Each process reads it when it gets the setting: the postmaster at the start, and then all processes at each reload, since
-//! PostgreSQL assigns every setting of the configuration files then, also one with the same value. It does not assign one of the
-//! command line again, so that such a file is read at the start alone. A new process begins with the keys of the postmaster. If
+//! Each process reads it when it gets the setting: the postmaster at the start, and then all
+//! processes at each reload, since PostgreSQL assigns every setting of the configuration files
+//! then, also one with the same value. It does not assign one of the command line again, so that
+//! such a file is read at the start alone. A new process begins with the keys of the postmaster. If
 //! the library is not preloaded, a session reads the file when it loads the library.
 //!
-//! A file that is not valid as a whole is refused, and the process keeps the keys that it has. The postmaster logs the reason. A
-//! file that is cut off at the end of a line cannot be recognized, so documentation says to replace the file by a rename.
+//! A file that is not valid as a whole is refused, and the process keeps the keys that it has. The
+//! postmaster logs the reason. A file that is cut off at the end of a line cannot be recognized, so
+//! documentation says to replace the file by a rename.
 //!
 //! # What can outlive a key
-//! - *A process that has not reloaded yet.* It continues with the former keys until its next command, and reads the file as it
-//!   is then. So a new key is added at the end of the file first, and encrypts only after all processes of all servers know it.
-//! - *A statement.* A session reloads between commands. A parallel worker has the keys of the postmaster, which may have
-//!   reloaded already; it ignores the setting that the leader passes on. A cursor has those of each FETCH. So a statement can
-//!   return texts of two keys, all of which can be read.
-//! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. So are the memory into which the file was
-//!   read, and the stack on which keys were made. A core dump of a process contains its present keys.
+//! - *A process that has not reloaded yet.* It continues with the former keys until its next
+//!   command, and reads the file as it is then. So a new key is added at the end of the file first,
+//!   and encrypts only after all processes of all servers know it.
+//! - *A statement.* A session reloads between commands. A parallel worker has the keys of the
+//!   postmaster, which may have reloaded already; it ignores the setting that the leader passes on.
+//!   A cursor has those of each FETCH. So a statement can return texts of two keys, all of which
+//!   can be read.
+//! - *Memory.* Keys are overwritten when they are replaced or dropped, in each process. So are the
+//!   memory into which the file was read, and the stack on which keys were made. A core dump of a
+//!   process contains its present keys.
 //!
-//! A key is nowhere else: not in the setting, an error, a line of the log, a view, shared memory or the WAL.
+//! A key is nowhere else: not in the setting, an error, a line of the log, a view, shared memory or
+//! the WAL.
 
 use crate::error::{self, Report};
 use crate::regular_file::{self, Links};
@@ -79,8 +86,8 @@ impl Keys {
 
 static OF_PROCESS: OfProcess = OfProcess(RefCell::new(Keys::NONE));
 
-/// Reads the keys of a file, or forgets all keys if the path is empty. A relative path counts from the data directory, the
-/// working directory of every process of the server.
+/// Reads the keys of a file, or forgets all keys if the path is empty. A relative path counts from
+/// the data directory, the working directory of every process of the server.
 pub fn set_file(path: &str) {
     let mut own = OF_PROCESS.0.borrow_mut();
     if path.is_empty() {
@@ -147,8 +154,8 @@ fn no_keys(refusal: Option<&str>) -> Report {
     }
 }
 
-/// Overwrites where functions that have returned had keys. The round keys are made in registers, which are saved to the stack
-/// later, and on the stack, from which they are moved.
+/// Overwrites where functions that have returned had keys. The round keys are made in registers,
+/// which are saved to the stack later, and on the stack, from which they are moved.
 #[inline(never)]
 fn overwrite() {
     drop(black_box(Aes256Enc::new(&[0; KEY_LEN].into())));
@@ -164,7 +171,8 @@ fn read(path: &Path) -> Result<Keys, String> {
         let reason = reason.split(" (os error").next().unwrap_or_default();
         format!("could not read \"{}\": {reason}", path.display())
     };
-    // The keys of a file that others can read do not come into memory. The file that is read may be another one already.
+    // The keys of a file that others can read do not come into memory. The file that is read may be
+    // another one already.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if metadata.is_file() {
         check_owner(path, &metadata)?;

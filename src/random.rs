@@ -1,13 +1,15 @@
-//! Random bytes: from PostgreSQL's source, and many of them from a cryptographic generator of this process.
+//! Random bytes: from PostgreSQL's source, and many of them from a cryptographic generator of this
+//! process.
 //!
-//! The generator is ChaCha with 12 rounds, as in the standard generator of the crate `rand`. Each process seeds one of its
-//! own with 256 bits from PostgreSQL's source. So no two processes have the same stream: not two sessions, nor a session
-//! before a crash and one after it, nor the processes of a copied server.
+//! The generator is ChaCha with 12 rounds, as in the standard generator of the crate `rand`. Each
+//! process seeds one of its own with 256 bits from PostgreSQL's source. So no two processes have
+//! the same stream: not two sessions, nor a session before a crash and one after it, nor the
+//! processes of a copied server.
 //!
 //! # Forks
-//! A child has a copy of its parent's memory. A server process is a child of the postmaster, which generates no IDs and
-//! never seeds a generator. In case other code makes a child that runs SQL, the generator keeps the ID of its process, and
-//! another process seeds one of its own.
+//! A child has a copy of its parent's memory. A server process is a child of the postmaster, which
+//! generates no IDs and never seeds a generator. In case other code makes a child that runs SQL,
+//! the generator keeps the ID of its process, and another process seeds one of its own.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -40,17 +42,19 @@ unsafe impl Sync for OfProcess {}
 
 static OF_PROCESS: OfProcess = OfProcess(UnsafeCell::new(None));
 
-/// Returns the next 64 random bits. Returns `None` if this process has not seeded its generator yet.
+/// Returns the next 64 random bits. Returns `None` if this process has not seeded its generator
+/// yet.
 #[inline]
 pub fn next() -> Option<u64> {
-    // SAFETY: there is one thread, and no reference to the generator outlives the call that made it.
+    // SAFETY: there is one thread, and no reference to the generator outlives the call that made
+    // it.
     let seeded = unsafe { (*OF_PROCESS.0.get()).as_mut() }?;
     // SAFETY: reads a plain variable, which PostgreSQL sets when a process begins.
     (seeded.pid == unsafe { pg_sys::MyProcPid }).then(|| seeded.generator.next_u64())
 }
 
-/// Returns the next 64 random bits, and seeds the generator of this process first if necessary. Returns `None` if
-/// PostgreSQL has no random bytes.
+/// Returns the next 64 random bits, and seeds the generator of this process first if necessary.
+/// Returns `None` if PostgreSQL has no random bytes.
 #[inline]
 pub fn next_or_seed() -> Option<u64> {
     next().or_else(|| seed().then(next).flatten())
@@ -62,7 +66,8 @@ fn seed() -> bool {
     if !fill(seed.as_mut()) {
         return false;
     }
-    // SAFETY: reads a plain variable. There is one thread, and no reference to the generator is left.
+    // SAFETY: reads a plain variable. There is one thread, and no reference to the generator is
+    // left.
     unsafe {
         let seeded = Seeded { pid: pg_sys::MyProcPid, generator: ChaCha12Rng::from_seed(seed) };
         *OF_PROCESS.0.get() = Some(seeded);

@@ -1,11 +1,13 @@
 //! Safe reading and creation of files in places where a link, a pipe or a device may be.
 //!
-//! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits for another
-//! process, and nothing reads more than the caller allows. A file that the administrator did not name, such as the
-//! state file, is not reached through a link either, neither to read it nor to write it.
+//! Only regular files are read: a device may never end, a pipe may never begin. Nothing here waits
+//! for another process, and nothing reads more than the caller allows. A file that the
+//! administrator did not name, such as the state file, is not reached through a link either,
+//! neither to read it nor to write it.
 //!
-//! Files and directories get the permissions of those that PostgreSQL creates: with `initdb -g` the group of the server's
-//! user can read them. They do not depend on the umask of the process, which a procedural language can change.
+//! Files and directories get the permissions of those that PostgreSQL creates: with `initdb -g` the
+//! group of the server's user can read them. They do not depend on the umask of the process, which
+//! a procedural language can change.
 
 use pgrx::pg_sys;
 use std::ffi::{CStr, OsStr, c_int};
@@ -17,14 +19,16 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroize;
 
 unsafe extern "C" {
-    /// The permissions of directories and files below the data directory, by those of the data directory.
+    /// The permissions of directories and files below the data directory, by those of the data
+    /// directory.
     static pg_dir_create_mode: c_int;
     static pg_file_create_mode: c_int;
 }
 
 /// Returns the data directory.
 pub fn data_directory() -> PathBuf {
-    // SAFETY: every process of the server sets this variable to a string before it loads this library.
+    // SAFETY: every process of the server sets this variable to a string before it loads this
+    // library.
     let path = unsafe { CStr::from_ptr(pg_sys::DataDir) };
     PathBuf::from(OsStr::from_bytes(path.to_bytes()))
 }
@@ -33,7 +37,8 @@ pub fn data_directory() -> PathBuf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "etcd"), allow(dead_code))]
 pub enum Links {
-    /// It may be a link: an administrator named the file, and Kubernetes, for one, shows secrets as links.
+    /// It may be a link: an administrator named the file, and Kubernetes, for one, shows secrets as
+    /// links.
     Followed,
     /// It may not be a link: the file is the server's own.
     Refused,
@@ -42,10 +47,12 @@ pub enum Links {
 /// More room than the limit, so that reading to the end never needs more.
 const SPARE: usize = 64;
 
-/// Reads a regular file of at most `limit` bytes. Returns its contents, and the metadata of the file that was read.
+/// Reads a regular file of at most `limit` bytes. Returns its contents, and the metadata of the
+/// file that was read.
 ///
 /// # Errors
-/// The errors of the operating system; and an error that says so if the file is not regular, or is longer.
+/// The errors of the operating system; and an error that says so if the file is not regular, or is
+/// longer.
 pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Metadata)> {
     let no_follow = if links == Links::Refused { libc::O_NOFOLLOW } else { 0 };
     let opened = OpenOptions::new()
@@ -81,8 +88,8 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
     }
 }
 
-/// Creates a file. If something has its name already, such as a file that was left half written or a link, that is
-/// removed first. The target of a link stays as it is.
+/// Creates a file. If something has its name already, such as a file that was left half written or
+/// a link, that is removed first. The target of a link stays as it is.
 ///
 /// # Errors
 /// The errors of the operating system.
@@ -111,9 +118,10 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(mode as u32).create(path)
 }
 
-/// Makes the entries of a directory durable, if its file system can do that. Some file systems, such as those of a network
-/// or in user space, answer that they cannot sync a directory. PostgreSQL goes on then, for directories alone, and so does
-/// this: the server's own files are as durable there.
+/// Makes the entries of a directory durable, if its file system can do that. Some file systems,
+/// such as those of a network or in user space, answer that they cannot sync a directory.
+/// PostgreSQL goes on then, for directories alone, and so does this: the server's own files are as
+/// durable there.
 ///
 /// # Errors
 /// The other errors of the operating system.
@@ -126,9 +134,9 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts a file into a directory durably, in place of another one of its name. The new file is written beside the old
-/// one as `<name>.new`, synced, and renamed over it, and then the directory is synced. So there is a complete file at
-/// any time, the old one or the new one.
+/// Puts a file into a directory durably, in place of another one of its name. The new file is
+/// written beside the old one as `<name>.new`, synced, and renamed over it, and then the directory
+/// is synced. So there is a complete file at any time, the old one or the new one.
 ///
 /// # Errors
 /// The errors of the operating system, with the action that failed.

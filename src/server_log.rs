@@ -1,5 +1,5 @@
-//! Lines in the server's log for an operator. Of each kind the whole server writes at most one line in ten seconds;
-//! it says how many were suppressed since the last one.
+//! Lines in the server's log for an operator. Of each kind the whole server writes at most one line
+//! in ten seconds; it says how many were suppressed since the last one.
 
 use crate::clock::since_boot;
 use crate::error::{Report, log, moment, span};
@@ -57,7 +57,8 @@ impl RateLimits {
 }
 
 impl RateLimit {
-    /// Returns how many lines were suppressed since the last one; `None` if it is too early for another.
+    /// Returns how many lines were suppressed since the last one; `None` if it is too early for
+    /// another.
     fn due(&self) -> Option<u64> {
         let now = since_boot().as_nanos() as u64;
         let last = self.last_at.load(Ordering::Relaxed);
@@ -120,7 +121,8 @@ pub fn stepped_back(limits: &RateLimits, id_type: usize, by: Duration, turns: bo
     limits.stepped_back[id_type].write(message, detail);
 }
 
-/// Reports that the clock is further behind the horizon at which cells begin than a crash alone explains.
+/// Reports that the clock is further behind the horizon at which cells begin than a crash alone
+/// explains.
 pub fn clock_behind(limits: &RateLimits, by: Duration) {
     limits.behind.write(
         || format!("the clock is {} behind the horizon in flakeid's state", span(by)),
@@ -142,8 +144,8 @@ pub fn first_ids_wait(by: Duration) {
     );
 }
 
-/// Reports a clock that has gained on the time since boot since the horizon was last written. The session that writes
-/// the horizon again checks this.
+/// Reports a clock that has gained on the time since boot since the horizon was last written. The
+/// session that writes the horizon again checks this.
 pub fn clock_ahead(
     limits: &RateLimits,
     now: UnixNanos,
@@ -197,12 +199,14 @@ pub fn no_flakes(report: Report) {
     log(format!("flakeid cannot generate or read flakes: {message}"), detail);
 }
 
-/// Reports that the epoch in force is earlier than that of existing flakes; `detail` names both, and what follows.
+/// Reports that the epoch in force is earlier than that of existing flakes; `detail` names both,
+/// and what follows.
 pub fn earlier_epoch(detail: String) {
     log("\"flakeid.epoch\" is earlier than the epoch of existing flakes".into(), detail);
 }
 
-/// Writes what an error withheld from a session's user. With `limits` it does so at most once in ten seconds.
+/// Writes what an error withheld from a session's user. With `limits` it does so at most once in
+/// ten seconds.
 pub fn withheld(limits: Option<&RateLimits>, message: &str, detail: &str) {
     let message = || format!("flakeid cannot generate IDs: {message}");
     match limits {

@@ -7,7 +7,8 @@ use pgrx::datum::{Datum, Range, RangeBound};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// A timestamptz. The infinities of PostgreSQL are the ends of the number range, and so are those of the core.
+/// A timestamptz. The infinities of PostgreSQL are the ends of the number range, and so are those
+/// of the core.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub UnixMicros);
 
@@ -17,7 +18,8 @@ pub fn timestamptz(time: UnixMicros) -> Option<TimestampWithTimeZone> {
 }
 
 impl Time {
-    /// Returns the time as PostgreSQL counts it. Times of IDs begin in 1970; those beyond the calendar are infinity.
+    /// Returns the time as PostgreSQL counts it. Times of IDs begin in 1970; those beyond the
+    /// calendar are infinity.
     pub fn datum(self) -> pg_sys::Datum {
         match self.0.0 {
             micros @ (i64::MIN | i64::MAX) => pg_sys::Datum::from(micros),
@@ -44,8 +46,8 @@ unsafe impl BoxRet for Time {
 
 pgrx::impl_sql_translatable!(Time, "timestamptz");
 
-/// Returns the first and the last microsecond of a range. In a range that contains no microsecond the first is after
-/// the last.
+/// Returns the first and the last microsecond of a range. In a range that contains no microsecond
+/// the first is after the last.
 pub fn ends(range: Range<TimestampWithTimeZone>) -> (UnixMicros, UnixMicros) {
     const NONE: (UnixMicros, UnixMicros) = (UnixMicros(i64::MAX), UnixMicros(i64::MIN));
     let micros = |time: TimestampWithTimeZone| unix_micros(time.into_inner()).0;

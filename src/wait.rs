@@ -1,8 +1,9 @@
 //! Waiting for the clock to reach a tick, without a lock, and open to cancellation.
 //!
-//! A tick is short (1 ms for flake), a sleep ends late (by 50 us and more), and with one generator ID the session
-//! waits for every tick. So the session spins for the last stretch, and reads the clock all the time. It sleeps only
-//! for a longer wait. For a much longer one it waits on the latch, as PostgreSQL does.
+//! A tick is short (1 ms for flake), a sleep ends late (by 50 us and more), and with one generator
+//! ID the session waits for every tick. So the session spins for the last stretch, and reads the
+//! clock all the time. It sleeps only for a longer wait. For a much longer one it waits on the
+//! latch, as PostgreSQL does.
 
 use crate::clock::{Stopwatch, now};
 use flakeid_core::clock::{Scale, Tick};
@@ -13,13 +14,15 @@ use std::time::Duration;
 const SPIN_LIMIT: Duration = Duration::from_micros(200);
 /// The time by which a sleep is set to end early.
 const SLEEP_MARGIN: Duration = Duration::from_micros(150);
-/// The longest wait for which the session sleeps. A longer one waits on the latch: the latch can be woken, and a
-/// sleep can not.
+/// The longest wait for which the session sleeps. A longer one waits on the latch: the latch can be
+/// woken, and a sleep can not.
 const SLEEP_LIMIT: Duration = Duration::from_millis(5);
-/// The longest wait on the latch before the session reads the clock again: it may have been corrected.
+/// The longest wait on the latch before the session reads the clock again: it may have been
+/// corrected.
 const LATCH_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The interval at which a session checks whether generator IDs have been leased: leasing takes a few milliseconds.
+/// The interval at which a session checks whether generator IDs have been leased: leasing takes a
+/// few milliseconds.
 const LEASE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The events for which a process waits, as `pg_stat_activity` shows them.
@@ -35,8 +38,8 @@ pub enum Event {
     Watermark,
 }
 
-/// Gets the events' numbers from the server. That may raise an error if other extensions have exhausted the numbers,
-/// so this comes before a process takes a lock.
+/// Gets the events' numbers from the server. That may raise an error if other extensions have
+/// exhausted the numbers, so this comes before a process takes a lock.
 pub fn register() {
     for event in [Event::Clock, Event::HorizonWrite, Event::Lease, Event::Watermark] {
         let _ = event.number();
@@ -47,7 +50,8 @@ pub fn register() {
 pub struct Waiting(());
 
 impl Event {
-    /// Returns the event's number: one of its own from PostgreSQL 17 on, and before that the one of all extensions.
+    /// Returns the event's number: one of its own from PostgreSQL 17 on, and before that the one of
+    /// all extensions.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     fn number(self) -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
@@ -62,8 +66,8 @@ impl Event {
             Self::Lease => c"FlakeidLease",
             Self::Watermark => c"FlakeidWatermark",
         };
-        // SAFETY: a name that is registered already keeps its number. This process holds no lock of flakeid: see
-        // `register`.
+        // SAFETY: a name that is registered already keeps its number. This process holds no lock of
+        // flakeid: see `register`.
         let number = unsafe { pg_sys::WaitEventExtensionNew(name.as_ptr()) };
         NUMBERS[self as usize].store(number, Ordering::Relaxed);
         number
@@ -76,8 +80,8 @@ impl Event {
 
     /// Shows the event as long as the guard lives.
     pub fn begin(self) -> Waiting {
-        // SAFETY: the pointer leads to this process's entry, or to a variable of its own if it has no entry;
-        // PostgreSQL's pgstat_report_wait_start writes in this way.
+        // SAFETY: the pointer leads to this process's entry, or to a variable of its own if it has
+        // no entry; PostgreSQL's pgstat_report_wait_start writes in this way.
         unsafe { pg_sys::my_wait_event_info.write_volatile(self.number()) };
         Waiting(())
     }
@@ -85,7 +89,8 @@ impl Event {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // SAFETY: the pointer leads to this process's entry, or to a variable of its own if it has no entry.
+        // SAFETY: the pointer leads to this process's entry, or to a variable of its own if it has
+        // no entry.
         unsafe { pg_sys::my_wait_event_info.write_volatile(0) };
     }
 }
@@ -93,9 +98,9 @@ impl Drop for Waiting {
 /// Returns when the clock reads `until` or later.
 ///
 /// # Errors
-/// The time that is left, if it is more than `longest` and a tick. Also if the clock does not get there within that
-/// time, because it stands still or steps back again and again. Cancellation and `statement_timeout` end the wait as
-/// PostgreSQL's own errors.
+/// The time that is left, if it is more than `longest` and a tick. Also if the clock does not get
+/// there within that time, because it stands still or steps back again and again. Cancellation and
+/// `statement_timeout` end the wait as PostgreSQL's own errors.
 pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duration> {
     let target = scale.nanos(until).0;
     // Waiting for the next tick is no fault of the clock, and a tick may have just begun.
@@ -124,13 +129,14 @@ pub fn until(until: Tick, scale: Scale, longest: Duration) -> Result<(), Duratio
     }
 }
 
-/// Ends the process if its server has died, as waiting on a latch does: otherwise a session that only ever waits for
-/// the next tick would continue for ever.
+/// Ends the process if its server has died, as waiting on a latch does: otherwise a session that
+/// only ever waits for the next tick would continue for ever.
 fn exit_without_postmaster() {
     unsafe extern "C-unwind" {
         fn PostmasterIsAliveInternal() -> bool;
     }
-    // SAFETY: these calls have no preconditions; the exit runs the process's callbacks, as from any wait.
+    // SAFETY: these calls have no preconditions; the exit runs the process's callbacks, as from any
+    // wait.
     unsafe {
         // Single-user mode has no postmaster.
         if pg_sys::IsUnderPostmaster && !PostmasterIsAliveInternal() {
@@ -145,14 +151,16 @@ pub fn for_lease() {
     pg_sys::check_for_interrupts!();
 }
 
-/// Waits for at most this time, or until another session wakes this one. It holds no lock and can be canceled.
+/// Waits for at most this time, or until another session wakes this one. It holds no lock and can
+/// be canceled.
 pub fn for_watermark(longest: Duration) {
     // The latch counts whole milliseconds.
     wait_on_latch(longest + Duration::from_micros(999), Event::Watermark);
     pg_sys::check_for_interrupts!();
 }
 
-/// Waits for at most this time, or until the process is woken. This is for the main loop of a worker.
+/// Waits for at most this time, or until the process is woken. This is for the main loop of a
+/// worker.
 pub fn for_pause(longest: Duration) {
     wait_on_latch(longest, Event::Watermark);
 }

@@ -9,11 +9,12 @@ use std::ffi::c_int;
 use std::mem::size_of;
 use std::ptr::null_mut;
 
-/// Answers the planner's question about a call of `X_next`. The result for "no answer" is a null pointer, which is not
-/// NULL: then the call stays as it is.
+/// Answers the planner's question about a call of `X_next`. The result for "no answer" is a null
+/// pointer, which is not NULL: then the call stays as it is.
 #[pg_extern(sql = false)]
 fn flakeid_next_support(fcinfo: FunctionCallInfo) -> RawDatum {
-    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is
+    // read.
     unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
         if !is(node, NodeTag::T_SupportRequestSimplify) {
@@ -27,13 +28,14 @@ fn flakeid_next_support(fcinfo: FunctionCallInfo) -> RawDatum {
     }
 }
 
-/// Makes the expression that COPY treats like `nextval`. Returns `None` if the call must stay as it is.
+/// Makes the expression that COPY treats like `nextval`. Returns `None` if the call must stay as it
+/// is.
 ///
 /// # Safety
 /// `call` is a call in an expression that is being planned.
 unsafe fn substitute(call: *mut FuncExpr) -> Option<*mut Node> {
-    // SAFETY: the caller guarantees that the call names a function of the catalog, and has a list of arguments. A new
-    // node is of the struct that its tag says.
+    // SAFETY: the caller guarantees that the call names a function of the catalog, and has a list
+    // of arguments. A new node is of the struct that its tag says.
     unsafe {
         let (original, id_type, arguments) = ((*call).funcid, (*call).funcresulttype, (*call).args);
         if !nodes(arguments).all(|argument| is_value(argument)) {
@@ -99,8 +101,8 @@ unsafe fn code_of(function: Oid) -> Option<usize> {
     found.fn_addr.map(|code| code as usize)
 }
 
-/// Finds the function `X_next_for_copy` of a function `X_next`: in the same schema, with one more argument of type internal,
-/// the same result, and our code.
+/// Finds the function `X_next_for_copy` of a function `X_next`: in the same schema, with one more
+/// argument of type internal, the same result, and our code.
 ///
 /// # Safety
 /// `original` is the OID of a function.

@@ -1,6 +1,6 @@
-//! The form that all errors of this extension take on their way to a session ([`Report`]): SQLSTATE, message, detail
-//! and hint, in PostgreSQL's style. Each module owns its errors and turns them into this form. This module knows none
-//! of them.
+//! The form that all errors of this extension take on their way to a session ([`Report`]):
+//! SQLSTATE, message, detail and hint, in PostgreSQL's style. Each module owns its errors and turns
+//! them into this form. This module knows none of them.
 
 mod raise;
 mod report;

@@ -1,5 +1,5 @@
-//! How an error reaches a session: it is raised, or left with a caller that can take it softly. Details that only
-//! operators may read are withheld here, and go to the server's log.
+//! How an error reaches a session: it is raised, or left with a caller that can take it softly.
+//! Details that only operators may read are withheld here, and go to the server's log.
 
 use super::report::Report;
 use pgrx::pg_sys;
@@ -10,12 +10,12 @@ use std::cell::Cell;
 /// The detail that an ordinary user reads instead of a confidential one.
 pub const WITHHELD: &str = "The server's log has the details.";
 
-/// Returns whether the current user may see details of the server. A user with the privileges of pg_monitor may read
-/// settings that others may not. PostgreSQL checks that user, too: in a SECURITY DEFINER function the function's
-/// owner, and in a parallel worker the leader's user.
+/// Returns whether the current user may see details of the server. A user with the privileges of
+/// pg_monitor may read settings that others may not. PostgreSQL checks that user, too: in a
+/// SECURITY DEFINER function the function's owner, and in a parallel worker the leader's user.
 pub fn may_see_details() -> bool {
-    // SAFETY: the first two calls read variables of this process. The third searches catalogs, which is allowed
-    // within a transaction.
+    // SAFETY: the first two calls read variables of this process. The third searches catalogs,
+    // which is allowed within a transaction.
     unsafe {
         !pg_sys::IsUnderPostmaster
             || pg_sys::IsTransactionState()
@@ -26,15 +26,16 @@ pub fn may_see_details() -> bool {
     }
 }
 
-/// A function that writes the message of an error and its confidential detail into the server's log.
+/// A function that writes the message of an error and its confidential detail into the server's
+/// log.
 pub type LogWithheld = fn(message: &str, detail: &str);
 
 thread_local! {
     static LOG_WITHHELD: Cell<Option<LogWithheld>> = const { Cell::new(None) };
 }
 
-/// Sets the function that logs what an error withholds from a session's user. The library sets it once, when a
-/// process loads it.
+/// Sets the function that logs what an error withholds from a session's user. The library sets it
+/// once, when a process loads it.
 pub fn log_withheld_with(log: LogWithheld) {
     LOG_WITHHELD.set(Some(log));
 }
@@ -78,13 +79,15 @@ impl Report {
         error.report(level);
     }
 
-    /// Raises the report as an error, or leaves it with a caller that can take it softly, as input functions do since
-    /// PostgreSQL 16 (`pg_input_is_valid`). In the second case it returns, and the function's answer is NULL.
+    /// Raises the report as an error, or leaves it with a caller that can take it softly, as input
+    /// functions do since PostgreSQL 16 (`pg_input_is_valid`). In the second case it returns, and
+    /// the function's answer is NULL.
     #[cold]
     pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
         #[cfg(not(feature = "pg15"))]
         {
-            // SAFETY: `fcinfo` is the call's own; its context is null or a node, which begins with its tag.
+            // SAFETY: `fcinfo` is the call's own; its context is null or a node, which begins with
+            // its tag.
             let (context, tag) = unsafe {
                 let context = (*fcinfo).context;
                 (context, context.as_ref().map(|node| node.type_))
@@ -100,8 +103,8 @@ impl Report {
     /// Saves the report in an `ErrorSaveContext`.
     #[cfg(not(feature = "pg15"))]
     fn save(self, context: *mut pg_sys::Node) {
-        // pgrx has no bindings for these, as an ereport by hand can jump over Rust frames. Saving into an
-        // ErrorSaveContext does not jump.
+        // pgrx has no bindings for these, as an ereport by hand can jump over Rust frames. Saving
+        // into an ErrorSaveContext does not jump.
         unsafe extern "C-unwind" {
             fn errcode(code: std::ffi::c_int) -> std::ffi::c_int;
             fn errmsg(format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
@@ -115,8 +118,8 @@ impl Report {
         let (message, detail, hint) =
             (text(Some(report.message)), text(report.detail), text(report.hint));
         let format = c"%s".as_ptr();
-        // SAFETY: `context` is an ErrorSaveContext; errsave_start says whether details are wanted, and only then the
-        // other functions are called; every format takes one string.
+        // SAFETY: `context` is an ErrorSaveContext; errsave_start says whether details are wanted,
+        // and only then the other functions are called; every format takes one string.
         unsafe {
             if !pg_sys::errsave_start(context, std::ptr::null()) {
                 return;
@@ -152,8 +155,9 @@ impl<T, F: Into<Report>> OrRaise<T> for Result<T, F> {
     }
 }
 
-/// Writes a line to the server's log alone. The session's client does not get it even if the session has set
-/// `client_min_messages` to `log`: the line may contain what the session's user must not see.
+/// Writes a line to the server's log alone. The session's client does not get it even if the
+/// session has set `client_min_messages` to `log`: the line may contain what the session's user
+/// must not see.
 pub fn log(message: String, detail: String) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     let mut report = ErrorReport::new(code, message, "flakeid");

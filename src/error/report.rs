@@ -10,7 +10,8 @@ pub struct Report {
     pub(super) code: Code,
     pub(super) message: String,
     pub(super) detail: Option<String>,
-    /// Whether the detail contains what PostgreSQL's settings hide from ordinary users: files, hosts, names of users.
+    /// Whether the detail contains what PostgreSQL's settings hide from ordinary users: files,
+    /// hosts, names of users.
     pub(super) confidential: bool,
     pub(super) hint: Option<String>,
 }
@@ -36,7 +37,8 @@ impl Report {
         Self { detail: Some(detail.into()), ..self }
     }
 
-    /// Sets a detail that only superusers and members of pg_monitor see. It goes to the server's log, too.
+    /// Sets a detail that only superusers and members of pg_monitor see. It goes to the server's
+    /// log, too.
     pub fn confidential(self, detail: impl Into<String>) -> Self {
         Self { confidential: true, ..self.detail(detail) }
     }

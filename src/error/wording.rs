@@ -29,8 +29,8 @@ fn far_moment(time: UnixMicros) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (mut year, mut month, mut day) = (0, 0, 0);
     let julian = days + i64::from(pg_sys::UNIX_EPOCH_JDATE);
-    // SAFETY: this is PostgreSQL's own calendar, a plain calculation; the days of PostgreSQL's times are within its
-    // range.
+    // SAFETY: this is PostgreSQL's own calendar, a plain calculation; the days of PostgreSQL's
+    // times are within its range.
     unsafe { pg_sys::j2date(julian as i32, &mut year, &mut month, &mut day) };
     let (year, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -54,11 +54,11 @@ pub fn timestamp(time: UnixMicros) -> jiff::Timestamp {
 /// The number of bytes from which on an error quotes only the beginning of a text.
 const QUOTED_LIMIT: usize = 1_000;
 
-/// Returns a text from outside in the form in which an error may quote it: unchanged if every client can read it. A
-/// message would end at a NUL, which the bytes of a sno can contain.
+/// Returns a text from outside in the form in which an error may quote it: unchanged if every
+/// client can read it. A message would end at a NUL, which the bytes of a sno can contain.
 ///
-/// Of a long text it returns the beginning. For a message there may be no memory if it is as long as a text can be, and then
-/// the process would abort.
+/// Of a long text it returns the beginning. For a message there may be no memory if it is as long
+/// as a text can be, and then the process would abort.
 pub fn quoted(text: &[u8]) -> String {
     match text.split_at_checked(QUOTED_LIMIT) {
         Some((beginning, [_, ..])) => {
@@ -82,9 +82,9 @@ fn quoted_whole(text: &[u8]) -> String {
     }
 }
 
-/// Returns a text from outside for a message, such as another host's error or a value from etcd: at most `limit`
-/// bytes, all of them printable ASCII. So it neither fills the log nor breaks its lines, and it is valid in any
-/// encoding.
+/// Returns a text from outside for a message, such as another host's error or a value from etcd: at
+/// most `limit` bytes, all of them printable ASCII. So it neither fills the log nor breaks its
+/// lines, and it is valid in any encoding.
 #[cfg(feature = "etcd")]
 pub fn excerpt(text: &[u8], limit: usize) -> String {
     let mut excerpt = String::new();

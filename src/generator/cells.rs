@@ -1,4 +1,5 @@
-//! The cells from which a session issues: those of the server's generator IDs, or the one of its node.
+//! The cells from which a session issues: those of the server's generator IDs, or the one of its
+//! node.
 
 use crate::error::{Code, Report};
 use crate::id_types::ServerIdType;
@@ -18,8 +19,8 @@ pub enum Identity {
     GeneratorIds { max: u64 },
     /// A number that is the same in all IDs of a server. They come from one cell.
     Node(fn() -> Result<u64, Report>),
-    /// Nothing but random bits. Every server has this many lanes, each with a cell of its own, so that its sessions do not
-    /// change one cell. Lanes need no setting and no lease.
+    /// Nothing but random bits. Every server has this many lanes, each with a cell of its own, so
+    /// that its sessions do not change one cell. Lanes need no setting and no lease.
     Lanes(u16),
 }
 
@@ -34,14 +35,16 @@ pub trait Issuer: ServerIdType {
 pub struct CellKey {
     /// The key of the cell in shared memory.
     pub(super) key: u16,
-    /// The generator ID in the IDs of the cell; or their node or worker, if the ID type has one cell for each server.
+    /// The generator ID in the IDs of the cell; or their node or worker, if the ID type has one
+    /// cell for each server.
     pub generator_id: u64,
 }
 
 /// Returns the keys of this server's cells of an ID type, in ascending order of generator IDs.
 ///
 /// # Errors
-/// The generator IDs are unknown, not leased now, or too large for the ID type; or the node is unknown.
+/// The generator IDs are unknown, not leased now, or too large for the ID type; or the node is
+/// unknown.
 pub fn cell_keys<S: Issuer>() -> Result<Vec<CellKey>, Report> {
     let ids = match (S::IDENTITY, guc::owned()) {
         // The cell stays the same if the node changes.
@@ -75,7 +78,8 @@ pub(super) fn keys_of<S: Issuer>(ids: &[u16]) -> Result<Vec<CellKey>, Report> {
     Ok(ids.iter().map(|&id| CellKey { key: id, generator_id: id.into() }).collect())
 }
 
-/// Returns the cells from which a session issues. A cell that was sealed when its generator ID was given up is revived.
+/// Returns the cells from which a session issues. A cell that was sealed when its generator ID was
+/// given up is revived.
 ///
 /// # Errors
 /// [`LeaseError::NotLeased`] and the errors of [`cell_keys`].
@@ -109,8 +113,8 @@ pub(super) fn cells<S: Issuer>(shared: &'static Shared) -> Result<Cells, LeaseEr
     }
 }
 
-/// Looks up the cells of these keys without the lock, which another session may hold while it writes the horizon.
-/// Returns `None` if one is missing, which is rare.
+/// Looks up the cells of these keys without the lock, which another session may hold while it
+/// writes the horizon. Returns `None` if one is missing, which is rare.
 fn lookup_cells<S: Issuer>(shared: &'static Shared, keys: &[CellKey]) -> Option<Cells> {
     let generation = shared.lease.generation();
     if matches!(S::IDENTITY, Identity::GeneratorIds { .. })
@@ -134,8 +138,8 @@ pub(super) struct Cells {
     pub generation: u64,
 }
 
-/// Returns the cells of these keys. A missing cell is created, and a sealed one is revived, above the high-water mark
-/// with which its generator ID was leased.
+/// Returns the cells of these keys. A missing cell is created, and a sealed one is revived, above
+/// the high-water mark with which its generator ID was leased.
 fn get_or_create_cells<S: Issuer>(
     shared: &'static Shared,
     lock: &ExclusiveLock,
@@ -158,8 +162,8 @@ fn get_or_create_cells<S: Issuer>(
     Ok(Cells { cells, generation: shared.lease.generation() })
 }
 
-/// Waits until this server holds generator IDs from a registry with the present epoch. Before that the server does not
-/// know whether its default is the epoch of all servers.
+/// Waits until this server holds generator IDs from a registry with the present epoch. Before that
+/// the server does not know whether its default is the epoch of all servers.
 ///
 /// # Errors
 /// [`LeaseError::NotLeased`]; or the registry has another epoch.
@@ -167,8 +171,8 @@ pub(super) fn wait_for_lease<S: Issuer>(shared: &'static Shared) -> Result<(), L
     lease::wait(shared, |lock| Ok(refuse_other_epoch::<S>(lease::held(shared, &lock)?)?))
 }
 
-/// Refuses an epoch other than the namespace's. Generator IDs go from server to server. With another epoch a later
-/// holder's ticks would be those of an earlier holder.
+/// Refuses an epoch other than the namespace's. Generator IDs go from server to server. With
+/// another epoch a later holder's ticks would be those of an earlier holder.
 pub(super) fn refuse_other_epoch<S: Issuer>(state: &LeaseState) -> Result<(), Report> {
     let epoch = S::scale().epoch();
     match S::NAME == flakeid_core::flake::NAME && epoch != state.epoch {

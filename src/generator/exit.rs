@@ -1,5 +1,5 @@
-//! The end of a process that issues IDs: it discards what it prefetched, and the last user of a server that is not
-//! preloaded makes the horizon exact.
+//! The end of a process that issues IDs: it discards what it prefetched, and the last user of a
+//! server that is not preloaded makes the horizon exact.
 
 use crate::lock::ExclusiveLock;
 use crate::shmem::Shared;
@@ -23,7 +23,8 @@ pub fn discard_at_exit(prefetching: &'static dyn Prefetching) {
     PREFETCHING.with_borrow_mut(|all| all.push(prefetching));
 }
 
-/// Registers the hook for the end of this process, once, and counts the process as a user of the memory.
+/// Registers the hook for the end of this process, once, and counts the process as a user of the
+/// memory.
 pub fn register_exit_hook(shared: &'static Shared) {
     if HOOK_REGISTERED.get() {
         return;

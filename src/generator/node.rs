@@ -1,4 +1,5 @@
-//! The numbers in all guids and flake128s of a server: from the settings, from the host, or from the state file.
+//! The numbers in all guids and flake128s of a server: from the settings, from the host, or from
+//! the state file.
 
 use crate::error::Report;
 use crate::identity::mac_address;
@@ -22,7 +23,8 @@ pub fn known_guid_node() -> Option<u64> {
     guc::guid_node().or_else(kept).map(u64::from)
 }
 
-/// Returns the worker of this server's flake128s. The process looks it up once, and again after a reload.
+/// Returns the worker of this server's flake128s. The process looks it up once, and again after a
+/// reload.
 ///
 /// # Errors
 /// The errors of [`horizon::names`], which `flake128_at()` can be the first to call.

@@ -1,16 +1,20 @@
 //! Whether a session would get an ID now, found out without generating one.
 //!
-//! The checks are those of a session before its first ID. Then comes a rehearsal: copies of the server's cells issue to a
-//! new session through a closed gate. A stamp that meets only the gate is one that a session would get. So this writes
-//! no file, moves no gate, changes no cell and no counter, and takes no lock that a session holds while it writes. Before
-//! a session has opened the state, this reads flakeid's files.
+//! The checks are those of a session before its first ID. Then comes a rehearsal: copies of the
+//! server's cells issue to a new session through a closed gate. A stamp that meets only the gate is
+//! one that a session would get. So this writes no file, moves no gate, changes no cell and no
+//! counter, and takes no lock that a session holds while it writes. Before a session has opened the
+//! state, this reads flakeid's files.
 //!
 //! # What it cannot know
-//! * Whether the next write of the state succeeds. If the last one failed, and a session has to write, it reports that
-//!   failure until a write succeeds. Its text says "write" also if a session would fail at another step.
+//! * Whether the next write of the state succeeds. If the last one failed, and a session has to
+//!   write, it reports that failure until a write succeeds. Its text says "write" also if a session
+//!   would fail at another step.
 //! * How long a session waits for another one that writes, on a disk that hangs.
-//! * On a server without a worker that leases generator IDs: whether the first session can start one.
-//! * How other sessions differ: it reports what holds for a new session with the settings of the one that asks.
+//! * On a server without a worker that leases generator IDs: whether the first session can start
+//!   one.
+//! * How other sessions differ: it reports what holds for a new session with the settings of the
+//!   one that asks.
 
 use super::cells::{CellKey, Identity, Issuer, keys_of, refuse_other_epoch};
 use super::source::{Ahead, before_epoch, clock_behind, ended, ensure_in_time, first_tick};
@@ -31,7 +35,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Readiness {
     pub id_type: &'static str,
-    /// Whether the server has generated IDs of the type, by its state; `None` if the state cannot be opened.
+    /// Whether the server has generated IDs of the type, by its state; `None` if the state cannot
+    /// be opened.
     pub is_used: Option<bool>,
     /// The error that a session would get.
     pub obstacle: Option<Report>,
@@ -75,7 +80,8 @@ struct SessionKeys {
     lease: Option<LeaseState>,
 }
 
-/// Returns a session's keys; `None` if the first session that asks must start the worker that leases them.
+/// Returns a session's keys; `None` if the first session that asks must start the worker that
+/// leases them.
 ///
 /// # Errors
 /// The server has no generator IDs now, or they are too large for the ID type.

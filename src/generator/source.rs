@@ -1,5 +1,5 @@
-//! The source of a session's IDs: the addresses of its cells, the rules, and the session's position. It also handles
-//! the stalls of the hot path.
+//! The source of a session's IDs: the addresses of its cells, the rules, and the session's
+//! position. It also handles the stalls of the hot path.
 
 use super::cells::{Cells, Identity, Issuer, cells, wait_for_lease};
 use super::exit;
@@ -50,8 +50,8 @@ impl Source {
     /// Builds a source; `before` is the one that it replaces.
     #[cold]
     pub fn make<S: Issuer>(before: Option<&Source>) -> Result<Self, Report> {
-        // A server never goes back into recovery, and a process never becomes a parallel worker. So a process asks only
-        // until the answer is no.
+        // A server never goes back into recovery, and a process never becomes a parallel worker. So
+        // a process asks only until the answer is no.
         if before.is_none() {
             horizon::ensure_not_in_recovery(S::NEXT)?;
             process::ensure_not_parallel_worker(S::NEXT)
@@ -66,7 +66,8 @@ impl Source {
             ensure_may_open::<S>(shared)?;
         }
         horizon::open::<S>(shared)?;
-        // A reload may have set what the worker is for, and this session may have the first IDs since then.
+        // A reload may have set what the worker is for, and this session may have the first IDs
+        // since then.
         watermark::ensure_publisher();
         let Cells { cells, generation } = cells::<S>(shared)?;
         let leased = is_leased::<S>();
@@ -94,7 +95,8 @@ impl Source {
         })
     }
 
-    /// Takes up to `want` IDs, and handles each stall until an ID is available. Raises an error if that fails.
+    /// Takes up to `want` IDs, and handles each stall until an ID is available. Raises an error if
+    /// that fails.
     #[inline(always)]
     pub fn take<S: Issuer>(&mut self, want: u32) -> Issued {
         if self.entry != watermark::entry() {
@@ -133,8 +135,8 @@ impl Source {
         self.take::<S>(1)
     }
 
-    /// Enters the transaction and the stream of the ID type, unless this process has entered them, and takes over the
-    /// bound.
+    /// Enters the transaction and the stream of the ID type, unless this process has entered them,
+    /// and takes over the bound.
     #[inline(never)]
     fn enter<S: Issuer>(&mut self) -> Result<(), Report> {
         watermark::enter(self.shared, shmem::stream_of_id_type(S::INDEX))?;
@@ -144,7 +146,8 @@ impl Source {
 
     /// Issues from the transaction's bound on.
     fn take_over_bound<S: Issuer>(&mut self) {
-        // A source that was built from earlier settings keeps no entry, so that the next call builds it again.
+        // A source that was built from earlier settings keeps no entry, so that the next call
+        // builds it again.
         let is_current = self.version == guc::version();
         self.entry = if is_current { watermark::entry() } else { NO_ENTRY };
         self.bound = watermark::bound();
@@ -156,8 +159,8 @@ impl Source {
         first_tick(self.scale, UnixNanos(self.bound))
     }
 
-    /// Lowers the transaction's bound, if that alone keeps the session from changing its timeline at `now`. Returns
-    /// whether the session can ask again.
+    /// Lowers the transaction's bound, if that alone keeps the session from changing its timeline
+    /// at `now`. Returns whether the session can ask again.
     fn lower<S: Issuer>(&mut self, now: Tick) -> bool {
         let is_lower = S::TICK_TOCK && now < self.least() && watermark::lower();
         if is_lower {
@@ -192,8 +195,9 @@ impl Source {
         })
     }
 
-    /// Waits until the lease of the generator IDs lets a stamp through. The session waits for a renewal; or for the
-    /// clock, if the lease covers the stamp but the clock has stepped back behind it.
+    /// Waits until the lease of the generator IDs lets a stamp through. The session waits for a
+    /// renewal; or for the clock, if the lease covers the stamp but the clock has stepped back
+    /// behind it.
     fn wait_for_lease<S: Issuer>(&self, stamp: Stamp) -> Result<(), LeaseError> {
         let (tick, shared) = (stamp.tick::<S>(), self.shared);
         let now = self.scale.tick(clock::now()).unwrap_or(Tick(0));
@@ -235,7 +239,8 @@ impl Source {
                 let by = Duration::from_nanos((from.0 - now.0) * self.scale.unit());
                 server_log::stepped_back(&self.shared.rate_limits, S::INDEX, by, S::TICK_TOCK);
             }
-            // The worker announces a new generation before it seals cells of a server that continues.
+            // The worker announces a new generation before it seals cells of a server that
+            // continues.
             Stall::Sealed => return Err(stopping(S::NAME)),
             Stall::Outdated => self.rebuild::<S>()?,
             Stall::Ended => {
@@ -260,8 +265,8 @@ pub(super) fn first_tick(scale: Scale, bound: UnixNanos) -> Tick {
     scale.tick(before).map_or(Tick(0), |tick| Tick(tick.0 + 1))
 }
 
-/// Checks whether the server can count from the ID type's present epoch, and whether the ID type has IDs for the present
-/// time.
+/// Checks whether the server can count from the ID type's present epoch, and whether the ID type
+/// has IDs for the present time.
 ///
 /// # Errors
 /// One of these is not the case.
@@ -277,8 +282,8 @@ pub(super) fn ensure_in_time<S: Issuer>(shared: &Shared) -> Result<(), Report> {
     }
 }
 
-/// Checks whether an ID type can have IDs with its present epoch, before that epoch becomes durable. If generator IDs are
-/// leased, the registry must have the same epoch.
+/// Checks whether an ID type can have IDs with its present epoch, before that epoch becomes
+/// durable. If generator IDs are leased, the registry must have the same epoch.
 ///
 /// # Errors
 /// The errors of [`ensure_in_time`]; or a [`LeaseError`].

@@ -18,8 +18,8 @@ use std::ffi::{CStr, CString};
 static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(DEFAULT));
 const DEFAULT: &CStr = c"2010-01-01";
 
-/// The least number that counts as milliseconds, except 0. Below it 2010 is a year, 20240101 a date, 1577836800 a time
-/// in seconds, and 202401010000 a date with a time.
+/// The least number that counts as milliseconds, except 0. Below it 2010 is a year, 20240101 a
+/// date, 1577836800 a time in seconds, and 202401010000 a date with a time.
 const LEAST_MILLISECONDS: i64 = 210_000_000_000;
 
 pub(super) struct EpochSetting;
@@ -39,7 +39,8 @@ impl TextSetting for EpochSetting {
     }
 }
 
-/// Sets the function with which this process, and those that it forks, check an epoch before they set it.
+/// Sets the function with which this process, and those that it forks, check an epoch before they
+/// set it.
 pub fn check_epoch_with(check: EpochCheck) {
     PROCESS.0.epoch_check.set(Some(check));
 }
@@ -65,13 +66,15 @@ pub fn default_epoch() -> Epoch {
     DEFAULT.to_str().ok().and_then(|text| parse(text).ok()).unwrap_or(Epoch::UNIX)
 }
 
-/// Returns whether the server's configuration has an epoch. If not, the epoch is the built-in default.
+/// Returns whether the server's configuration has an epoch. If not, the epoch is the built-in
+/// default.
 pub fn is_epoch_set() -> bool {
     server_wide::is_set(EpochSetting::NAME)
 }
 
-/// Lets a parallel worker use the epoch that its leader has kept, if the configuration has no epoch any more.
-/// PostgreSQL sends a worker no setting that has no source. Returns false in other processes, which keep their epoch.
+/// Lets a parallel worker use the epoch that its leader has kept, if the configuration has no epoch
+/// any more. PostgreSQL sends a worker no setting that has no source. Returns false in other
+/// processes, which keep their epoch.
 pub fn adopt_epoch(epoch: UnixNanos) -> bool {
     let epoch = Epoch::from_micros(UnixMicros((epoch.0 / 1000) as i64));
     match epoch {
@@ -99,7 +102,8 @@ pub fn epoch_value(epoch: UnixNanos) -> String {
     }
 }
 
-/// Parses `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with its offset.
+/// Parses `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with
+/// its offset.
 fn parse(value: &str) -> Result<Epoch, String> {
     let value = value.trim();
     let millis = if value.eq_ignore_ascii_case("unix") {

@@ -1,13 +1,15 @@
-//! The settings for leasing generator IDs from etcd. The worker reads them when it connects; here they are checked.
+//! The settings for leasing generator IDs from etcd. The worker reads them when it connects; here
+//! they are checked.
 //!
-//! There is no setting for the password itself: PostgreSQL writes a setting that changes into its log, with its
-//! value. The password is in a file, like the key.
+//! There is no setting for the password itself: PostgreSQL writes a setting that changes into its
+//! log, with its value. The password is in a file, like the key.
 //!
-//! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them `ssl_ca_file` and
-//! `ssl_cert_file`. So here the endpoints, the user, and the files of the password and the key are hidden, and the
-//! files of certificates are not. That holds in sessions that have loaded the library: before, PostgreSQL keeps a
-//! setting of the file as a placeholder, which every user may read. `shared_preload_libraries` and
-//! `session_preload_libraries` load it at a session's start.
+//! PostgreSQL hides `primary_conninfo` and `krb_server_keyfile` from ordinary users, and shows them
+//! `ssl_ca_file` and `ssl_cert_file`. So here the endpoints, the user, and the files of the
+//! password and the key are hidden, and the files of certificates are not. That holds in sessions
+//! that have loaded the library: before, PostgreSQL keeps a setting of the file as a placeholder,
+//! which every user may read. `shared_preload_libraries` and `session_preload_libraries` load it at
+//! a session's start.
 
 use super::hooks::{define_number, define_text};
 use super::process::{NumberSetting, TextSetting, numbers, text};
@@ -50,7 +52,8 @@ pub struct Access {
 pub fn access() -> Access {
     let file = |setting: &'static Setting| {
         let path = text(setting.get());
-        // A relative path counts from the data directory, the working directory of every process of the server.
+        // A relative path counts from the data directory, the working directory of every process of
+        // the server.
         (!path.is_empty()).then(|| PathBuf::from(path))
     };
     Access {

@@ -112,7 +112,8 @@ unsafe extern "C-unwind" fn check<S: TextSetting>(
         },
         Err(reason) => reason,
     };
-    // An invalid value that the setting has already comes again: at every reload, and into every parallel worker.
+    // An invalid value that the setting has already comes again: at every reload, and into every
+    // parallel worker.
     let known = |invalid: &InvalidSetting| {
         invalid.setting == S::name() && invalid.value.as_bytes() == value.to_bytes()
     };
@@ -122,11 +123,13 @@ unsafe extern "C-unwind" fn check<S: TextSetting>(
     refuse(reason, None)
 }
 
-/// Gives PostgreSQL the detail and the hint for a value that is refused, and returns the result of the check.
+/// Gives PostgreSQL the detail and the hint for a value that is refused, and returns the result of
+/// the check.
 fn refuse(detail: String, hint: Option<String>) -> bool {
     let string = |text: String| {
         let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: these are the calls of the macro GUC_check_errdetail; the format takes one string.
+        // SAFETY: these are the calls of the macro GUC_check_errdetail; the format takes one
+        // string.
         unsafe {
             pg_sys::pre_format_elog_string(0, std::ptr::null());
             pg_sys::format_elog_string(c"%s".as_ptr(), text.as_ptr())

@@ -1,12 +1,14 @@
 //! The settings `flakeid.*`. All are read at start and on reload; no session can set one.
 //!
-//! A value is checked where it is set: `ALTER SYSTEM` and a reload refuse an invalid one and say why. One case needs
-//! more. If an invalid value was in the file before this library was loaded, PostgreSQL warns and continues with the
-//! default. The server would then issue with generator IDs that belong to another one. So such a value is accepted,
-//! with a warning, and while the setting has it the server generates no IDs ([`refusal`]). The server itself, and all
-//! that reads IDs, continues. A reload that corrects the value or removes it from the file ends that.
+//! A value is checked where it is set: `ALTER SYSTEM` and a reload refuse an invalid one and say
+//! why. One case needs more. If an invalid value was in the file before this library was loaded,
+//! PostgreSQL warns and continues with the default. The server would then issue with generator IDs
+//! that belong to another one. So such a value is accepted, with a warning, and while the setting
+//! has it the server generates no IDs ([`refusal`]). The server itself, and all that reads IDs,
+//! continues. A reload that corrects the value or removes it from the file ends that.
 //!
-//! A session that does not know the server's value of a setting generates no IDs either: see [`server_wide`].
+//! A session that does not know the server's value of a setting generates no IDs either: see
+//! [`server_wide`].
 
 mod epoch;
 #[cfg(feature = "etcd")]
@@ -72,8 +74,8 @@ pub fn call_after_change(function: fn()) {
     PROCESS.0.after_change.borrow_mut().push(function);
 }
 
-/// Returns the generator IDs of this server. `None` only if the setting needs the host's name and it could not be
-/// read.
+/// Returns the generator IDs of this server. `None` only if the setting needs the host's name and
+/// it could not be read.
 pub fn owned() -> Option<GeneratorIdSource> {
     PROCESS.0.owned.get()
 }
@@ -134,8 +136,8 @@ pub fn cluster_id() -> u64 {
     PROCESS.0.cluster_id.get()
 }
 
-/// Returns a fingerprint of the generator IDs and the uniqueid cluster in the settings. It is equal in two processes of a
-/// server that have equal values, and never 0.
+/// Returns a fingerprint of the generator IDs and the uniqueid cluster in the settings. It is equal
+/// in two processes of a server that have equal values, and never 0.
 pub fn identity_fingerprint() -> u64 {
     let mut hasher = DefaultHasher::new();
     cluster_id().hash(&mut hasher);
@@ -170,7 +172,8 @@ pub fn refuses_moved_state() -> bool {
     PROCESS.0.refuses_moved_state.get()
 }
 
-/// Ensures that this process knows the server's settings, and that all are valid: otherwise it generates no IDs.
+/// Ensures that this process knows the server's settings, and that all are valid: otherwise it
+/// generates no IDs.
 ///
 /// # Errors
 /// This process does not know the server's value of a setting, or one is invalid.
@@ -271,8 +274,8 @@ impl TextSetting for PublicKeysFileSetting {
         Ok(value.into())
     }
     fn store(value: String) {
-        // A parallel worker has the keys of the postmaster. PostgreSQL would take them away with the built-in default, before
-        // it sets the leader's value.
+        // A parallel worker has the keys of the postmaster. PostgreSQL would take them away with
+        // the built-in default, before it sets the leader's value.
         if !(is_taking_over() && PROCESS.0.preloaded.get()) {
             public_keys::set_file(&value);
         }

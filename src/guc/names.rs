@@ -3,8 +3,8 @@
 /// The length from which PostgreSQL cuts a name.
 const TOO_LONG: usize = pgrx::pg_sys::NAMEDATALEN as usize;
 
-/// Reads a list of names. A name without double quotes is folded to lower case; two double quotes within a quoted name
-/// are one. Each name is returned once.
+/// Reads a list of names. A name without double quotes is folded to lower case; two double quotes
+/// within a quoted name are one. Each name is returned once.
 ///
 /// # Errors
 /// A name is empty, too long, or not closed, as a sentence.

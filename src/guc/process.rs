@@ -14,7 +14,8 @@ pub struct InvalidSetting {
     pub setting: &'static str,
     pub value: String,
     pub reason: String,
-    /// Whether PostgreSQL hides the setting's value from ordinary users. Then no message contains it.
+    /// Whether PostgreSQL hides the setting's value from ordinary users. Then no message contains
+    /// it.
     pub hidden: bool,
 }
 
@@ -41,8 +42,8 @@ pub struct Veto {
     pub hint: String,
 }
 
-/// Checks whether the server can count flakes from an epoch; the second argument says whether it is the built-in
-/// default.
+/// Checks whether the server can count flakes from an epoch; the second argument says whether it is
+/// the built-in default.
 pub type EpochCheck = fn(Epoch, bool) -> Result<(), Veto>;
 
 /// The values of the settings in this process. A backend has one thread.
@@ -77,8 +78,8 @@ pub(super) struct Process {
 
 /// A value in a static of a process that has one thread.
 pub(super) struct OneThread<T>(pub(super) T);
-// SAFETY: PostgreSQL's processes run this library's code on their main thread alone; it starts no other thread, and
-// pgrx panics if one calls in.
+// SAFETY: PostgreSQL's processes run this library's code on their main thread alone; it starts no
+// other thread, and pgrx panics if one calls in.
 unsafe impl<T> Sync for OneThread<T> {}
 
 /// The settings of this process.
@@ -111,8 +112,9 @@ pub(super) trait TextSetting {
     fn read(value: &str) -> Result<Self::Value, String>;
     /// Stores a value.
     fn store(value: Self::Value);
-    /// Checks whether this server accepts a valid value. PostgreSQL does not ask while settings are defined, nor in a
-    /// parallel worker that takes its leader's settings: both must accept the value that exists.
+    /// Checks whether this server accepts a valid value. PostgreSQL does not ask while settings are
+    /// defined, nor in a parallel worker that takes its leader's settings: both must accept the
+    /// value that exists.
     fn admit(_value: &Self::Value, _source: GucSource::Type) -> Result<(), Veto> {
         Ok(())
     }

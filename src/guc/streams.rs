@@ -1,7 +1,7 @@
 //! The setting `flakeid.streams`: the names that a call may give to a stream.
 //!
-//! Shared memory has few places for streams, and keeps the name of each for as long as it lives. So an administrator
-//! lists the names: a user cannot use up the places with names of their own.
+//! Shared memory has few places for streams, and keeps the name of each for as long as it lives. So
+//! an administrator lists the names: a user cannot use up the places with names of their own.
 
 use super::hooks::define_text;
 use super::process::{PROCESS, TextSetting};

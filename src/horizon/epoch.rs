@@ -1,31 +1,37 @@
-//! flake's epoch: the setting gives one, and the state has the earliest with which flakes were generated.
+//! flake's epoch: the setting gives one, and the state has the earliest with which flakes were
+//! generated.
 //!
 //! # The rules
-//! 1. *A later epoch than the state's is refused.* With it flakes would repeat, and earlier ones would be read with a
-//!    later time. A reload refuses it ([`check_new`]). If it is in force all the same, as the file had it at the start,
-//!    the server generates no flakes and reads none.
-//! 2. *An earlier epoch is the operator's decision, if the configuration has it.* Nobody has decided on the built-in
-//!    default. If it is not the state's epoch, the line was lost, or this is a standby whose own configuration never
-//!    had it. Then it is refused, too.
-//! 3. *If the state cannot be read, the default is refused.* A superuser who accepts the clock must set an epoch first
-//!    ([`epochs_without_state`]). Otherwise the server would forget the epoch together with the state.
-//! 4. *If nothing tells the epoch of flakes of 0.6, the default is refused.* `pg_upgrade` takes the rows and the SQL of a
-//!    server along, and neither its state nor its configuration. 0.6 counted from 1970 by default, so such a server often
-//!    has no line to copy. With the default of today its flakes would be read 40 years late, and new ones would sort below
-//!    them. So in a database that has the SQL of 0.6, on a server without a recorded epoch and without the line, sessions
-//!    neither generate flakes nor read them ([`ensure_default_is_theirs`]). After `ALTER EXTENSION UPDATE` nothing would
-//!    show that any more. So it raises the same error if objects of the database use flakes, and warns if none does
-//!    ([`is_epoch_unknown`]). A dump has no version, so that only the documentation can tell.
-//! 5. *A session writes down only the epoch in force* ([`ensure_in_force`]). A statement keeps its settings to the end.
-//!    Without this rule, a statement that began before a reload would restore the old epoch.
+//! 1. *A later epoch than the state's is refused.* With it flakes would repeat, and earlier ones
+//!    would be read with a later time. A reload refuses it ([`check_new`]). If it is in force all
+//!    the same, as the file had it at the start, the server generates no flakes and reads none.
+//! 2. *An earlier epoch is the operator's decision, if the configuration has it.* Nobody has
+//!    decided on the built-in default. If it is not the state's epoch, the line was lost, or this
+//!    is a standby whose own configuration never had it. Then it is refused, too.
+//! 3. *If the state cannot be read, the default is refused.* A superuser who accepts the clock must
+//!    set an epoch first ([`epochs_without_state`]). Otherwise the server would forget the epoch
+//!    together with the state.
+//! 4. *If nothing tells the epoch of flakes of 0.6, the default is refused.* `pg_upgrade` takes the
+//!    rows and the SQL of a server along, and neither its state nor its configuration. 0.6 counted
+//!    from 1970 by default, so such a server often has no line to copy. With the default of today
+//!    its flakes would be read 40 years late, and new ones would sort below them. So in a database
+//!    that has the SQL of 0.6, on a server without a recorded epoch and without the line, sessions
+//!    neither generate flakes nor read them ([`ensure_default_is_theirs`]). After
+//!    `ALTER EXTENSION UPDATE` nothing would show that any more. So it raises the same error if
+//!    objects of the database use flakes, and warns if none does ([`is_epoch_unknown`]). A dump has
+//!    no version, so that only the documentation can tell.
+//! 5. *A session writes down only the epoch in force* ([`ensure_in_force`]). A statement keeps its
+//!    settings to the end. Without this rule, a statement that began before a reload would restore
+//!    the old epoch.
 //!
 //! # How a process knows the state's epoch
-//! An open state is in shared memory; before that it is on disk. A process compares the epochs once for each change of
-//! its settings, and of two numbers in shared memory: the epoch of the open state, and that of a primary's messages. A
-//! call that reads a flake costs three relaxed loads.
+//! An open state is in shared memory; before that it is on disk. A process compares the epochs once
+//! for each change of its settings, and of two numbers in shared memory: the epoch of the open
+//! state, and that of a primary's messages. A call that reads a flake costs three relaxed loads.
 //!
-//! The logging collector handles reloads, too. It has left shared memory, but still has the postmaster's address of it.
-//! There [`crate::shmem::attached`] returns `None`, and the process accepts each epoch.
+//! The logging collector handles reloads, too. It has left shared memory, but still has the
+//! postmaster's address of it. There [`crate::shmem::attached`] returns `None`, and the process
+//! accepts each epoch.
 
 use super::file;
 use crate::catalog::{self, Catalog};
@@ -54,15 +60,16 @@ fn shared_epochs() -> SharedEpochs {
 }
 
 thread_local! {
-    /// The version of the settings, and the epochs in shared memory, with which this process may read flakes. No
-    /// version is 0.
+    /// The version of the settings, and the epochs in shared memory, with which this process may
+    /// read flakes. No version is 0.
     static AGREED: Cell<(u32, SharedEpochs)> = const { Cell::new((0, [None; 2])) };
 }
 
 /// Returns the epoch for a caller that reads or writes flakes without giving one.
 ///
 /// # Errors
-/// This process does not know the server's epoch; it is invalid; or flakes were generated with another one.
+/// This process does not know the server's epoch; it is invalid; or flakes were generated with
+/// another one.
 #[inline]
 pub fn server_epoch() -> Result<Epoch, Report> {
     if AGREED.get() != (guc::version(), shared_epochs()) {
@@ -123,13 +130,14 @@ pub fn ensure_agrees(shared: Option<&Shared>) -> Result<(), Report> {
     }
 }
 
-/// Returns whether neither the configuration nor the state tells the epoch of the flakes that this server may have. A
-/// state that cannot be read is another error.
+/// Returns whether neither the configuration nor the state tells the epoch of the flakes that this
+/// server may have. A state that cannot be read is another error.
 pub fn is_epoch_unknown() -> bool {
     !guc::is_epoch_set() && matches!(recorded(shmem::shared().ok()), Ok(None))
 }
 
-/// Checks that the flakes of this database, if there are any, were not generated with the default of 0.6.
+/// Checks that the flakes of this database, if there are any, were not generated with the default
+/// of 0.6.
 ///
 /// # Errors
 /// The database has the SQL of 0.6.
@@ -161,8 +169,8 @@ pub fn unknown_epoch(version: &str) -> Report {
         ))
 }
 
-/// Writes a line to the log if the epoch in force is not that of existing flakes: they cannot be read, or are read with
-/// other times.
+/// Writes a line to the log if the epoch in force is not that of existing flakes: they cannot be
+/// read, or are read with other times.
 pub(super) fn log_disagreement(shared: &Shared) {
     if let Err(refusal) = ensure_agrees(Some(shared)) {
         return server_log::no_flakes(refusal);
@@ -191,8 +199,8 @@ pub(super) fn check_new(epoch: Epoch, is_default: bool) -> Result<(), guc::Veto>
     conflict(recorded, epoch, is_default).map_or(Ok(()), |conflict| Err(conflict.into()))
 }
 
-/// Publishes what the postmaster has by its settings, after one of them has changed. If a reload has brought an earlier
-/// epoch than that of existing flakes, this writes a line to the log.
+/// Publishes what the postmaster has by its settings, after one of them has changed. If a reload
+/// has brought an earlier epoch than that of existing flakes, this writes a line to the log.
 pub(super) fn publish() {
     let in_force = || {
         let shared = shmem::attached()?;
@@ -209,8 +217,8 @@ pub(super) fn publish() {
     }
 }
 
-/// Returns what is wrong with the configuration's epoch, in sentences: it is missing although existing flakes need it, or
-/// it is earlier than theirs and not yet final.
+/// Returns what is wrong with the configuration's epoch, in sentences: it is missing although
+/// existing flakes need it, or it is earlier than theirs and not yet final.
 pub fn wrong_line() -> Option<String> {
     let recorded = recorded(shmem::shared().ok());
     if guc::is_epoch_set() {
@@ -233,8 +241,8 @@ pub fn wrong_line() -> Option<String> {
 /// The configuration has another epoch by now.
 pub(super) fn ensure_in_force(shared: &Shared, epoch: UnixNanos) -> Result<(), Report> {
     let is_in_force = match shared.epoch_in_force.get() {
-        // Without preloading no postmaster publishes it. But PostgreSQL has told this process of a reload.
-        // SAFETY: reads a plain variable of PostgreSQL's, which a signal handler sets.
+        // Without preloading no postmaster publishes it. But PostgreSQL has told this process of a
+        // reload. SAFETY: reads a plain variable of PostgreSQL's, which a signal handler sets.
         None => unsafe { (&raw const pg_sys::ConfigReloadPending).read_volatile() == 0 },
         Some(in_force) => in_force == epoch,
     };
@@ -247,8 +255,8 @@ pub(super) fn ensure_in_force(shared: &Shared, epoch: UnixNanos) -> Result<(), R
     }
 }
 
-/// Returns the epochs of a new state that replaces a lost one. That of flake comes from the configuration, unless the
-/// WAL has an earlier one.
+/// Returns the epochs of a new state that replaces a lost one. That of flake comes from the
+/// configuration, unless the WAL has an earlier one.
 ///
 /// # Errors
 /// The configuration has no epoch or an invalid one, and the WAL has none.

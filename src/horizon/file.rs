@@ -1,18 +1,20 @@
 //! The state file: what remains of a server when its shared memory is lost.
 //!
-//! `flakeid/state` below the data directory is a JSON document for people and, on its last line, the CRC-32 of all
-//! bytes before that line. The file is never changed in place: a new one is written beside it, synced, and renamed
-//! over it, and then the directory is synced. So there is a complete file at any time, the old one or the new one.
-//! This does not depend on the setting `fsync`. The directory is created together with its first file, by the same
-//! kind of rename: if the directory exists, a file is expected.
+//! `flakeid/state` below the data directory is a JSON document for people and, on its last line,
+//! the CRC-32 of all bytes before that line. The file is never changed in place: a new one is
+//! written beside it, synced, and renamed over it, and then the directory is synced. So there is a
+//! complete file at any time, the old one or the new one. This does not depend on the setting
+//! `fsync`. The directory is created together with its first file, by the same kind of rename: if
+//! the directory exists, a file is expected.
 //!
-//! Neither file may be a symbolic link, and only a regular file is read: see [`regular_file`]. The directory may not be
-//! a link either, although the state would be safe there. `pg_basebackup` and `pg_rewind` leave a link out, so the copy
-//! would have no state, and would begin at its clock. `cp -a` copies the link, so that two servers would have one state.
-//! A directory on which another disk is mounted is no link, and each of them copies it.
+//! Neither file may be a symbolic link, and only a regular file is read: see [`regular_file`]. The
+//! directory may not be a link either, although the state would be safe there. `pg_basebackup` and
+//! `pg_rewind` leave a link out, so the copy would have no state, and would begin at its clock.
+//! `cp -a` copies the link, so that two servers would have one state. A directory on which another
+//! disk is mounted is no link, and each of them copies it.
 //!
-//! The file always has the same length: a backup that reads the size of one file and then copies the next would cut
-//! it. Empty lines fill the document up for that.
+//! The file always has the same length: a backup that reads the size of one file and then copies
+//! the next would cut it. Empty lines fill the document up for that.
 
 use crate::document::{self, Moment, Unsealed};
 use crate::error::{Code, Report};
@@ -52,11 +54,13 @@ pub struct PersistedState {
     pub system_identifier: u64,
     /// The horizon: the persisted high-water mark of time.
     pub horizon: Horizon,
-    /// The random names of the server; `None` if an earlier version wrote the file. They are chosen then.
+    /// The random names of the server; `None` if an earlier version wrote the file. They are chosen
+    /// then.
     pub names: Option<Names>,
     /// The earliest epoch of each ID type in [`ID_TYPES`] with which IDs were issued.
     pub epochs: Epochs,
-    /// The last reading of the clock that is known in the timeline in use: see [`flakeid_core::gate::CellInit`].
+    /// The last reading of the clock that is known in the timeline in use: see
+    /// [`flakeid_core::gate::CellInit`].
     pub last_clock_reading: UnixNanos,
     /// The time of the write.
     pub written_at: UnixNanos,
@@ -131,8 +135,8 @@ fn path() -> PathBuf {
     directory().join("state")
 }
 
-/// The file's name in errors: from the data directory, whose path PostgreSQL does not show to everyone. PostgreSQL
-/// itself names the files there in this way.
+/// The file's name in errors: from the data directory, whose path PostgreSQL does not show to
+/// everyone. PostgreSQL itself names the files there in this way.
 pub const NAME: &str = "flakeid/state";
 
 /// The document in the form that people and serde read.
@@ -247,7 +251,8 @@ impl PersistedState {
                 Unsealed::WrongChecksum => "The checksum does not match.",
             })
         })?;
-        // A process has written these contents on purpose: this version of the library, or another one.
+        // A process has written these contents on purpose: this version of the library, or another
+        // one.
         let unknown = || StateFileError::Damaged("The contents are not those of a state file.");
         let value: serde_json::Value = serde_json::from_slice(document).map_err(|_| unknown())?;
         match value["flakeid_state"].as_u64().ok_or_else(unknown)? {
@@ -290,8 +295,8 @@ pub fn read() -> Result<Option<PersistedState>, StateFileError> {
     }
 }
 
-/// Makes the state durable. The caller holds the server's lock, or is the only process. If the directory does not exist,
-/// `beside` puts other files into the new one, before that gets its name.
+/// Makes the state durable. The caller holds the server's lock, or is the only process. If the
+/// directory does not exist, `beside` puts other files into the new one, before that gets its name.
 ///
 /// # Errors
 /// `Denied`; then the file is the old one or the new one, and it is unknown which. Or `Linked`.
@@ -406,8 +411,8 @@ pub fn denied_code(error: &io::Error) -> Code {
     }
 }
 
-/// Returns the outcome of a write for [`StateWrites::count`](crate::shmem::StateWrites::count): for an error, the
-/// operating system's number, or 0 if it has no number.
+/// Returns the outcome of a write for [`StateWrites::count`](crate::shmem::StateWrites::count): for
+/// an error, the operating system's number, or 0 if it has no number.
 pub fn counted(outcome: &Result<(), StateFileError>) -> Result<(), i32> {
     match outcome {
         Ok(()) => Ok(()),

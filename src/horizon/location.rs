@@ -1,40 +1,47 @@
-//! The file `flakeid/location`, beside the state: which server wrote the state, and which WAL it covers.
+//! The file `flakeid/location`, beside the state: which server wrote the state, and which WAL it
+//! covers.
 //!
-//! A state says nothing of its server. A copy of a data directory has the state of its origin; a standby has none until
-//! its primary's first ID, and then writes one from the WAL; a promoted server continues with it. So a server that
-//! generates IDs writes its *place* beside the state: its host, its data directory, and its WAL timeline. What a recovery has
-//! replayed is there as well: [`super::lineage`] decides about that. This file is about the place.
+//! A state says nothing of its server. A copy of a data directory has the state of its origin; a
+//! standby has none until its primary's first ID, and then writes one from the WAL; a promoted
+//! server continues with it. So a server that generates IDs writes its *place* beside the state:
+//! its host, its data directory, and its WAL timeline. What a recovery has replayed is there as
+//! well: [`super::lineage`] decides about that. This file is about the place.
 //!
 //! # What a place is for
-//! If a copy runs beside its origin, both generate the same IDs, and neither can see it. A server whose place is not that
-//! of the file says so in its log. With `flakeid.moved_state = 'error'` it generates no IDs until an operator has looked.
+//! If a copy runs beside its origin, both generate the same IDs, and neither can see it. A server
+//! whose place is not that of the file says so in its log. With `flakeid.moved_state = 'error'` it
+//! generates no IDs until an operator has looked.
 //!
 //! # The rule
-//! [`flakeid_core::opening`] says when a state counts as moved. A primary that became a standby, without `pg_rewind`, has
-//! its own place in the file, and another WAL timeline. The WAL timeline also tells servers apart that all have one name
-//! and one path, as containers often do. Recovery writes a state without a place, so that a standby which was made before
-//! its primary's first ID counts as moved, too.
+//! [`flakeid_core::opening`] says when a state counts as moved. A primary that became a standby,
+//! without `pg_rewind`, has its own place in the file, and another WAL timeline. The WAL timeline
+//! also tells servers apart that all have one name and one path, as containers often do. Recovery
+//! writes a state without a place, so that a standby which was made before its primary's first ID
+//! counts as moved, too.
 //!
-//! A place is not lost in a crash: a new directory gets its files before it gets its name. Elsewhere the state is written
-//! first, as the file says of it that it covers the WAL timeline. If a crash comes between the two, `'error'` asks again.
+//! A place is not lost in a crash: a new directory gets its files before it gets its name.
+//! Elsewhere the state is written first, as the file says of it that it covers the WAL timeline. If
+//! a crash comes between the two, `'error'` asks again.
 //!
-//! A server without a state has nothing that moved. That is a new server; and a copy of a server that had never generated
-//! an ID, unless it replays one. If such a copy was promoted while the library was preloaded, it has a state without a
-//! place.
+//! A server without a state has nothing that moved. That is a new server; and a copy of a server
+//! that had never generated an ID, unless it replays one. If such a copy was promoted while the
+//! library was preloaded, it has a state without a place.
 //!
 //! # Files of earlier versions
-//! 0.7 wrote the file without a WAL timeline: then host and data directory decide, so that no healthy server is refused after
-//! an update. 0.7 also reads the file of this version, as it skips what it does not know; one without a place names no
-//! place for it. 0.6 wrote no file. An updated server whose last ID was generated with 0.6 counts as moved: no server had
-//! the setting then, and the first ID names the place.
+//! 0.7 wrote the file without a WAL timeline: then host and data directory decide, so that no
+//! healthy server is refused after an update. 0.7 also reads the file of this version, as it skips
+//! what it does not know; one without a place names no place for it. 0.6 wrote no file. An updated
+//! server whose last ID was generated with 0.6 counts as moved: no server had the setting then, and
+//! the first ID names the place.
 //!
 //! # What outlives what
-//! * The place is written with the first write of the state after shared memory was set up, under the server's lock. The
-//!   line in the log comes before that write. A server that writes no state leaves the place of its origin there, and says
-//!   so at each start.
-//! * A backup, a clone and a standby have the file of their origin. `pg_rewind` takes that of its source.
-//! * A container with a new host name for each start is another place each time. That is a line in the log, and a reason
-//!   not to choose `'error'`.
+//! * The place is written with the first write of the state after shared memory was set up, under
+//!   the server's lock. The line in the log comes before that write. A server that writes no state
+//!   leaves the place of its origin there, and says so at each start.
+//! * A backup, a clone and a standby have the file of their origin. `pg_rewind` takes that of its
+//!   source.
+//! * A container with a new host name for each start is another place each time. That is a line in
+//!   the log, and a reason not to choose `'error'`.
 
 use super::file::{StateFileError, denied_code, directory};
 use crate::error::Report;
@@ -52,7 +59,8 @@ use std::sync::atomic::Ordering;
 /// The file's name in the directory of flakeid's files.
 const NAME: &str = "location";
 
-/// The length in bytes from which on a file is not read: two names of at most 4,096 bytes each, escaped.
+/// The length in bytes from which on a file is not read: two names of at most 4,096 bytes each,
+/// escaped.
 const MAX_LENGTH: usize = 65_536;
 
 /// The version of the file's contents.
@@ -62,7 +70,8 @@ const VERSION: u64 = 1;
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct Location {
     flakeid_location: u64,
-    /// The host of the server that wrote the state; `None` if it has no name, or if there is no such server.
+    /// The host of the server that wrote the state; `None` if it has no name, or if there is no
+    /// such server.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     /// Its data directory; `None` if only recovery wrote the state.
@@ -203,8 +212,8 @@ pub(super) fn refusal(moved: Move, evidence: &Evidence) -> Report {
     )
 }
 
-/// Writes down this server's place, once since shared memory was initialized. The caller holds the server's lock and has
-/// written the state.
+/// Writes down this server's place, once since shared memory was initialized. The caller holds the
+/// server's lock and has written the state.
 pub(super) fn write_place(shared: &Shared) {
     if shared.writes.located.swap(true, Ordering::Relaxed) {
         return;

@@ -1,68 +1,79 @@
 //! The horizon: no ID repeats when memory is lost.
 //!
-//! The horizon is the persisted high-water mark of time. A server generates an ID only for a time before it, and
-//! begins above it when its memory is new: after a crash, a restart, a promotion or a restore. It is in the state
-//! file and in the WAL. A session moves it about once in three quarters of `flakeid.horizon_lead`; a clean stop makes
-//! it exact. Without a valid file there are no IDs.
+//! The horizon is the persisted high-water mark of time. A server generates an ID only for a time
+//! before it, and begins above it when its memory is new: after a crash, a restart, a promotion or
+//! a restore. It is in the state file and in the WAL. A session moves it about once in three
+//! quarters of `flakeid.horizon_lead`; a clean stop makes it exact. Without a valid file there are
+//! no IDs.
 //!
 //! # Which process writes what
-//! * The gate ([`flakeid_core::gate`]) is in shared memory, and [`crate::shmem::OpenedState`] beside it has the
-//!   horizon when shared memory was initialized. Both change under the server's lock alone.
-//! * The state file ([`mod@file`]) changes under the same lock, by the session that meets the gate; and by the
-//!   postmaster when it ends, which is alone then.
+//! * The gate ([`flakeid_core::gate`]) is in shared memory, and [`crate::shmem::OpenedState`]
+//!   beside it has the horizon when shared memory was initialized. Both change under the server's
+//!   lock alone.
+//! * The state file ([`mod@file`]) changes under the same lock, by the session that meets the gate;
+//!   and by the postmaster when it ends, which is alone then.
 //!
 //! # The argument
-//! 1. *An ID is generated only for a time before the durable horizon.* Gate and cell ensure it; here [`extend`]
-//!    writes the file, synced, before the gate opens. A write that fails leaves the gate where it is. The disk has
-//!    the old file or the new one then; both are at or past the gate.
-//! 2. *New memory begins above the horizon.* That is the case after a crash of a backend (PostgreSQL sets up shared
-//!    memory again), of the postmaster or of the machine, and after a stop of any kind. The first process that needs
-//!    the state reads the file, and all cells begin at it. The clock is past it, or at most `flakeid.horizon_lead`
-//!    before it, unless it has stepped back. The only way to the cells is through [`open`], and the only way through
-//!    that is with the file.
-//! 3. *A file that differs from what this server wrote last gives no IDs.* Damaged, of another cluster, of a later
-//!    version, unreadable, behind a link, or gone while its directory exists: all are errors, until the file is back or a
-//!    superuser accepts the clock ([`accept`]). Only if the directory is missing too there never was a state; then IDs
-//!    begin after what the clock shows, unless the server is on a later WAL timeline without having seen why ([`lineage`]).
-//! 4. *A clean stop is exact.* The postmaster ends after all its children. It seals every cell and writes what the
-//!    cells issued since shared memory was initialized, but not the times at which they began. Such a time is that of
-//!    the horizon that the file had, or a high-water mark in etcd, below which other servers have issued and which
-//!    stays there. The seal keeps the file true even if a process had outlived the postmaster. If the library is not
-//!    preloaded, the postmaster does not know it. There the last session that leaves does it, under the lock, when no
-//!    other session is counted as a user. It may do so, as the next session finds the gate moved down with the file.
-//! 5. *A standby begins above what its primary issued.* A standby issues nothing. Its state file is as old as its base
-//!    backup or its last restart point. But each move of the primary's horizon is in the WAL before the IDs that it
-//!    lets through, and the standby replays it ([`wal`]). So a server that was promoted, or was recovered from a
-//!    backup, begins above all IDs that the WAL which it replayed can know of, even if clocks were wrong. It also
-//!    begins after the latest time of a transaction that it replayed, or of a message from the primary: for a primary
-//!    whose flakeid is too old to write its horizon into the WAL. A worker reads these times five times a second. It
-//!    writes the greatest into the state file, plus the lead, and exactly when recovery ends ([`recovery`]). This
-//!    server cannot know what the primary generated after that: such IDs are safe if this server's clock is not
-//!    behind the last of them. If the library was not preloaded, nothing sees the messages: see [`lineage`].
-//! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch with which IDs of an ID type
-//!    were issued, written before the first of them; floors are counted from it. With a later epoch the ticks would
-//!    come again: that is refused at once ([`mod@epoch`]).
-//! 7. *A server keeps the names that it chose.* If no setting gives guid's node or flake128's worker, they are chosen
-//!    at random with the state, and are in its file. The file is written before the first ID of an ID type
-//!    ([`open`]), so no ID has a name that a crash erases. One cell serves each of these ID types under any name: if
-//!    the name changes, IDs of one tick still differ by their sequence number.
-//! 8. *Backends of a dead postmaster are harmless.* They may continue with the statement they are in, and move the
-//!    gate. A new postmaster does not start before they have released the shared memory: PostgreSQL ensures it by the
-//!    segment that `postmaster.pid` names.
+//! 1. *An ID is generated only for a time before the durable horizon.* Gate and cell ensure it;
+//!    here [`extend`] writes the file, synced, before the gate opens. A write that fails leaves the
+//!    gate where it is. The disk has the old file or the new one then; both are at or past the
+//!    gate.
+//! 2. *New memory begins above the horizon.* That is the case after a crash of a backend
+//!    (PostgreSQL sets up shared memory again), of the postmaster or of the machine, and after a
+//!    stop of any kind. The first process that needs the state reads the file, and all cells begin
+//!    at it. The clock is past it, or at most `flakeid.horizon_lead` before it, unless it has
+//!    stepped back. The only way to the cells is through [`open`], and the only way through that is
+//!    with the file.
+//! 3. *A file that differs from what this server wrote last gives no IDs.* Damaged, of another
+//!    cluster, of a later version, unreadable, behind a link, or gone while its directory exists:
+//!    all are errors, until the file is back or a superuser accepts the clock ([`accept`]). Only if
+//!    the directory is missing too there never was a state; then IDs begin after what the clock
+//!    shows, unless the server is on a later WAL timeline without having seen why ([`lineage`]).
+//! 4. *A clean stop is exact.* The postmaster ends after all its children. It seals every cell and
+//!    writes what the cells issued since shared memory was initialized, but not the times at which
+//!    they began. Such a time is that of the horizon that the file had, or a high-water mark in
+//!    etcd, below which other servers have issued and which stays there. The seal keeps the file
+//!    true even if a process had outlived the postmaster. If the library is not preloaded, the
+//!    postmaster does not know it. There the last session that leaves does it, under the lock, when
+//!    no other session is counted as a user. It may do so, as the next session finds the gate moved
+//!    down with the file.
+//! 5. *A standby begins above what its primary issued.* A standby issues nothing. Its state file is
+//!    as old as its base backup or its last restart point. But each move of the primary's horizon
+//!    is in the WAL before the IDs that it lets through, and the standby replays it ([`wal`]). So a
+//!    server that was promoted, or was recovered from a backup, begins above all IDs that the WAL
+//!    which it replayed can know of, even if clocks were wrong. It also begins after the latest
+//!    time of a transaction that it replayed, or of a message from the primary: for a primary whose
+//!    flakeid is too old to write its horizon into the WAL. A worker reads these times five times a
+//!    second. It writes the greatest into the state file, plus the lead, and exactly when recovery
+//!    ends ([`recovery`]). This server cannot know what the primary generated after that: such IDs
+//!    are safe if this server's clock is not behind the last of them. If the library was not
+//!    preloaded, nothing sees the messages: see [`lineage`].
+//! 6. *An epoch that moves never brings a tick back.* The file holds the earliest epoch with which
+//!    IDs of an ID type were issued, written before the first of them; floors are counted from it.
+//!    With a later epoch the ticks would come again: that is refused at once ([`mod@epoch`]).
+//! 7. *A server keeps the names that it chose.* If no setting gives guid's node or flake128's
+//!    worker, they are chosen at random with the state, and are in its file. The file is written
+//!    before the first ID of an ID type ([`open`]), so no ID has a name that a crash erases. One
+//!    cell serves each of these ID types under any name: if the name changes, IDs of one tick still
+//!    differ by their sequence number.
+//! 8. *Backends of a dead postmaster are harmless.* They may continue with the statement they are
+//!    in, and move the gate. A new postmaster does not start before they have released the shared
+//!    memory: PostgreSQL ensures it by the segment that `postmaster.pid` names.
 //!
 //! # What it costs
-//! Two syncs, and 104 bytes of WAL, for every three quarters of `flakeid.horizon_lead` in which IDs are generated, by
-//! one of the sessions, while the others continue ([`Gates`]). A server that generates no IDs writes nothing. After a
-//! crash, and after a promotion, the server waits for at most that lead, and so much of the time in IDs is never
-//! used. If both of the last two writes took longer than half the lead, the next horizon is ahead by twice what the
-//! faster one took, up to [`gate::MAX_LEAD_FOR_DISK`].
+//! Two syncs, and 104 bytes of WAL, for every three quarters of `flakeid.horizon_lead` in which IDs
+//! are generated, by one of the sessions, while the others continue ([`Gates`]). A server that
+//! generates no IDs writes nothing. After a crash, and after a promotion, the server waits for at
+//! most that lead, and so much of the time in IDs is never used. If both of the last two writes
+//! took longer than half the lead, the next horizon is ahead by twice what the faster one took, up
+//! to [`gate::MAX_LEAD_FOR_DISK`].
 //!
 //! # What does not carry over
-//! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock shows, and rule 4 of
-//! [`mod@epoch`] is about flakes of 0.6 in it. A copied
-//! `flakeid` directory is that of another cluster, which [`accept`] adopts with its horizon. `pg_rewind` takes the
-//! source's file, as it takes all else; the IDs of the tail that it discards are those that this server cannot know
-//! of in point 5.
+//! `pg_upgrade` copies no directory of an extension: the new cluster begins after what the clock
+//! shows, and rule 4 of [`mod@epoch`] is about flakes of 0.6 in it. A copied `flakeid` directory is
+//! that of another cluster, which [`accept`] adopts with its horizon. `pg_rewind` takes the
+//! source's file, as it takes all else; the IDs of the tail that it discards are those that this
+//! server cannot know of in point 5.
 
 mod epoch;
 pub mod file;
@@ -114,9 +125,9 @@ pub fn register() {
     recovery::register();
 }
 
-/// Returns how a new cell of the ID type with this index begins: above the horizon, and above the high-water mark
-/// with which its generator ID was leased (0 if it is not leased). The state has been [`open`]ed for the ID type, if
-/// the cell is to issue.
+/// Returns how a new cell of the ID type with this index begins: above the horizon, and above the
+/// high-water mark with which its generator ID was leased (0 if it is not leased). The state has
+/// been [`open`]ed for the ID type, if the cell is to issue.
 pub fn cell_init(start: &Start, id_type: usize, high_water_mark: UnixNanos) -> CellInit {
     let entry = &ID_TYPES[id_type];
     let (horizon, scale) = (start.horizon.raised(high_water_mark), (entry.scale)());
@@ -130,8 +141,8 @@ pub fn cell_init(start: &Start, id_type: usize, high_water_mark: UnixNanos) -> C
     }
 }
 
-/// Returns the state with which shared memory was initialized, or would be if a session opened the state now. It
-/// opens nothing and writes nothing.
+/// Returns the state with which shared memory was initialized, or would be if a session opened the
+/// state now. It opens nothing and writes nothing.
 ///
 /// # Errors
 /// The errors of [`ensure_loaded`].
@@ -143,18 +154,20 @@ pub fn peek(shared: &Shared) -> Result<Start, Report> {
     Ok(begin_at(shared, check_cluster(file::read()?)?)?.start())
 }
 
-/// Checks that the last attempt to write the state succeeded, for a session that has to write it now.
+/// Checks that the last attempt to write the state succeeded, for a session that has to write it
+/// now.
 ///
 /// # Errors
-/// The error of that attempt, with another action in its text. It stays until a write succeeds, also if its cause is
-/// gone.
+/// The error of that attempt, with another action in its text. It stays until a write succeeds,
+/// also if its cause is gone.
 pub fn ensure_writable(shared: &Shared) -> Result<(), Report> {
     let errno = shared.writes.current_failure_errno();
     errno.map_or(Ok(()), |errno| Err(StateFileError::last_write(errno).into()))
 }
 
-/// Lets a sealed cell of the ID type with this index issue again: above the horizon, a high-water mark, and all that
-/// it has issued. Shared memory keeps what the cell has issued, for the exact horizon. The caller holds the lock.
+/// Lets a sealed cell of the ID type with this index issue again: above the horizon, a high-water
+/// mark, and all that it has issued. Shared memory keeps what the cell has issued, for the exact
+/// horizon. The caller holds the lock.
 pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: UnixNanos) {
     if !cell.is_sealed() {
         return;
@@ -168,8 +181,8 @@ pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: Uni
     (entry.revive)(cell, cell_init(&shared.opened.start(), id_type, high_water_mark));
 }
 
-/// Returns the earliest epoch with which IDs of the ID type with this index were issued; its present one if there are
-/// no such IDs.
+/// Returns the earliest epoch with which IDs of the ID type with this index were issued; its
+/// present one if there are no such IDs.
 pub fn earliest(shared: &Shared, id_type: usize) -> UnixNanos {
     shared.opened.epoch(id_type).unwrap_or((ID_TYPES[id_type].scale)().epoch())
 }
@@ -192,9 +205,10 @@ pub fn make_durable(shared: &Shared) -> Result<(), Report> {
 
 /// Writes the present horizon into the WAL. The state has been opened.
 ///
-/// After a crash it can be that the horizon is in the state file and not in the WAL: the message about its last move was
-/// not flushed. No ID needs the message then, as each ID moves the horizon again. A watermark does: it can be up to that
-/// horizon, and a standby that knows it must begin above it when it is promoted.
+/// After a crash it can be that the horizon is in the state file and not in the WAL: the message
+/// about its last move was not flushed. No ID needs the message then, as each ID moves the horizon
+/// again. A watermark does: it can be up to that horizon, and a standby that knows it must begin
+/// above it when it is promoted.
 pub fn log_horizon(shared: &Shared) {
     // A horizon that another process is moving is greater, and has a message of its own.
     message::write(&HorizonMessage {
@@ -204,7 +218,8 @@ pub fn log_horizon(shared: &Shared) {
     });
 }
 
-/// Returns the random names of this server. They are as durable as the horizon before the first ID that has them.
+/// Returns the random names of this server. They are as durable as the horizon before the first ID
+/// that has them.
 ///
 /// # Errors
 /// The errors of [`open`]; and an error if the server is in recovery and has not opened its state.
@@ -228,8 +243,8 @@ pub fn known_names() -> Option<Names> {
 /// Reads the state, unless a process has read it already.
 ///
 /// # Errors
-/// The state file cannot be read or written; this process does not know the server's settings; or the server was down
-/// for too long.
+/// The state file cannot be read or written; this process does not know the server's settings; or
+/// the server was down for too long.
 pub fn ensure_loaded(shared: &Shared) -> Result<(), Report> {
     if !shared.opened.loaded() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
@@ -240,7 +255,8 @@ pub fn ensure_loaded(shared: &Shared) -> Result<(), Report> {
     Ok(())
 }
 
-/// Opens the state for the IDs of an ID type with its present epoch: reads it, and makes that epoch durable.
+/// Opens the state for the IDs of an ID type with its present epoch: reads it, and makes that epoch
+/// durable.
 ///
 /// # Errors
 /// The errors of [`ensure_loaded`]; or the server cannot count from that epoch: see [`mod@epoch`].
@@ -278,8 +294,8 @@ pub fn is_open<S: ServerIdType>(shared: &Shared) -> bool {
     shared.opened.epoch(S::INDEX) == Some(S::scale().epoch())
 }
 
-/// Moves the server's own gates for readers of the watermark: so that they are past a time, which is at or before that of
-/// the clock. Returns the horizon of ID types with one timeline.
+/// Moves the server's own gates for readers of the watermark: so that they are past a time, which
+/// is at or before that of the clock. Returns the horizon of ID types with one timeline.
 ///
 /// # Errors
 /// The state file cannot be written; then the gates have not moved.
@@ -304,8 +320,8 @@ pub enum GateChoice {
     Soft,
     /// The hard gate: another process is moving both.
     Hard,
-    /// No gate lets the stamp through. The lease of the generator IDs ends before it, and must be renewed first; or
-    /// the clock has stepped back, and must come nearer to the stamp.
+    /// No gate lets the stamp through. The lease of the generator IDs ends before it, and must be
+    /// renewed first; or the clock has stepped back, and must come nearer to the stamp.
     WaitForLease,
 }
 
@@ -317,8 +333,9 @@ pub enum Turn {
     Mine(ExclusiveLock),
 }
 
-/// Waits for the lock, to move `gates` past a stamp that one of them does not admit. If another process is moving
-/// them and the hard gate lets the stamp through, the session leaves that to the other process.
+/// Waits for the lock, to move `gates` past a stamp that one of them does not admit. If another
+/// process is moving them and the hard gate lets the stamp through, the session leaves that to the
+/// other process.
 pub fn wait_for_turn<S: ServerIdType>(
     shared: &'static Shared,
     gates: &Gates,
@@ -338,7 +355,8 @@ pub fn passes<S: ServerIdType>(gate: &Gate, scale: Scale, stamp: Stamp) -> bool 
     gate.admits::<S>(scale, stamp) && gate.timeline_matches::<S>(stamp)
 }
 
-/// Moves the server's own gates past a stamp that one of them does not admit, to the lead from now on.
+/// Moves the server's own gates past a stamp that one of them does not admit, to the lead from now
+/// on.
 ///
 /// # Errors
 /// The state file cannot be written; then the gates have not moved.
@@ -387,8 +405,8 @@ pub fn extend_locked<S: ServerIdType>(
     advance::<S>(shared, stamp, now, from)
 }
 
-/// Moves the server's own gates past a stamp, to the lead after `from`. The caller holds the lock, and has read the clock
-/// as `now`.
+/// Moves the server's own gates past a stamp, to the lead after `from`. The caller holds the lock,
+/// and has read the clock as `now`.
 ///
 /// # Errors
 /// The errors of [`extend`].
@@ -408,11 +426,12 @@ fn advance<S: ServerIdType>(
     Ok(())
 }
 
-/// Adopts the state that exists. A superuser vouches that the clock is right, past all IDs that were issued. Returns
-/// false if there is nothing to accept.
+/// Adopts the state that exists. A superuser vouches that the clock is right, past all IDs that
+/// were issued. Returns false if there is nothing to accept.
 ///
 /// # Errors
-/// A later version wrote the file, or it cannot be read or written; or it is lost, and nothing tells flake's epoch.
+/// A later version wrote the file, or it cannot be read or written; or it is lost, and nothing
+/// tells flake's epoch.
 pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
     guc::ensure_known()?;
     let _lock = ExclusiveLock::take_interruptibly(shared.lock());
@@ -430,8 +449,8 @@ pub fn accept(shared: &'static Shared) -> Result<bool, Report> {
         Ok(Some(state)) if ours(&state) && ensure_covered(shared, Some(state)).is_ok() => {
             Some(state)
         }
-        // The library has not seen all that was recovered. Or the file is from another cluster, as after pg_upgrade: its
-        // IDs may be in this one.
+        // The library has not seen all that was recovered. Or the file is from another cluster, as
+        // after pg_upgrade: its IDs may be in this one.
         Ok(Some(state)) => Some(PersistedState {
             horizon: state.horizon.raised(now),
             last_clock_reading: state.last_clock_reading.max(now),

@@ -22,8 +22,9 @@ use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Reads the state file and opens the state, with the lock held. The gate is at the horizon of that state:
-/// nothing before it is issued, as all cells begin there, and nothing from it on before the gate has moved.
+/// Reads the state file and opens the state, with the lock held. The gate is at the horizon of that
+/// state: nothing before it is issued, as all cells begin there, and nothing from it on before the
+/// gate has moved.
 pub(super) fn load(shared: &Shared) -> Result<(), Report> {
     guc::ensure_known()?;
     open_state(shared, check_cluster(file::read()?)?)
@@ -56,7 +57,8 @@ fn decide_with<T>(
     })
 }
 
-/// Checks that this server may continue with an existing state that was last written in another place.
+/// Checks that this server may continue with an existing state that was last written in another
+/// place.
 ///
 /// # Errors
 /// The state was written in another place, and `flakeid.moved_state` is `error`.
@@ -78,8 +80,8 @@ pub(super) fn ensure_covered(shared: &Shared, state: Option<PersistedState>) -> 
 /// Returns the state at which shared memory begins: the file's, with what recovery has shown.
 ///
 /// # Errors
-/// Another place wrote the state, or the server was down for too long, and the settings do not allow it. Or the state
-/// does not cover the WAL from which this server's data comes.
+/// Another place wrote the state, or the server was down for too long, and the settings do not
+/// allow it. Or the state does not cover the WAL from which this server's data comes.
 pub(super) fn begin_at(
     shared: &Shared,
     on_disk: Option<PersistedState>,
@@ -101,7 +103,8 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     let state = begin_at(shared, on_disk)?;
     // Before the first write, which makes this place that of the state.
     location::log_move(on_disk.is_some());
-    // The next start knows nothing of what was replayed before this one, whether or not there are IDs before it.
+    // The next start knows nothing of what was replayed before this one, whether or not there are
+    // IDs before it.
     let recovered = &shared.recovered;
     let is_kept =
         recovered.message().is_none() || on_disk.is_some_and(|state| has_recovered(shared, &state));
@@ -128,8 +131,9 @@ pub(super) fn open_state(shared: &Shared, on_disk: Option<PersistedState>) -> Re
     Ok(())
 }
 
-/// Creates the state of a server on a later WAL timeline that gets the extension in one of its databases. So it does not count
-/// as one that lost its state: see [`lineage`]. Does nothing if there is a state, or on the first WAL timeline.
+/// Creates the state of a server on a later WAL timeline that gets the extension in one of its
+/// databases. So it does not count as one that lost its state: see [`lineage`]. Does nothing if
+/// there is a state, or on the first WAL timeline.
 ///
 /// # Errors
 /// The files cannot be written.
@@ -137,7 +141,8 @@ pub fn begin_with_extension() -> Result<(), Report> {
     if wal_timeline::current().is_none_or(|timeline| timeline == FIRST_TIMELINE) {
         return Ok(());
     }
-    // A file that cannot be read is no reason to refuse the extension: sessions that need an ID get that error.
+    // A file that cannot be read is no reason to refuse the extension: sessions that need an ID get
+    // that error.
     let has_none = || matches!(file::read(), Ok(None));
     if let Ok(shared) = shmem::shared() {
         let _lock = ExclusiveLock::take_interruptibly(shared.lock());
@@ -148,8 +153,9 @@ pub fn begin_with_extension() -> Result<(), Report> {
         }
         return Ok(());
     }
-    // Without shared memory the server generates no IDs, so that only sessions like this one write the file.
-    // SAFETY: the call waits for a lock that PostgreSQL releases at the end of the transaction.
+    // Without shared memory the server generates no IDs, so that only sessions like this one write
+    // the file. SAFETY: the call waits for a lock that PostgreSQL releases at the end of the
+    // transaction.
     unsafe {
         let mode = pg_sys::AccessExclusiveLock as pg_sys::LOCKMODE;
         pg_sys::LockSharedObject(pg_sys::ExtensionRelationId, pg_sys::InvalidOid, 0, mode);
@@ -187,8 +193,8 @@ pub(super) fn has_recovered(shared: &Shared, state: &PersistedState) -> bool {
     extent.with_recovered(shared.recovered.message()) == extent
 }
 
-/// Merges all that is known: the state in the file, or the time by the clock if no file exists; and what recovery has
-/// shown.
+/// Merges all that is known: the state in the file, or the time by the clock if no file exists; and
+/// what recovery has shown.
 pub(super) fn merge_replayed(
     shared: &Shared,
     state: Option<PersistedState>,
@@ -230,8 +236,8 @@ pub(super) fn present_state(
     }
 }
 
-/// Writes the state, and a message about it for servers that replay the WAL, with the lock held. Nothing may be
-/// issued by it before this returns.
+/// Writes the state, and a message about it for servers that replay the WAL, with the lock held.
+/// Nothing may be issued by it before this returns.
 pub(super) fn write(shared: &Shared, state: &PersistedState) -> Result<(), StateFileError> {
     save(shared, state)?;
     message::write(&HorizonMessage {
@@ -245,8 +251,9 @@ pub(super) fn write(shared: &Shared, state: &PersistedState) -> Result<(), State
 /// Writes the state as that of this cluster and of now, with the lock held.
 pub(super) fn save(shared: &Shared, state: &PersistedState) -> Result<(), StateFileError> {
     let system_identifier = system_identifier();
-    // Both clocks before the write, so that the time it takes is not one by which the clock stepped forward. The clock is
-    // second: a pause between them hides a step of its length, but is not reported as one.
+    // Both clocks before the write, so that the time it takes is not one by which the clock stepped
+    // forward. The clock is second: a pause between them hides a step of its length, but is not
+    // reported as one.
     let (since_boot, now) = (since_boot(), now());
     let _waiting = wait::Event::HorizonWrite.begin();
     let watch = Stopwatch::start();

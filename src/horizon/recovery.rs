@@ -1,15 +1,17 @@
-//! The worker that writes the primary's time into a standby's state file, and opens the state when recovery is over.
+//! The worker that writes the primary's time into a standby's state file, and opens the state when
+//! recovery is over.
 //!
-//! The primary's horizon comes with the WAL ([`super::wal`]), and needs no worker. The time is for the IDs of a
-//! primary with a flakeid before 0.6.1, which writes no horizon into its WAL, and for IDs about which the WAL has no
-//! message yet.
+//! The primary's horizon comes with the WAL ([`super::wal`]), and needs no worker. The time is for
+//! the IDs of a primary with a flakeid before 0.6.1, which writes no horizon into its WAL, and for
+//! IDs about which the WAL has no message yet.
 //!
-//! The worker is registered if the library is preloaded. It starts when recovery is consistent (or over). Five times
-//! a second it reads the time and writes it into the state file. When recovery is over it opens the state, so that
-//! the log says early what is wrong with the file; then it ends. Without it (if `max_worker_processes` is too small,
-//! or the library is not preloaded) the first backend that needs an ID opens the state, with what recovery has left
-//! in shared memory. At its start it logs which ID types end soon. On SIGTERM the worker exits with 1, so that a
-//! server that continues starts it again.
+//! The worker is registered if the library is preloaded. It starts when recovery is consistent (or
+//! over). Five times a second it reads the time and writes it into the state file. When recovery is
+//! over it opens the state, so that the log says early what is wrong with the file; then it ends.
+//! Without it (if `max_worker_processes` is too small, or the library is not preloaded) the first
+//! backend that needs an ID opens the state, with what recovery has left in shared memory. At its
+//! start it logs which ID types end soon. On SIGTERM the worker exits with 1, so that a server that
+//! continues starts it again.
 
 use super::file::{self, PersistedState};
 use super::lineage;
@@ -30,7 +32,8 @@ use pgrx::bgworkers::{
 use pgrx::pg_sys;
 use std::time::Duration;
 
-/// The interval at which a standby reads its primary's time, and checks whether it still is a standby.
+/// The interval at which a standby reads its primary's time, and checks whether it still is a
+/// standby.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Three years, in microseconds. If an ID type ends sooner, each start of the server logs it.
@@ -76,7 +79,8 @@ pub extern "C-unwind" fn flakeid_recovery_main(_argument: pg_sys::Datum) {
             Err(_) => {}
         }
         if !BackgroundWorker::wait_latch(Some(POLL_INTERVAL)) {
-            // SAFETY: the worker holds no lock, and exits as each worker does that is to be started again.
+            // SAFETY: the worker holds no lock, and exits as each worker does that is to be started
+            // again.
             unsafe { pg_sys::proc_exit(1) };
         }
     }
@@ -109,8 +113,8 @@ struct Standby {
 }
 
 impl Standby {
-    /// Keeps the state on disk ahead of the primary's time by the lead, so that a crash does not lose that time, no
-    /// matter what recovery shows later.
+    /// Keeps the state on disk ahead of the primary's time by the lead, so that a crash does not
+    /// lose that time, no matter what recovery shows later.
     fn raise_state(&mut self, shared: &Shared) -> Result<(), Report> {
         let replayed = replayed(shared);
         if replayed.0 <= self.raised_to {

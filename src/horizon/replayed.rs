@@ -1,5 +1,5 @@
-//! PostgreSQL's knowledge about the origin of this server's data: the system identifier of the cluster, and on a
-//! standby the primary's time.
+//! PostgreSQL's knowledge about the origin of this server's data: the system identifier of the
+//! cluster, and on a standby the primary's time.
 
 use crate::clock::unix_micros;
 use crate::error::{Code, Report};
@@ -7,7 +7,8 @@ use crate::shmem::Shared;
 use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
 
-/// A transaction's time may have been read on another processor than that of its last ID: a tick of noise.
+/// A transaction's time may have been read on another processor than that of its last ID: a tick of
+/// noise.
 const CLOCK_SKEW: u64 = 4_000_000;
 
 /// Ensures that the server can generate IDs.
@@ -37,7 +38,8 @@ pub fn started() -> UnixNanos {
     after(unsafe { pg_sys::PgStartTime })
 }
 
-/// Returns the first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0 for no time.
+/// Returns the first nanosecond after a time of PostgreSQL's, which counts whole microseconds; 0
+/// for no time.
 fn after(time: pg_sys::TimestampTz) -> UnixNanos {
     match time {
         0 | i64::MIN | i64::MAX => UnixNanos(0),
@@ -48,7 +50,8 @@ fn after(time: pg_sys::TimestampTz) -> UnixNanos {
     }
 }
 
-/// Returns the time after a time of the primary's clock, and after the IDs that it generated until then; 0 for no time.
+/// Returns the time after a time of the primary's clock, and after the IDs that it generated until
+/// then; 0 for no time.
 fn after_ids(time: pg_sys::TimestampTz) -> UnixNanos {
     match after(time) {
         UnixNanos(0) => UnixNanos(0),
@@ -56,17 +59,19 @@ fn after_ids(time: pg_sys::TimestampTz) -> UnixNanos {
     }
 }
 
-/// Returns the time of the last transaction that recovery has replayed since the server started; 0 for no transaction.
+/// Returns the time of the last transaction that recovery has replayed since the server started; 0
+/// for no transaction.
 pub fn last_transaction() -> UnixNanos {
     // SAFETY: reads under PostgreSQL's own spinlock what recovery has left in shared memory.
     after_ids(unsafe { pg_sys::GetLatestXTime() })
 }
 
-/// Returns the latest time of the primary's clock that recovery has met since the server started, or while the worker
-/// ran. It is 0 if there was no recovery from an archive or a primary.
+/// Returns the latest time of the primary's clock that recovery has met since the server started,
+/// or while the worker ran. It is 0 if there was no recovery from an archive or a primary.
 pub fn replayed(shared: &Shared) -> UnixNanos {
     let transaction = last_transaction();
-    // SAFETY: the pointer is set in every process; an aligned number of eight bytes is read as a whole.
+    // SAFETY: the pointer is set in every process; an aligned number of eight bytes is read as a
+    // whole.
     let message =
         after_ids(unsafe { (&raw const (*pg_sys::WalRcv).lastMsgSendTime).read_volatile() });
     shared.recovered.raise_primary_time(transaction.max(message))

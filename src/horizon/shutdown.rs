@@ -16,13 +16,13 @@ use flakeid_core::clock::{Tick, UnixNanos};
 use flakeid_core::gate::Horizon;
 use std::sync::atomic::{Ordering, fence};
 
-/// Returns the exact horizon, if no session issues any more: that of the time when shared memory was initialized,
-/// raised by what the cells of all ID types issued since. Also returns the last reading of the clock that this horizon
-/// shows in the timeline in use.
+/// Returns the exact horizon, if no session issues any more: that of the time when shared memory
+/// was initialized, raised by what the cells of all ID types issued since. Also returns the last
+/// reading of the clock that this horizon shows in the timeline in use.
 ///
-/// The time at which a cell began is left out. It is that of the horizon, which is included; or it is etcd's
-/// high-water mark, and then other servers issued up to it. An ID of this server is above the time at which its cell
-/// began.
+/// The time at which a cell began is left out. It is that of the horizon, which is included; or it
+/// is etcd's high-water mark, and then other servers issued up to it. An ID of this server is above
+/// the time at which its cell began.
 fn exact(
     shared: &Shared,
     issued: impl Fn(&IdTypeEntry, &Cell) -> [Tick; 2],
@@ -47,16 +47,17 @@ fn exact(
     (horizon, opened.last_clock_reading().max(UnixNanos(read)))
 }
 
-/// Returns the horizon that also covers the watermarks that were reported since shared memory was initialized. Every ID
-/// after the next start is above the greatest track then.
+/// Returns the horizon that also covers the watermarks that were reported since shared memory was
+/// initialized. Every ID after the next start is above the greatest track then.
 fn covering_watermark(mut horizon: Horizon) -> Horizon {
     let reported = attached_watermark().map(|watermark| watermark.floor.get());
     horizon.until[0] = horizon.until[0].max(reported.unwrap_or(UnixNanos(0)));
     horizon
 }
 
-/// Writes the exact horizon when the postmaster ends after all its children. There is no lock to take any more; the
-/// seal replaces it. If the file cannot be written, the horizon stays where it was, which is safe.
+/// Writes the exact horizon when the postmaster ends after all its children. There is no lock to
+/// take any more; the seal replaces it. If the file cannot be written, the horizon stays where it
+/// was, which is safe.
 pub fn stop(shared: &'static Shared) {
     if let Err(error) = write_exact(shared) {
         server_log::not_exact(error);
@@ -68,7 +69,8 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
     let state = match shared.opened.loaded() {
         // There never was an ID, nor a reader of the watermark.
         true if !shared.opened.has_ids() && !has_written => return Ok(()),
-        // There was no ID since shared memory was initialized, and no setting asks how long the server is down.
+        // There was no ID since shared memory was initialized, and no setting asks how long the
+        // server is down.
         true if !has_written && guc::allowable_downtime().is_none() => return Ok(()),
         true => {
             shared.lease.stop();
@@ -109,14 +111,15 @@ pub fn add_user(shared: &'static Shared) {
     }
 }
 
-/// Counts this process out. The last user makes the horizon exact, and calls `after` when the server's own gates have
-/// moved. A session that is not the last leaves without the lock, which another may hold for as long as its disk
-/// takes.
+/// Counts this process out. The last user makes the horizon exact, and calls `after` when the
+/// server's own gates have moved. A session that is not the last leaves without the lock, which
+/// another may hold for as long as its disk takes.
 pub fn remove_user(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) {
     if !shared.ends_with_its_users() {
         return;
     }
-    // Release and Acquire: all that the other sessions did before they left happens before what the last one does.
+    // Release and Acquire: all that the other sessions did before they left happens before what the
+    // last one does.
     if shared.users.fetch_sub(1, Ordering::AcqRel) > 1 {
         return;
     }
@@ -127,11 +130,11 @@ pub fn remove_user(shared: &'static Shared, after: impl FnOnce(&ExclusiveLock)) 
         return;
     }
     let (horizon, last_clock_reading) = exact(shared, |entry, cell| (entry.issued)(cell));
-    // The gate moves first: if the file cannot be written, or it is unknown whether it was, the gate is at or before
-    // it.
+    // The gate moves first: if the file cannot be written, or it is unknown whether it was, the
+    // gate is at or before it.
     shared.gates.set(horizon);
-    // A reader of the watermark may have raised the floor by the old gates. Either it sees the new ones when it looks
-    // again, or this sees the floor.
+    // A reader of the watermark may have raised the floor by the old gates. Either it sees the new
+    // ones when it looks again, or this sees the floor.
     fence(Ordering::SeqCst);
     let horizon = covering_watermark(horizon);
     shared.gates.set(horizon);

@@ -1,77 +1,91 @@
 //! The horizon in the write-ahead log (WAL), and how a server that replays it learns its primary's.
 //!
-//! A primary writes each move of its horizon into the WAL as a logical message, before the IDs that the move lets
-//! through. The startup process of a standby, or of a restored backup, reads these messages as it replays them. It
-//! keeps the greatest horizon in shared memory and writes it to the state file before PostgreSQL can discard the WAL
-//! that contains it. So a promoted server begins above all IDs that its WAL can know of.
+//! A primary writes each move of its horizon into the WAL as a logical message, before the IDs that
+//! the move lets through. The startup process of a standby, or of a restored backup, reads these
+//! messages as it replays them. It keeps the greatest horizon in shared memory and writes it to the
+//! state file before PostgreSQL can discard the WAL that contains it. So a promoted server begins
+//! above all IDs that its WAL can know of.
 //!
 //! # Which process writes what
-//! * A primary writes each move of its horizon as a message ([`super::message::write`]), in the form of
-//!   [`wal_message`].
-//! * Only the startup process replays. If the library is preloaded, it calls the functions of this file, which
-//!   [`register`] has put around PostgreSQL's own in its table of resource managers. They keep the greatest horizon
-//!   by track in shared memory ([`crate::shmem::Recovered`]), and write the state file where the argument needs it.
-//!   At the end, and when the WAL timeline changes, they also write how far they have replayed ([`lineage`]). They pass the
-//!   messages of another part of the library on to its [`ReplayHandler`], and let it write its own file at the same moments.
+//! * A primary writes each move of its horizon as a message ([`super::message::write`]), in the
+//!   form of [`wal_message`].
+//! * Only the startup process replays. If the library is preloaded, it calls the functions of this
+//!   file, which [`register`] has put around PostgreSQL's own in its table of resource managers.
+//!   They keep the greatest horizon by track in shared memory ([`crate::shmem::Recovered`]), and
+//!   write the state file where the argument needs it. At the end, and when the WAL timeline
+//!   changes, they also write how far they have replayed ([`lineage`]). They pass the messages of
+//!   another part of the library on to its [`ReplayHandler`], and let it write its own file at the
+//!   same moments.
 //!
-//! A worker that reads the WAL beside the startup process would not suffice: restart points remove segments that it
-//! has not read yet, it does not start before consistency is reached, and `max_worker_processes` may be too small for
-//! it. A resource manager of our own would see each record, too, but a server without this library could not replay
-//! the WAL.
+//! A worker that reads the WAL beside the startup process would not suffice: restart points remove
+//! segments that it has not read yet, it does not start before consistency is reached, and
+//! `max_worker_processes` may be too small for it. A resource manager of our own would see each
+//! record, too, but a server without this library could not replay the WAL.
 //!
 //! # The argument
-//! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file, then the message,
-//!    and then opens the gate, all under the server's lock. So an ID is issued after a message that covers it was
-//!    inserted. All that is in the WAL of that ID (its row, the commit of its transaction) comes after the message.
-//!    No session waits for the message to be flushed: WAL is flushed and sent in its order, so that a server that has
-//!    the row has the message, with `synchronous_commit = off`, too. IDs without a row are not part of this argument. But
-//!    the WAL writer flushes the message soon ([`wal_message`]), so that a standby that keeps up mostly has it before the
-//!    clock has passed the horizon of the message before, and then knows all IDs. If the message cannot be inserted, PostgreSQL
-//!    raises an error or restarts the server; the gate has not moved then, and a state file that is ahead of it is
+//! 1. *The message comes before the IDs.* The session that moves the horizon writes the state file,
+//!    then the message, and then opens the gate, all under the server's lock. So an ID is issued
+//!    after a message that covers it was inserted. All that is in the WAL of that ID (its row, the
+//!    commit of its transaction) comes after the message. No session waits for the message to be
+//!    flushed: WAL is flushed and sent in its order, so that a server that has the row has the
+//!    message, with `synchronous_commit = off`, too. IDs without a row are not part of this
+//!    argument. But the WAL writer flushes the message soon ([`wal_message`]), so that a standby
+//!    that keeps up mostly has it before the clock has passed the horizon of the message before,
+//!    and then knows all IDs. If the message cannot be inserted, PostgreSQL raises an error or
+//!    restarts the server; the gate has not moved then, and a state file that is ahead of it is
 //!    safe.
-//! 2. *A server that replays the row has replayed the message, or begins behind it.* Recovery begins at a redo point.
-//!    Either the message is after that: then the startup process meets it, on each WAL timeline, from an archive, a
-//!    primary or a standby, before consistency is reached, with `hot_standby = off`, and without a worker. Or it is
-//!    before: then the state file with which recovery began covers it, by 3 and 4.
-//! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first, and the files are
-//!    copied afterwards; the state file was written before each message that is before it. This holds for
-//!    `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of a standby.
-//! 4. *A standby's state file covers what is before its restart point.* A restart point comes from a checkpoint
-//!    record that was replayed, and its redo point is before that record. Before the startup process replays such a
-//!    record, it writes down what it has recovered ([`save_if_needed`]). It does so once more at the end of recovery, before
-//!    PostgreSQL makes the checkpoint that ends it, after which nothing would be replayed again.
-//! 5. *No process opens the state too early.* Sessions and workers open it when recovery is over, and PostgreSQL says
-//!    so after the last record was replayed. What was recovered until then is in shared memory. The first process
-//!    that opens the state begins above it, be it a session or the worker. If it is lost with the memory, it is on
-//!    disk by 4, or is replayed again.
-//! 6. *The horizon is a maximum, by track.* A primary's clock may have been ahead for a while: the greatest message
-//!    counts, not the last. The last one gives the timeline in use and the clock, which are preferences.
-//! 7. *The file of a primary that crashes is ahead.* It was written before each message that its recovery replays. So
-//!    nothing changes there, unless an administrator has restored an older file or removed the state. Then the
-//!    messages since the last checkpoint count, as they should.
+//! 2. *A server that replays the row has replayed the message, or begins behind it.* Recovery
+//!    begins at a redo point. Either the message is after that: then the startup process meets it,
+//!    on each WAL timeline, from an archive, a primary or a standby, before consistency is reached,
+//!    with `hot_standby = off`, and without a worker. Or it is before: then the state file with
+//!    which recovery began covers it, by 3 and 4.
+//! 3. *A backup's state file covers what is before its redo point.* The redo point is chosen first,
+//!    and the files are copied afterwards; the state file was written before each message that is
+//!    before it. This holds for `pg_basebackup`, `pg_rewind` and snapshots, and by 4 for backups of
+//!    a standby.
+//! 4. *A standby's state file covers what is before its restart point.* A restart point comes from
+//!    a checkpoint record that was replayed, and its redo point is before that record. Before the
+//!    startup process replays such a record, it writes down what it has recovered
+//!    ([`save_if_needed`]). It does so once more at the end of recovery, before PostgreSQL makes
+//!    the checkpoint that ends it, after which nothing would be replayed again.
+//! 5. *No process opens the state too early.* Sessions and workers open it when recovery is over,
+//!    and PostgreSQL says so after the last record was replayed. What was recovered until then is
+//!    in shared memory. The first process that opens the state begins above it, be it a session or
+//!    the worker. If it is lost with the memory, it is on disk by 4, or is replayed again.
+//! 6. *The horizon is a maximum, by track.* A primary's clock may have been ahead for a while: the
+//!    greatest message counts, not the last. The last one gives the timeline in use and the clock,
+//!    which are preferences.
+//! 7. *The file of a primary that crashes is ahead.* It was written before each message that its
+//!    recovery replays. So nothing changes there, unless an administrator has restored an older
+//!    file or removed the state. Then the messages since the last checkpoint count, as they should.
 //!
 //! # Which changes have a message
-//! [`super::write`] writes a message each time: when the gate moves, when a type issues its first IDs with an epoch,
-//! when the state begins at what was recovered, and when a superuser accepts the clock. No message is written when
-//! the horizon only comes down to what was issued. That is so at a clean stop, when the WAL is closed already, and
-//! when the last session leaves a server that does not preload the library. None is due when shared memory
-//! is initialized at the file's horizon: nothing is issued before the gate moves. A standby writes none, as it has no
-//! WAL of its own.
+//! [`super::write`] writes a message each time: when the gate moves, when a type issues its first
+//! IDs with an epoch, when the state begins at what was recovered, and when a superuser accepts the
+//! clock. No message is written when the horizon only comes down to what was issued. That is so at
+//! a clean stop, when the WAL is closed already, and when the last session leaves a server that
+//! does not preload the library. None is due when shared memory is initialized at the file's
+//! horizon: nothing is issued before the gate moves. A standby writes none, as it has no WAL of its
+//! own.
 //!
 //! # What does not hold
-//! * Some IDs are in no WAL, or in none that arrived: those that a client got before the WAL reached the standby, the
-//!   tail that `pg_rewind` discards, and what the primary issued after the target of a recovery to a point in time.
-//!   They are safe if the clock is not behind the last of them.
-//! * A standby that does not preload the library (since PostgreSQL 17 it need not) has the latest times alone. If it is
-//!   promoted and restarted, it has nothing, and notices that: see [`lineage`].
-//! * A standby that cannot write its state file logs that, and tries again at the next checkpoint record. If it is
-//!   restarted before that succeeds, it has lost the messages before its restart point.
+//! * Some IDs are in no WAL, or in none that arrived: those that a client got before the WAL
+//!   reached the standby, the tail that `pg_rewind` discards, and what the primary issued after the
+//!   target of a recovery to a point in time. They are safe if the clock is not behind the last of
+//!   them.
+//! * A standby that does not preload the library (since PostgreSQL 17 it need not) has the latest
+//!   times alone. If it is promoted and restarted, it has nothing, and notices that: see
+//!   [`lineage`].
+//! * A standby that cannot write its state file logs that, and tries again at the next checkpoint
+//!   record. If it is restarted before that succeeds, it has lost the messages before its restart
+//!   point.
 //!
 //! # What it costs
 //! A record of 100 bytes, which takes 104, for each move of the horizon: once in three quarters of
-//! `flakeid.horizon_lead` in which IDs are generated. During recovery: a comparison for each record of the resource
-//! manager XLOG, and a write of the state file for a checkpoint record if the horizon has moved since the last. At the end
-//! of a recovery from an archive, and when the WAL timeline changes, two writes.
+//! `flakeid.horizon_lead` in which IDs are generated. During recovery: a comparison for each record
+//! of the resource manager XLOG, and a write of the state file for a checkpoint record if the
+//! horizon has moved since the last. At the end of a recovery from an archive, and when the WAL
+//! timeline changes, two writes.
 
 use super::file::{self, PersistedState};
 use super::lineage;
@@ -102,7 +116,8 @@ static mut MESSAGE_CLEANUP: Cleanup = None;
 pub struct ReplayHandler {
     /// The kinds of its messages.
     pub messages: &'static [MessageKind],
-    /// The startup process calls this before the next recovery can begin behind what it has replayed.
+    /// The startup process calls this before the next recovery can begin behind what it has
+    /// replayed.
     pub save_if_needed: fn(),
 }
 
@@ -118,7 +133,8 @@ pub struct MessageKind {
 /// The other part of the library, if there is one.
 static mut HANDLER: Option<ReplayHandler> = None;
 
-/// Lets another part of the library replay its messages. It is called once, while libraries are preloaded.
+/// Lets another part of the library replay its messages. It is called once, while libraries are
+/// preloaded.
 pub fn replay_with(handler: ReplayHandler) {
     // SAFETY: this is a plain variable of a process that has one thread.
     unsafe { HANDLER = Some(handler) };
@@ -131,12 +147,13 @@ static WAL_TIMELINE: AtomicU32 = AtomicU32::new(0);
 /// Whether the log says already that the state file could not be written.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// Puts this file's functions around PostgreSQL's own. The postmaster calls this while it preloads libraries; its
-/// children inherit the table.
+/// Puts this file's functions around PostgreSQL's own. The postmaster calls this while it preloads
+/// libraries; its children inherit the table.
 pub(super) fn register() {
     let table = (&raw mut pg_sys::RmgrTable).cast::<pg_sys::RmgrData>();
-    // SAFETY: the table has an entry for each number of PostgreSQL's own. It may be changed while libraries are
-    // preloaded, as extensions do that have a resource manager; the process has one thread.
+    // SAFETY: the table has an entry for each number of PostgreSQL's own. It may be changed while
+    // libraries are preloaded, as extensions do that have a resource manager; the process has one
+    // thread.
     unsafe {
         let message = table.add(pg_sys::RmgrIds::RM_LOGICALMSG_ID as usize);
         MESSAGE_REDO = (*message).rm_redo;
@@ -167,8 +184,8 @@ unsafe fn contents<'a>(reader: *mut pg_sys::XLogReaderState) -> (u8, &'a [u8]) {
 
 /// Replays a logical message.
 unsafe extern "C-unwind" fn redo_message(reader: *mut pg_sys::XLogReaderState) {
-    // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
-    // function as the startup process would.
+    // SAFETY: the startup process calls this with the record that it replays, and this calls
+    // PostgreSQL's own function as the startup process would.
     let (kind, record, handler) = unsafe {
         if let Some(redo) = MESSAGE_REDO {
             redo(reader);
@@ -223,8 +240,8 @@ unsafe extern "C-unwind" fn recover(message: *const u8, length: usize) {
 
 /// Replays a record of the resource manager XLOG. The next recovery may begin at a checkpoint.
 unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
-    // SAFETY: the startup process calls this with the record that it replays, and this calls PostgreSQL's own
-    // function as the startup process would.
+    // SAFETY: the startup process calls this with the record that it replays, and this calls
+    // PostgreSQL's own function as the startup process would.
     unsafe {
         let (kind, record) = contents(reader);
         let kind = u32::from(kind);
@@ -241,8 +258,8 @@ unsafe extern "C-unwind" fn redo_xlog(reader: *mut pg_sys::XLogReaderState) {
 
 /// Ends the replay. The checkpoint that ends recovery comes afterwards.
 unsafe extern "C-unwind" fn end_redo() {
-    // SAFETY: the startup process calls this once, and this calls PostgreSQL's own function, if it has one, as the
-    // startup process would.
+    // SAFETY: the startup process calls this once, and this calls PostgreSQL's own function, if it
+    // has one, as the startup process would.
     unsafe {
         let mut timeline = 0;
         let position = Position(pg_sys::GetXLogReplayRecPtr(&raw mut timeline));
@@ -286,7 +303,8 @@ unsafe extern "C-unwind" fn save_recovered(point: Point, is_end: bool) {
     }
 }
 
-/// Makes what was recovered durable, unless the files have it: first the state, then what it covers.
+/// Makes what was recovered durable, unless the files have it: first the state, then what it
+/// covers.
 fn save_if_needed(
     shared: &Shared,
     point: Point,

@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// Parses the setting: a number, or a name whose SHA-256 begins with the node, as in the library's `WithNodeFromEnv`.
-/// An empty setting gives `None`: the node from the state.
+/// Parses the setting: a number, or a name whose SHA-256 begins with the node, as in the library's
+/// `WithNodeFromEnv`. An empty setting gives `None`: the node from the state.
 ///
 /// # Errors
 /// A sentence, for a number of more than 32 bits.

@@ -1,8 +1,10 @@
-//! MAC addresses. One is the worker of flake128s: that of `flakeid.interface`, or of the first real interface.
+//! MAC addresses. One is the worker of flake128s: that of `flakeid.interface`, or of the first real
+//! interface.
 //!
-//! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the loopback, bridges,
-//! tunnels and the inner ends of containers have no such entry. Those of containers often have addresses that
-//! containers on other hosts have, too, so a random address is better.
+//! Linux shows its interfaces as directories. A real one has hardware behind it, its `device`: the
+//! loopback, bridges, tunnels and the inner ends of containers have no such entry. Those of
+//! containers often have addresses that containers on other hosts have, too, so a random address is
+//! better.
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +23,8 @@ pub fn locally_administered(bits: u64) -> u64 {
     bits & ((1 << 48) - 1) & !GROUP | LOCAL
 }
 
-/// Parses the setting: the name of an interface, or a MAC address. An empty setting gives `None`: the first real
-/// interface.
+/// Parses the setting: the name of an interface, or a MAC address. An empty setting gives `None`:
+/// the first real interface.
 ///
 /// # Errors
 /// A sentence, if there is no such interface or it has no address.
@@ -64,7 +66,8 @@ fn of_interface(directory: &Path) -> Option<u64> {
     address(read("address")?.trim()).filter(|&address| ethernet && address != 0)
 }
 
-/// Returns the address of the first interface with hardware behind it, in the order in which the host found them.
+/// Returns the address of the first interface with hardware behind it, in the order in which the
+/// host found them.
 pub fn of_first_real_interface() -> Option<u64> {
     let number = |directory: &Path| -> Option<u32> {
         fs::read_to_string(directory.join("ifindex")).ok()?.trim().parse().ok()

@@ -1,5 +1,5 @@
-//! The identity of this server: its generator IDs, from `flakeid.generator_ids` and the host's name; and its numbers
-//! in ID types that have one number for each server.
+//! The identity of this server: its generator IDs, from `flakeid.generator_ids` and the host's
+//! name; and its numbers in ID types that have one number for each server.
 
 pub mod guid_node;
 pub mod mac_address;
@@ -9,8 +9,8 @@ use crate::random;
 use flakeid_core::generator_ids::{GeneratorIdSource, MAX_ID, MAX_OWNED, ParseError};
 use once_cell::sync::OnceCell;
 
-/// The server's names in ID types for which no setting gives one. They are chosen at random when the state begins,
-/// and kept in it.
+/// The server's names in ID types for which no setting gives one. They are chosen at random when
+/// the state begins, and kept in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names {
     pub guid_node: u32,
@@ -45,7 +45,8 @@ pub fn no_randomness() -> Report {
     )
 }
 
-/// Returns the host's name, which the process reads once. After a failure the next reload reads it again.
+/// Returns the host's name, which the process reads once. After a failure the next reload reads it
+/// again.
 pub fn host_name() -> Option<&'static str> {
     static NAME: OnceCell<String> = OnceCell::new();
     NAME.get_or_try_init(|| hostname::get().map(|name| name.to_string_lossy().into_owned()))

@@ -11,7 +11,8 @@ use std::time::Duration;
 pub enum LeaseError {
     /// This server holds no generator IDs.
     NotLeased(Report),
-    /// The setting has changed from leased generator IDs to fixed ones, or back, and the server has not yet.
+    /// The setting has changed from leased generator IDs to fixed ones, or back, and the server has
+    /// not yet.
     StillLeased,
     Other(Report),
 }
@@ -69,7 +70,8 @@ pub fn not_leased(state: &LeaseState) -> LeaseError {
     )
 }
 
-/// Returns how long ago the lease was lost. A session may notice the deadline before the worker does.
+/// Returns how long ago the lease was lost. A session may notice the deadline before the worker
+/// does.
 fn lost(state: &LeaseState) -> Duration {
     match state.status {
         LeaseStatus::Held => since_boot().saturating_sub(state.limits.deadline),

@@ -19,8 +19,8 @@ pub fn held<'a>(shared: &'a Shared, lock: &'a ExclusiveLock) -> Result<&'a Lease
     if state.is_usable(since_boot()) { Ok(state) } else { Err(not_leased(state)) }
 }
 
-/// Moves the leased gates to the server's own, as far as the claim permits. Each process that moves one of these
-/// two calls it, with the lock held.
+/// Moves the leased gates to the server's own, as far as the claim permits. Each process that moves
+/// one of these two calls it, with the lock held.
 pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
     let state = shared.lease.state(lock);
     let (now, boot) = (now(), since_boot());
@@ -32,8 +32,8 @@ pub fn cap(shared: &Shared, lock: &ExclusiveLock) {
     }
 }
 
-/// Moves the leased gates past a stamp that one of them does not admit. Moves the server's own gates first if
-/// they are in the way. Leaves both to another process that is moving them already.
+/// Moves the leased gates past a stamp that one of them does not admit. Moves the server's own
+/// gates first if they are in the way. Leaves both to another process that is moving them already.
 ///
 /// # Errors
 /// The errors of [`horizon::extend`]; [`LeaseError::NotLeased`].

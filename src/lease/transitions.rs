@@ -1,4 +1,5 @@
-//! Changes of the lease in shared memory, which the worker makes. Each function takes the server's lock itself.
+//! Changes of the lease in shared memory, which the worker makes. Each function takes the server's
+//! lock itself.
 
 use super::gates::cap;
 use crate::clock::{now, since_boot};
@@ -61,7 +62,8 @@ pub fn register_worker(shared: &Shared) -> bool {
     if state.worker_pid != 0 {
         return false;
     }
-    // SAFETY: both are variables of this process, which PostgreSQL set before it called the worker's main function.
+    // SAFETY: both are variables of this process, which PostgreSQL set before it called the
+    // worker's main function.
     let (pid, latch) = unsafe { (pg_sys::MyProcPid, pg_sys::MyLatch) };
     state.worker_pid = pid;
     shared.lease.latch.store(latch, Ordering::Release);
@@ -76,14 +78,16 @@ pub fn unregister_worker(shared: &Shared) {
     shared.lease.change(&mut lock).worker_pid = 0;
 }
 
-/// Sets how many generator IDs are wanted. If none were leased until now, seals all cells at a new generation.
+/// Sets how many generator IDs are wanted. If none were leased until now, seals all cells at a new
+/// generation.
 pub fn enable(shared: &Shared, wanted: usize) {
     let mut lock = Changing::begin(shared);
     let state = shared.lease.change(&mut lock);
     state.wanted = wanted;
     if state.status == LeaseStatus::Off {
         state.status = LeaseStatus::Starting;
-        // This order matters: a session that meets the seal finds the generation, and with it that leasing is active.
+        // This order matters: a session that meets the seal finds the generation, and with it that
+        // leasing is active.
         shared.lease.active.store(true, Ordering::Release);
         next_generation(shared, &lock);
         seal(shared, None);
@@ -126,8 +130,8 @@ pub fn set_endpoint(shared: &Shared, endpoint: &str) {
     });
 }
 
-/// Publishes claims: sessions may use these generator IDs from now on, beside others of the same lease. Returns false
-/// if the deadline passed before the claims were known.
+/// Publishes claims: sessions may use these generator IDs from now on, beside others of the same
+/// lease. Returns false if the deadline passed before the claims were known.
 pub fn publish_claims(shared: &'static Shared, granted: &Lease) -> bool {
     let mut lock = Changing::begin(shared);
     if granted.limits.is_expired(since_boot()) {
@@ -166,8 +170,8 @@ pub fn publish_claims(shared: &'static Shared, granted: &Lease) -> bool {
     true
 }
 
-/// Records a renewal by a request that was sent at that time. Returns false if the lease had ended before its answer
-/// was known: then it is lost.
+/// Records a renewal by a request that was sent at that time. Returns false if the lease had ended
+/// before its answer was known: then it is lost.
 pub fn renew(
     shared: &Shared,
     lease: i64,
@@ -187,8 +191,8 @@ pub fn renew(
     true
 }
 
-/// Gives up these generator IDs, or all: seals their cells, and returns each with its exact high-water mark. When the
-/// last one goes, the lease ends.
+/// Gives up these generator IDs, or all: seals their cells, and returns each with its exact
+/// high-water mark. When the last one goes, the lease ends.
 pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<LeasedId> {
     let mut lock = Changing::begin(shared);
     let state = shared.lease.change(&mut lock);
@@ -217,24 +221,26 @@ pub fn give_up(shared: &Shared, ids: Option<&[u16]>, lost: bool) -> Vec<LeasedId
     gone
 }
 
-/// Begins a new generation: from now on no session gets an ID from an earlier list of cells. The caller
-/// holds the lock, and seals and revives cells afterwards.
+/// Begins a new generation: from now on no session gets an ID from an earlier list of cells. The
+/// caller holds the lock, and seals and revives cells afterwards.
 fn next_generation(shared: &Shared, _lock: &ExclusiveLock) {
-    // A list from here on has the new generation. No gate refuses it, whether it was told already or not.
+    // A list from here on has the new generation. No gate refuses it, whether it was told already
+    // or not.
     let generation = shared.lease.generation.fetch_add(1, Ordering::Release) + 1;
     shared.gates.announce(generation);
     shared.leased.announce(generation);
 }
 
-/// Seals the cells of one generator ID in all ID types, or all cells. Returns the exact high-water mark: the last time
-/// that they issued. It is not before the one with which the ID was claimed, since an ID type that was not used has no
-/// cell.
+/// Seals the cells of one generator ID in all ID types, or all cells. Returns the exact high-water
+/// mark: the last time that they issued. It is not before the one with which the ID was claimed,
+/// since an ID type that was not used has no cell.
 fn seal(shared: &Shared, only: Option<LeasedId>) -> UnixNanos {
     let mut horizon =
         Horizon::NONE.raised(only.map_or(UnixNanos(0), |leased| leased.high_water_mark));
     for (slot, entry) in ID_TYPES.iter().enumerate().filter(|(_, entry)| entry.is_numbered) {
-        // A tick counts from the epoch with which it was issued: the earliest one, or a later one since. The
-        // high-water mark must not be before it with either, and the later epoch gives the later time.
+        // A tick counts from the epoch with which it was issued: the earliest one, or a later one
+        // since. The high-water mark must not be before it with either, and the later epoch gives
+        // the later time.
         let scale = entry.scale_from(horizon::earliest(shared, slot).max((entry.scale)().epoch()));
         for (id, cell) in shared.cells(slot) {
             if only.is_none_or(|only| only.id == id) {

@@ -1,20 +1,24 @@
-//! Estimates comparisons of a column of IDs, or of an expression that gives IDs, from PostgreSQL's statistics.
+//! Estimates comparisons of a column of IDs, or of an expression that gives IDs, from PostgreSQL's
+//! statistics.
 //!
-//! PostgreSQL finds the bin of the histogram in which a bound lies, but takes the middle of the bin as its position.
-//! [`Column::part`] uses the real position instead. [`Statistics`] releases what PostgreSQL lends, exactly once.
+//! PostgreSQL finds the bin of the histogram in which a bound lies, but takes the middle of the bin
+//! as its position. [`Column::part`] uses the real position instead. [`Statistics`] releases what
+//! PostgreSQL lends, exactly once.
 //!
 //! # Release
-//! The caller of PostgreSQL must release statistics, once. [`Statistics`] does so when it is dropped. It is created
-//! only if PostgreSQL has left something to release. `get_restriction_variable` fills in a struct of the caller. If
-//! the clause does not compare a column with a value (`a < b` of one table), it releases the statistics itself. Then
-//! it leaves the pointer in the struct and returns false.
+//! The caller of PostgreSQL must release statistics, once. [`Statistics`] does so when it is
+//! dropped. It is created only if PostgreSQL has left something to release.
+//! `get_restriction_variable` fills in a struct of the caller. If the clause does not compare a
+//! column with a value (`a < b` of one table), it releases the statistics itself. Then it leaves
+//! the pointer in the struct and returns false.
 //!
 //! # Position in the bin
-//! An ID is a number, and between two bounds of a histogram IDs are as evenly distributed as their times. PostgreSQL
-//! finds the bin (`ineq_histogram_selectivity`). It also reads the current ends of the table from the index. A time of
-//! the last five minutes lies beyond the end of the histogram. While it searches, PostgreSQL calls our comparison,
-//! [`probe`]. So `probe` learns the two values between which the bound lies, including those from the index. For a
-//! type that it does not know PostgreSQL assumes the middle of the bin. We replace that by the position of the bound
+//! An ID is a number, and between two bounds of a histogram IDs are as evenly distributed as their
+//! times. PostgreSQL finds the bin (`ineq_histogram_selectivity`). It also reads the current ends
+//! of the table from the index. A time of the last five minutes lies beyond the end of the
+//! histogram. While it searches, PostgreSQL calls our comparison, [`probe`]. So `probe` learns the
+//! two values between which the bound lies, including those from the index. For a type that it does
+//! not know PostgreSQL assumes the middle of the bin. We replace that by the position of the bound
 //! between the two values.
 
 use super::id_type::SqlIdType;
@@ -22,19 +26,22 @@ use pgrx::pg_sys::{self, Datum, FunctionCallInfo, List, Node, Oid, PlannerInfo};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// The statistics that PostgreSQL has found for an expression (`VariableStatData`). Dropping them releases them.
+/// The statistics that PostgreSQL has found for an expression (`VariableStatData`). Dropping them
+/// releases them.
 pub struct Statistics(pg_sys::VariableStatData);
 
 impl Drop for Statistics {
     fn drop(&mut self) {
         if let (false, Some(free)) = (self.0.statsTuple.is_null(), self.0.freefunc) {
-            // SAFETY: this is what ReleaseVariableStats does. No other code releases the tuple of a Statistics.
+            // SAFETY: this is what ReleaseVariableStats does. No other code releases the tuple of a
+            // Statistics.
             unsafe { free(self.0.statsTuple) };
         }
     }
 }
 
-/// A clause that PostgreSQL has taken apart: a column, and the expression with which it is compared.
+/// A clause that PostgreSQL has taken apart: a column, and the expression with which it is
+/// compared.
 pub struct Restriction {
     pub statistics: Statistics,
     pub other: *mut Node,
@@ -45,8 +52,8 @@ impl Restriction {
     /// Takes a clause apart. Returns `None` unless exactly one side belongs to the relation.
     ///
     /// # Safety
-    /// The arguments are those of a call of an estimator: the planner's state, the two operands, and the number of the
-    /// relation.
+    /// The arguments are those of a call of an estimator: the planner's state, the two operands,
+    /// and the number of the relation.
     pub unsafe fn of(
         root: *mut PlannerInfo,
         arguments: *mut List,
@@ -54,8 +61,9 @@ impl Restriction {
     ) -> Option<Self> {
         let mut found = pg_sys::VariableStatData::default();
         let (mut other, mut column_is_left) = (null_mut(), false);
-        // SAFETY: the caller guarantees the arguments; PostgreSQL writes to the three variables. If it returns false it
-        // has released the statistics, so that `found` must not become a Statistics.
+        // SAFETY: the caller guarantees the arguments; PostgreSQL writes to the three variables. If
+        // it returns false it has released the statistics, so that `found` must not become a
+        // Statistics.
         let is_restriction = unsafe {
             pg_sys::get_restriction_variable(
                 root,
@@ -78,13 +86,14 @@ impl Statistics {
     /// `root` is the planner's state, and `expression` an expression of the same query.
     pub unsafe fn of(root: *mut PlannerInfo, expression: *mut Node, relation: c_int) -> Self {
         let mut found = pg_sys::VariableStatData::default();
-        // SAFETY: the caller guarantees that both belong to one query. PostgreSQL fills in `found` and leaves its
-        // release to Statistics.
+        // SAFETY: the caller guarantees that both belong to one query. PostgreSQL fills in `found`
+        // and leaves its release to Statistics.
         unsafe { pg_sys::examine_variable(root, expression, relation, &mut found) };
         Self(found)
     }
 
-    /// Returns the ID type of the expression, if the column below it and every value in its statistics have that type.
+    /// Returns the ID type of the expression, if the column below it and every value in its
+    /// statistics have that type.
     pub fn id_type(&self) -> Option<SqlIdType> {
         let id_type = SqlIdType::of(self.0.vartype)?;
         let is_of = |kind| self.slot(kind, |slot| id_type.is_of(slot.valuetype)).unwrap_or(true);
@@ -100,7 +109,8 @@ impl Statistics {
 
     /// Returns the relation to which the expression belongs, if there is one.
     pub fn relation(&self) -> Option<&pg_sys::RelOptInfo> {
-        // SAFETY: the pointer is null, or that of a relation of the planner, which outlives the estimate.
+        // SAFETY: the pointer is null, or that of a relation of the planner, which outlives the
+        // estimate.
         unsafe { self.0.rel.as_ref() }
     }
 
@@ -133,7 +143,8 @@ impl Statistics {
             return None;
         }
         let mut slot = pg_sys::AttStatsSlot::default();
-        // SAFETY: the tuple exists, and is a row of pg_statistic. The slot is freed after `read` has returned.
+        // SAFETY: the tuple exists, and is a row of pg_statistic. The slot is freed after `read`
+        // has returned.
         unsafe {
             let found = pg_sys::get_attstatsslot(
                 &mut slot,
@@ -151,7 +162,8 @@ impl Statistics {
         }
     }
 
-    /// Calls `read` with each of the most common values and the part of the rows that has it, if there are such values.
+    /// Calls `read` with each of the most common values and the part of the rows that has it, if
+    /// there are such values.
     pub fn most_common<T>(&self, read: impl Fn(Datum, f64) -> T) -> Option<Vec<T>> {
         self.slot(pg_sys::STATISTIC_KIND_MCV, |slot| {
             let length = slot.nvalues.min(slot.nnumbers) as usize;
@@ -187,7 +199,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Turns a comparison so that the column is on its left. Returns `None` if this ID type has no operator for that.
+    /// Turns a comparison so that the column is on its left. Returns `None` if this ID type has no
+    /// operator for that.
     pub fn of(
         id_type: SqlIdType,
         operator: Oid,
@@ -227,8 +240,9 @@ impl Comparison {
         }
     }
 
-    /// Returns this comparison and the three that belong to it: its commutator, its negator, and the commutator of its
-    /// negator. The operator of one that is not declared is 0, which no clause has.
+    /// Returns this comparison and the three that belong to it: its commutator, its negator, and
+    /// the commutator of its negator. The operator of one that is not declared is 0, which no
+    /// clause has.
     pub fn family(self) -> [Self; 4] {
         let Self { operator, side, or_equal } = self;
         // SAFETY: these functions read the catalog, and return 0 if there is no such operator.
@@ -263,10 +277,12 @@ struct BinProbe {
     above: Option<u128>,
 }
 
-/// Returns what the operator would return, and remembers the nearest values on both sides of the bound.
+/// Returns what the operator would return, and remembers the nearest values on both sides of the
+/// bound.
 unsafe extern "C-unwind" fn probe(fcinfo: FunctionCallInfo) -> Datum {
-    // SAFETY: PostgreSQL passes a value of the statistics or of the column's index, and the bound. Both have the ID
-    // type of the BinProbe, to which `fn_extra` points and which outlives the search.
+    // SAFETY: PostgreSQL passes a value of the statistics or of the column's index, and the bound.
+    // Both have the ID type of the BinProbe, to which `fn_extra` points and which outlives the
+    // search.
     unsafe {
         let probe = &mut *(*(*fcinfo).flinfo).fn_extra.cast::<BinProbe>();
         let arguments = (*fcinfo).args.as_slice(2);
@@ -285,13 +301,15 @@ unsafe extern "C-unwind" fn probe(fcinfo: FunctionCallInfo) -> Datum {
 }
 
 impl Column {
-    /// Returns a column, or `None` unless the expression and its statistics have one of our ID types.
+    /// Returns a column, or `None` unless the expression and its statistics have one of our ID
+    /// types.
     pub fn of(root: *mut PlannerInfo, statistics: Statistics, collation: Oid) -> Option<Self> {
         let (id_type, nulls) = (statistics.id_type()?, statistics.nulls());
         Some(Self { root, id_type, statistics, collation, nulls })
     }
 
-    /// Estimates the part of all rows for which a comparison is true. Returns `None` without statistics.
+    /// Estimates the part of all rows for which a comparison is true. Returns `None` without
+    /// statistics.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.
@@ -300,8 +318,8 @@ impl Column {
             return None;
         }
         let mut common = 0.0;
-        // SAFETY: a `Comparison` is created only for an operator that takes two values of the ID type and has a
-        // function. The values of the statistics and the bound have that type.
+        // SAFETY: a `Comparison` is created only for an operator that takes two values of the ID
+        // type and has a function. The values of the statistics and the bound have that type.
         let (in_common, in_histogram) = unsafe {
             let mut function = pg_sys::FmgrInfo::default();
             pg_sys::fmgr_info(pg_sys::get_opcode(comparison.operator), &mut function);
@@ -319,8 +337,8 @@ impl Column {
         Some((in_common + rest * in_histogram.unwrap_or(0.5)).clamp(0.0, 1.0))
     }
 
-    /// Estimates the part of the histogram's rows. `function` is the function of the operator: PostgreSQL checks by its
-    /// OID whether this user may read the statistics.
+    /// Estimates the part of the histogram's rows. `function` is the function of the operator:
+    /// PostgreSQL checks by its OID whether this user may read the statistics.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.
@@ -354,7 +372,8 @@ impl Column {
         Some((if above { part - beyond_middle } else { part + beyond_middle }).clamp(0.0, 1.0))
     }
 
-    /// Lets PostgreSQL find the bin of a bound. Returns its estimate, which is negative without a histogram.
+    /// Lets PostgreSQL find the bin of a bound. Returns its estimate, which is negative without a
+    /// histogram.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.
@@ -367,7 +386,8 @@ impl Column {
     ) -> f64 {
         function.fn_addr = Some(probe);
         function.fn_extra = std::ptr::from_mut(bin).cast::<c_void>();
-        // SAFETY: the statistics belong to this column. Only this call uses `bin`, which outlives it.
+        // SAFETY: the statistics belong to this column. Only this call uses `bin`, which outlives
+        // it.
         unsafe {
             pg_sys::ineq_histogram_selectivity(
                 self.root,
@@ -383,7 +403,8 @@ impl Column {
         }
     }
 
-    /// Returns the greatest ID of the column that its statistics and its index know, as the number as which it sorts.
+    /// Returns the greatest ID of the column that its statistics and its index know, as the number
+    /// as which it sorts.
     pub fn last(&mut self) -> Option<u128> {
         let comparison = Comparison::of_btree(self.id_type, Side::Above, false)?;
         let mut bin = BinProbe { id_type: self.id_type, comparison, below: None, above: None };
@@ -397,8 +418,8 @@ impl Column {
         bin.below
     }
 
-    /// Returns the part of the histogram's values for which a comparison is true. It is less exact than a search of the bin,
-    /// and does not look at the column's index.
+    /// Returns the part of the histogram's values for which a comparison is true. It is less exact
+    /// than a search of the bin, and does not look at the column's index.
     ///
     /// # Safety
     /// The bound is a value of the column's ID type, and not NULL.

@@ -1,12 +1,15 @@
 //! The distribution of a guid column's times, from PostgreSQL's statistics.
 //!
-//! The histogram of a column has some hundred of its values, with about as many rows between two neighbors. guids sort by
-//! their drift, the coarse part of the time, the node and the fine part. So their order is not that of their times. But each
-//! value has its time. Sorted, the times are a histogram of the times: with as many rows between two neighbors, if they are a
-//! sample of all times. They are, since the values of the histogram are one of each n rows in the order of the IDs.
+//! The histogram of a column has some hundred of its values, with about as many rows between two
+//! neighbors. guids sort by their drift, the coarse part of the time, the node and the fine part.
+//! So their order is not that of their times. But each value has its time. Sorted, the times are a
+//! histogram of the times: with as many rows between two neighbors, if they are a sample of all
+//! times. They are, since the values of the histogram are one of each n rows in the order of the
+//! IDs.
 //!
-//! PostgreSQL lets an estimate use the values of a column that the user may not read if the operator is LEAKPROOF, since such
-//! an operator tells nothing else than its result. `guid_timestamp` is.
+//! PostgreSQL lets an estimate use the values of a column that the user may not read if the
+//! operator is LEAKPROOF, since such an operator tells nothing else than its result.
+//! `guid_timestamp` is.
 
 use super::column::Column;
 use super::id_type::Guid;
@@ -40,8 +43,8 @@ fn time(guid: Guid, id: u128, clock: Clock) -> i64 {
 }
 
 impl Distribution {
-    /// Returns the distribution of a column's times by a clock, for IDs of one drift or of all. Returns `None` without
-    /// statistics.
+    /// Returns the distribution of a column's times by a clock, for IDs of one drift or of all.
+    /// Returns `None` without statistics.
     pub fn of(column: &Column, guid: Guid, clock: Clock, drift: Option<Drift>) -> Option<Self> {
         let step = column.id_type.step_of_drifts();
         let counts = |id: &u128| drift.is_none_or(|drift| id / step == drift.code().into());

@@ -1,34 +1,38 @@
-//! Estimates for how many rows a comparison of IDs is true: the RESTRICT and JOIN functions of `<`, `<=`, `>=` and `>`.
+//! Estimates for how many rows a comparison of IDs is true: the RESTRICT and JOIN functions of `<`,
+//! `<=`, `>=` and `>`.
 //!
-//! PostgreSQL's estimators do not find the position of an ID in a bin of the histogram. They do not recognize `id >=
-//! a AND id <= b` as one range, either. These estimators do both. Of the two bounds of a range, the lower one gets
-//! the rows above it. The upper one gets the part *of those* that is below it. For an operator of foreign types the
-//! answer is "unknown".
+//! PostgreSQL's estimators do not find the position of an ID in a bin of the histogram. They do not
+//! recognize `id >= a AND id <= b` as one range, either. These estimators do both. Of the two
+//! bounds of a range, the lower one gets the rows above it. The upper one gets the part *of those*
+//! that is below it. For an operator of foreign types the answer is "unknown".
 //!
 //! # The gap in PostgreSQL
-//! PostgreSQL estimates a range of a column by two means, and has neither for a type that it does not know:
+//! PostgreSQL estimates a range of a column by two means, and has neither for a type that it does
+//! not know:
 //!
-//! - It finds in which of the histogram's hundred bins a bound lies, but not at which position in the bin.
-//!   `convert_to_scalar` has a list of types; for all others it takes the middle.
-//! - It recognizes that `id >= a AND id <= b` is one range (`clauselist_selectivity`), but only by the names of its own
-//!   estimators.
+//! - It finds in which of the histogram's hundred bins a bound lies, but not at which position in
+//!   the bin. `convert_to_scalar` has a list of types; for all others it takes the middle.
+//! - It recognizes that `id >= a AND id <= b` is one range (`clauselist_selectivity`), but only by
+//!   the names of its own estimators.
 //!
-//! So PostgreSQL would estimate five minutes of a month, which lie in one bin, as one row or as up to a quarter of all
-//! rows. [`super::column`] finds the position in the bin.
+//! So PostgreSQL would estimate five minutes of a month, which lie in one bin, as one row or as up
+//! to a quarter of all rows. [`super::column`] finds the position in the bin.
 //!
 //! # One range
-//! The planner multiplies the estimates of clauses that it does not recognize as a pair. So the estimate of the lower
-//! bound of a pair is the part of the rows above it. The estimate of the upper bound is the part *of those* that is
-//! below it. Of several bounds on one side the tightest one gets the estimate, and the others get "all".
+//! The planner multiplies the estimates of clauses that it does not recognize as a pair. So the
+//! estimate of the lower bound of a pair is the part of the rows above it. The estimate of the
+//! upper bound is the part *of those* that is below it. Of several bounds on one side the tightest
+//! one gets the estimate, and the others get "all".
 //!
-//! PostgreSQL passes one clause to an estimator. The estimator finds the others where the planner keeps them: among
-//! the restrictions and joins of the relation, or in the AND around the clause below one of them ([`clauses_with`]).
-//! This also applies to joins, where PostgreSQL never recognizes that two bounds are one range.
+//! PostgreSQL passes one clause to an estimator. The estimator finds the others where the planner
+//! keeps them: among the restrictions and joins of the relation, or in the AND around the clause
+//! below one of them ([`clauses_with`]). This also applies to joins, where PostgreSQL never
+//! recognizes that two bounds are one range.
 //!
 //! # Foreign types
-//! Any user may declare an operator with these estimators. They answer "unknown" unless the two operands of the
-//! operator, the column, its statistics and the value all have one ID type ([`super::id_type`]). They check that again
-//! for each further bound.
+//! Any user may declare an operator with these estimators. They answer "unknown" unless the two
+//! operands of the operator, the column, its statistics and the value all have one ID type
+//! ([`super::id_type`]). They check that again for each further bound.
 
 use super::column::{Column, Comparison, Restriction, Side, Statistics};
 use super::{clause, clauses_with, constant};
@@ -78,7 +82,8 @@ impl Value {
     /// # Safety
     /// `expression` belongs to the same query as the column.
     unsafe fn of(column: &Column, expression: *mut Node) -> Self {
-        // SAFETY: the caller guarantees that the expression belongs to the query. `constant` returns a valid Const.
+        // SAFETY: the caller guarantees that the expression belongs to the query. `constant`
+        // returns a valid Const.
         unsafe {
             match constant(column.root, expression) {
                 Some(value) if !column.id_type.is_of((*value).consttype) => Self::Unknown,
@@ -138,7 +143,8 @@ pub(super) unsafe fn bounds(
                 let comparison =
                     Comparison::of(column.id_type, operator, side, or_equal, column_is_left)?;
                 let value = Value::of(column, other);
-                // A comparison with NULL is no bound. Its own estimate says that it is true for no row.
+                // A comparison with NULL is no bound. Its own estimate says that it is true for no
+                // row.
                 let counts = !matches!(value, Value::Null);
                 counts.then_some(Bound { arguments: (*operation).args, comparison, value })
             })
@@ -146,7 +152,8 @@ pub(super) unsafe fn bounds(
     }
 }
 
-/// Returns the tightest bound of one side: a known one if there is one, and the first of equal ones.
+/// Returns the tightest bound of one side: a known one if there is one, and the first of equal
+/// ones.
 fn tightest(column: &Column, bounds: &[Bound], side: Side) -> Option<Bound> {
     let of_side = bounds.iter().filter(|bound| bound.comparison.side == side);
     of_side.copied().reduce(|best, bound| match (best.value, bound.value) {
@@ -161,8 +168,8 @@ fn tightest(column: &Column, bounds: &[Bound], side: Side) -> Option<Bound> {
     })
 }
 
-/// Collects the bounds of the column that must hold together with the clause that has these arguments, including that
-/// clause. Returns `None` if the clause is not found.
+/// Collects the bounds of the column that must hold together with the clause that has these
+/// arguments, including that clause. Returns `None` if the clause is not found.
 ///
 /// # Safety
 /// `arguments` are the arguments of a clause of the query to which the column belongs.
@@ -180,8 +187,8 @@ unsafe fn others(
 
 /// Estimates the part of the rows for which a comparison with a value is true.
 fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
-    // SAFETY: every RESTRICT function has these arguments: the planner's state, the operator, the list of its two
-    // operands, and the number of the only relation whose columns count.
+    // SAFETY: every RESTRICT function has these arguments: the planner's state, the operator, the
+    // list of its two operands, and the number of the only relation whose columns count.
     let (root, operator, arguments, relation, collation) = unsafe {
         let values = (*fcinfo).args.as_slice(4);
         (
@@ -228,11 +235,11 @@ fn estimate(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
     }
 }
 
-/// Estimates a comparison with the rows of another relation, by whether it is one bound of a pair. Nothing else is
-/// known.
+/// Estimates a comparison with the rows of another relation, by whether it is one bound of a pair.
+/// Nothing else is known.
 fn estimate_join(fcinfo: FunctionCallInfo, side: Side, or_equal: bool) -> f64 {
-    // SAFETY: every JOIN function begins with these three arguments: the planner's state, the operator, and the list of
-    // its two operands.
+    // SAFETY: every JOIN function begins with these three arguments: the planner's state, the
+    // operator, and the list of its two operands.
     let (root, operator, arguments) = unsafe {
         let values = (*fcinfo).args.as_slice(3);
         (

@@ -77,23 +77,26 @@ pub unsafe fn compared(operator: Oid, left: *mut Node, right: *mut Node) -> *mut
     }
 }
 
-/// Returns the operator with this strategy number in the default btree operator class of a type of PostgreSQL.
+/// Returns the operator with this strategy number in the default btree operator class of a type of
+/// PostgreSQL.
 pub fn btree_operator(type_oid: Oid, strategy: u32) -> Oid {
-    // SAFETY: these functions read the catalog. An entry of the type cache lives as long as the session.
+    // SAFETY: these functions read the catalog. An entry of the type cache lives as long as the
+    // session.
     unsafe {
         let entry = pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32);
         pg_sys::get_opfamily_member((*entry).btree_opf, type_oid, type_oid, strategy as i16)
     }
 }
 
-/// Makes a call of a function with copies of these arguments, which have the types that the function is declared with.
-/// Returns `None` if the schema has no such function.
+/// Makes a call of a function with copies of these arguments, which have the types that the
+/// function is declared with. Returns `None` if the schema has no such function.
 ///
 /// # Safety
 /// `arguments` are expressions.
 pub unsafe fn call(schema: Oid, name: &str, arguments: &[*mut Node]) -> Option<*mut Node> {
     let name = CString::new(name).ok()?;
-    // SAFETY: these functions read the catalog, and make a call with the types that the function has.
+    // SAFETY: these functions read the catalog, and make a call with the types that the function
+    // has.
     unsafe {
         let types: Vec<_> = arguments.iter().map(|&node| pg_sys::exprType(node)).collect();
         let function = pg_sys::GetSysCacheOid(
@@ -120,9 +123,10 @@ pub unsafe fn call(schema: Oid, name: &str, arguments: &[*mut Node]) -> Option<*
     }
 }
 
-/// Makes a condition that is true if this one is. Otherwise it is NULL if one of the arguments is NULL, and false if none
-/// is: `condition OR ((argument IS NULL OR ...) AND NULL)`. So the arguments are evaluated only if the condition is not true.
-/// Constants among the arguments are not NULL.
+/// Makes a condition that is true if this one is. Otherwise it is NULL if one of the arguments is
+/// NULL, and false if none is: `condition OR ((argument IS NULL OR ...) AND NULL)`. So the
+/// arguments are evaluated only if the condition is not true. Constants among the arguments are not
+/// NULL.
 ///
 /// # Safety
 /// The condition and the arguments are expressions.
@@ -134,7 +138,8 @@ pub unsafe fn or_unknown(condition: *mut Node, arguments: &[*mut Node]) -> *mut 
     }
 }
 
-/// Makes `condition OR ((argument IS NULL OR ...) AND other)`. Constants among the arguments count as not NULL.
+/// Makes `condition OR ((argument IS NULL OR ...) AND other)`. Constants among the arguments count
+/// as not NULL.
 ///
 /// # Safety
 /// The conditions and the arguments are expressions.

@@ -1,15 +1,16 @@
 //! Decides which ID type a value in a query has.
 //!
-//! PostgreSQL lets every user declare an operator with our estimators, for any two types. An estimator that trusted the
-//! operator would read a bigint as the address of a flake128. So estimators do not trust the operator.
+//! PostgreSQL lets every user declare an operator with our estimators, for any two types. An
+//! estimator that trusted the operator would read a bigint as the address of a flake128. So
+//! estimators do not trust the operator.
 //!
-//! [`SqlIdType::of`] is the only way to get a [`SqlIdType`]. A type is one of ours if its input function is code of
-//! this library. Only a superuser can declare such a type. A uuidv7 has PostgreSQL's type uuid. A domain counts as its base
-//! type.
+//! [`SqlIdType::of`] is the only way to get a [`SqlIdType`]. A type is one of ours if its input
+//! function is code of this library. Only a superuser can declare such a type. A uuidv7 has
+//! PostgreSQL's type uuid. A domain counts as its base type.
 //!
-//! Code that reads a [`Datum`] as an ID holds a `SqlIdType`. It has called [`SqlIdType::is_of`] for the type that
-//! PostgreSQL names for that datum: the two operands of the operator, the constant, the values of the column, and the
-//! statistics.
+//! Code that reads a [`Datum`] as an ID holds a `SqlIdType`. It has called [`SqlIdType::is_of`] for
+//! the type that PostgreSQL names for that datum: the two operands of the operator, the constant,
+//! the values of the column, and the statistics.
 
 use super::expression::constant_of;
 use crate::types::{SQL_ID_TYPES, ValueType};
@@ -29,7 +30,8 @@ pub enum Guid {
 fn input_code(type_oid: Oid) -> Option<usize> {
     let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
     let mut function = pg_sys::FmgrInfo::default();
-    // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
+    // SAFETY: these functions read the catalog, and write only to the variables whose addresses
+    // they get.
     unsafe {
         pg_sys::getTypeInputInfo(type_oid, &mut input, &mut parameter);
         pg_sys::fmgr_info(input, &mut function);
@@ -61,12 +63,14 @@ pub struct SqlIdType {
 }
 
 impl SqlIdType {
-    /// Returns the ID type of a type or of the base type of a domain. Returns `None` for a type that is not ours.
+    /// Returns the ID type of a type or of the base type of a domain. Returns `None` for a type
+    /// that is not ours.
     pub fn of(type_oid: Oid) -> Option<Self> {
         if type_oid == Oid::INVALID {
             return None;
         }
-        // SAFETY: these functions read the catalog, and write only to the variables whose addresses they get.
+        // SAFETY: these functions read the catalog, and write only to the variables whose addresses
+        // they get.
         unsafe {
             let oid = pg_sys::getBaseType(type_oid);
             let (mut bytes, mut by_value) = (0, false);
@@ -99,12 +103,14 @@ impl SqlIdType {
         self.name
     }
 
-    /// Returns whether there are IDs of this type whose position in an index says nothing about their time.
+    /// Returns whether there are IDs of this type whose position in an index says nothing about
+    /// their time.
     pub fn can_be_spread(self) -> bool {
         self.name == flakeid_core::uniqueid::NAME
     }
 
-    /// Makes the constant of an ID whose first byte is `first`, and whose other bytes are all `others`.
+    /// Makes the constant of an ID whose first byte is `first`, and whose other bytes are all
+    /// `others`.
     pub fn constant(self, first: u8, others: u8) -> *mut pg_sys::Node {
         constant_of(self.oid, self.bytes, self.by_value, self.datum(first, others))
     }
@@ -127,8 +133,8 @@ impl SqlIdType {
 
     /// Returns whether an operator compares two values of this ID type, and has a function to call.
     pub fn is_compared_by(self, operator: Oid) -> bool {
-        // SAFETY: these functions read the catalog. `op_input_types` raises an error only for an operator that does
-        // not exist, and this one exists, as it has a function.
+        // SAFETY: these functions read the catalog. `op_input_types` raises an error only for an
+        // operator that does not exist, and this one exists, as it has a function.
         unsafe {
             if operator == Oid::INVALID || pg_sys::get_opcode(operator) == Oid::INVALID {
                 return false;
@@ -159,9 +165,11 @@ impl SqlIdType {
         self.guid().is_some() && [0, below_drift].contains(&(number & below_drift))
     }
 
-    /// Returns the operator with this strategy number in the default btree operator class of the type.
+    /// Returns the operator with this strategy number in the default btree operator class of the
+    /// type.
     pub fn btree_operator(self, strategy: u32) -> Option<Oid> {
-        // SAFETY: these functions read the catalog. An entry of the type cache lives as long as the session.
+        // SAFETY: these functions read the catalog. An entry of the type cache lives as long as the
+        // session.
         let operator = unsafe {
             let entry =
                 pg_sys::lookup_type_cache(self.oid, pg_sys::TYPECACHE_BTREE_OPFAMILY as i32);
@@ -174,7 +182,8 @@ impl SqlIdType {
         self.is_compared_by(operator).then_some(operator)
     }
 
-    /// Returns the number as which an ID sorts: its big-endian bytes, or the word that is passed by value.
+    /// Returns the number as which an ID sorts: its big-endian bytes, or the word that is passed by
+    /// value.
     ///
     /// # Safety
     /// The datum is a value of this ID type, and not NULL.
@@ -182,7 +191,8 @@ impl SqlIdType {
         if self.by_value {
             return datum.value() as u128;
         }
-        // SAFETY: the caller guarantees that the datum is the address of a value, which has this many bytes.
+        // SAFETY: the caller guarantees that the datum is the address of a value, which has this
+        // many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), self.bytes) };
         crate::types::number(bytes)
     }

@@ -1,9 +1,9 @@
 //! Tells the planner which IDs a comparison with a time selects, and how many rows.
 //!
-//! [`predicate`] replaces a comparison of an ID with a time by conditions about the ID. [`estimate`] estimates these,
-//! [`recheck`] conditions that follow a range of an index. Both use
-//! [`mod@column`], the statistics of a column, and [`id_type`], which decides whether a value is an ID. This file has
-//! the functions that walk the planner's trees.
+//! [`predicate`] replaces a comparison of an ID with a time by conditions about the ID.
+//! [`estimate`] estimates these, [`recheck`] conditions that follow a range of an index. Both use
+//! [`mod@column`], the statistics of a column, and [`id_type`], which decides whether a value is an
+//! ID. This file has the functions that walk the planner's trees.
 
 mod column;
 mod distribution;
@@ -19,12 +19,14 @@ use crate::nodes::{is, nodes};
 use pgrx::pg_sys::{self, List, Node, NodeTag, PlannerInfo};
 use std::cell::Cell;
 
-/// Reduces an expression to the value that the planner knows for it. Returns `None` if the value is known only later.
+/// Reduces an expression to the value that the planner knows for it. Returns `None` if the value is
+/// known only later.
 ///
 /// # Safety
 /// `root` is the planner's state, and `expression` an expression of the same query.
 unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut pg_sys::Const> {
-    // SAFETY: the caller guarantees that both belong to one query. A node with the tag T_Const is a Const.
+    // SAFETY: the caller guarantees that both belong to one query. A node with the tag T_Const is a
+    // Const.
     unsafe {
         // Most are constants already, and PostgreSQL would copy them.
         if is(expression, NodeTag::T_Const) {
@@ -35,7 +37,8 @@ unsafe fn constant(root: *mut PlannerInfo, expression: *mut Node) -> Option<*mut
     }
 }
 
-/// Returns the clause of a RestrictInfo, and any other clause as it is. The clause of an OR contains RestrictInfos.
+/// Returns the clause of a RestrictInfo, and any other clause as it is. The clause of an OR
+/// contains RestrictInfos.
 ///
 /// # Safety
 /// `node` is a clause of the query, or a RestrictInfo.
@@ -52,12 +55,14 @@ unsafe fn clause(node: *mut Node) -> *mut Node {
 }
 
 thread_local! {
-    /// The branch of a long OR in which a clause was found last. The planner asks about the clauses in their order.
+    /// The branch of a long OR in which a clause was found last. The planner asks about the clauses
+    /// in their order.
     static LAST_BRANCH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Finds the operator or the function that has these arguments. Returns the list that contains it, whose clauses must
-/// all hold, or null if it is a branch of an OR, alone. Returns `None` if it is not there.
+/// Finds the operator or the function that has these arguments. Returns the list that contains it,
+/// whose clauses must all hold, or null if it is a branch of an OR, alone. Returns `None` if it is
+/// not there.
 ///
 /// # Safety
 /// `list` has clauses of the query, and `arguments` are the arguments of a clause of the query.
@@ -84,7 +89,8 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
                     let branches: *mut List = (*bool_expr).args;
                     let length = nodes(branches).count();
                     let last = LAST_BRANCH.get();
-                    // A long OR is searched from the last place on, as the planner asks about each clause of it.
+                    // A long OR is searched from the last place on, as the planner asks about each
+                    // clause of it.
                     let begin = if length > LONG_OR && last < length { last } else { 0 };
                     let mut found = None;
                     for number in (begin..length).chain(0..begin) {
@@ -119,12 +125,12 @@ unsafe fn clauses_around(list: *mut List, arguments: *mut List) -> Option<*mut L
 /// The number of branches from which on an OR is long.
 const LONG_OR: usize = 8;
 
-/// The largest number of clauses that are estimated together. Each of them evaluates all others, so that the time and
-/// the memory of planning grow with the square of their number.
+/// The largest number of clauses that are estimated together. Each of them evaluates all others, so
+/// that the time and the memory of planning grow with the square of their number.
 const MAX_CLAUSES: i32 = 64;
 
-/// Finds the clauses that must hold together with the clause that has these arguments, among the restrictions and the
-/// joins of a relation. Returns `None` if there are more than [`MAX_CLAUSES`].
+/// Finds the clauses that must hold together with the clause that has these arguments, among the
+/// restrictions and the joins of a relation. Returns `None` if there are more than [`MAX_CLAUSES`].
 ///
 /// # Safety
 /// `arguments` are the arguments of a clause of the query to which the relation belongs.

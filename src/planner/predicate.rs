@@ -1,7 +1,8 @@
 //! Replaces a comparison of an ID with a time by conditions about the ID, which can use an index.
 //!
-//! Operators such as `sno >= timestamptz`, and functions such as `flake_between`, name one of the support functions here.
-//! The planner asks it for each call, and gets an expression with the same value (`SupportRequestSimplify`):
+//! Operators such as `sno >= timestamptz`, and functions such as `flake_between`, name one of the
+//! support functions here. The planner asks it for each call, and gets an expression with the same
+//! value (`SupportRequestSimplify`):
 //!
 //! | call | condition |
 //! |---|---|
@@ -14,45 +15,52 @@
 //! | `id <@ times`, `X_within(id, times)` | `id >= X_range_min(times) AND id <= X_range_max(times)` |
 //! | `X_between(id, a, b)` | `id >= X_min(a) AND id <= X_max(b)` |
 //!
-//! From these conditions follow index ranges, the pruning of partitions, BRIN, and estimates of rows. Some ID types add a
-//! condition that each row of the range must fulfill, in [`flakeid_recheck`](super::recheck):
+//! From these conditions follow index ranges, the pruning of partitions, BRIN, and estimates of
+//! rows. Some ID types add a condition that each row of the range must fulfill, in
+//! [`flakeid_recheck`](super::recheck):
 //!
 //! - *uniqueid*: the ID is time_sequential.
-//! - *flake, in `id < time`, `id <= time`, `id <> time` and `flake_before`*: the ID is not negative. A negative bigint is an
-//!   ID of the second half of flake's times, and sorts before all others. If the time is a constant, `id >= 0` is a bound of the
-//!   range. Otherwise PostgreSQL would take both bounds for a range of unknown length, and expect 0.5 % of the rows instead of
+//! - *flake, in `id < time`, `id <= time`, `id <> time` and `flake_before`*: the ID is not
+//!   negative. A negative bigint is an ID of the second half of flake's times, and sorts before all
+//!   others. If the time is a constant, `id >= 0` is a bound of the range. Otherwise PostgreSQL
+//!   would take both bounds for a range of unknown length, and expect 0.5 % of the rows instead of
 //!   a third.
 //! - *uuidv7*: the uuid is one of version 7. Others can be anywhere in the index.
 //! - *guid and guid_local*: the ID has such a time. See below.
 //!
 //! # Why not an SQL function
-//! PostgreSQL would inline an SQL function with these conditions as its body. But it does not if the body names an argument
-//! twice and that argument has a subselect or costs more than ten operators. Then the query would call an SQL function for
-//! each row. Here only a volatile argument prevents the replacement, which cannot use an index in any case, and an argument
-//! that [cannot be repeated](super::repeatable).
+//! PostgreSQL would inline an SQL function with these conditions as its body. But it does not if
+//! the body names an argument twice and that argument has a subselect or costs more than ten
+//! operators. Then the query would call an SQL function for each row. Here only a volatile argument
+//! prevents the replacement, which cannot use an index in any case, and an argument that [cannot be
+//! repeated](super::repeatable).
 //!
 //! # An argument that is named twice
-//! It is evaluated twice: once for each bound of a range if the condition uses an index, and otherwise for each row. A
-//! subselect becomes two, of which each runs once for a query if it does not refer to it. [`is_repeatable`] says which
-//! arguments have the same value each time, and are not too large to be copied.
+//! It is evaluated twice: once for each bound of a range if the condition uses an index, and
+//! otherwise for each row. A subselect becomes two, of which each runs once for a query if it does
+//! not refer to it. [`is_repeatable`] says which arguments have the same value each time, and are
+//! not too large to be copied.
 //!
 //! # One condition for a call
-//! PostgreSQL compares the condition of a query with that of a partial index, and makes the second one without the state of
-//! the planner. So the condition depends on the call alone: not on statistics, nor on values that only the planner knows.
+//! PostgreSQL compares the condition of a query with that of a partial index, and makes the second
+//! one without the state of the planner. So the condition depends on the call alone: not on
+//! statistics, nor on values that only the planner knows.
 //!
 //! # NULL
-//! The functions are STRICT, but for `X_between`, which is two comparisons. So a condition must be NULL if the time is.
-//! A bound such as `X_min(NULL)` is NULL, and so are the comparisons with it. But `NULL AND false` is false. So what is false
-//! for some IDs is written `condition OR (time IS NULL AND NULL)`.
+//! The functions are STRICT, but for `X_between`, which is two comparisons. So a condition must be
+//! NULL if the time is. A bound such as `X_min(NULL)` is NULL, and so are the comparisons with it.
+//! But `NULL AND false` is false. So what is false for some IDs is written
+//! `condition OR (time IS NULL AND NULL)`.
 //!
 //! # uuidv7
-//! A uuid is compared by PostgreSQL's own operators, as no other operators use the index of a uuid. PostgreSQL's estimates
-//! of them are bad: [`estimate`](super::estimate) says why. Therefore the recheck comes before the range, and
-//! [corrects](super::uuid) them.
+//! A uuid is compared by PostgreSQL's own operators, as no other operators use the index of a uuid.
+//! PostgreSQL's estimates of them are bad: [`estimate`](super::estimate) says why. Therefore the
+//! recheck comes before the range, and [corrects](super::uuid) them.
 //!
 //! # guid
-//! guids sort by their drift first, a code of three bits. Nearly all guids have the default drift, 274 s. So the condition is
-//! a range among the IDs of that drift, and all IDs of the others, which the index finds to be few:
+//! guids sort by their drift first, a code of three bits. Nearly all guids have the default drift,
+//! 274 s. So the condition is a range among the IDs of that drift, and all IDs of the others, which
+//! the index finds to be few:
 //!
 //! | call | condition, where `low` and `high` are the ends of the IDs of the drift |
 //! |---|---|
@@ -60,12 +68,12 @@
 //! | `id >= time`, `id > time` | `id >= X_min(time, drift) OR id < low` |
 //! | `id = time`, `id <@ times` | `(id >= ... AND id <= ...) OR id < low OR id > high` |
 //!
-//! Each has a `flakeid_recheck(...)`, as the range is whole windows of the drift, and the others have any time. A range for
-//! each of the eight drifts would be exact for all, but planning would take ten times as long. `X_within` names the drift, and
-//! is one range.
+//! Each has a `flakeid_recheck(...)`, as the range is whole windows of the drift, and the others
+//! have any time. A range for each of the eight drifts would be exact for all, but planning would
+//! take ten times as long. `X_within` names the drift, and is one range.
 //!
-//! The recheck of `<@` is a function of its own (`X_recheck`). PostgreSQL replaces its own operator `<@` by comparisons, but
-//! not wherever the condition stands.
+//! The recheck of `<@` is a function of its own (`X_recheck`). PostgreSQL replaces its own operator
+//! `<@` by comparisons, but not wherever the condition stands.
 
 use super::expression::{
     all, any, btree_operator, call, compared, constant_of, copy, or_if_null, or_unknown, relabeled,
@@ -109,10 +117,11 @@ const EQUAL: u32 = pg_sys::BTEqualStrategyNumber;
 const GREATER_EQUAL: u32 = pg_sys::BTGreaterEqualStrategyNumber;
 const GREATER: u32 = pg_sys::BTGreaterStrategyNumber;
 
-/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which is not NULL: then the
-/// call stays as it is.
+/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which
+/// is not NULL: then the call stays as it is.
 fn support(fcinfo: FunctionCallInfo, relation: Relation) -> RawDatum {
-    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is
+    // read.
     let condition = unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
         is(node, NodeTag::T_SupportRequestSimplify).then(|| {
@@ -131,7 +140,8 @@ unsafe fn replacement(
     request: &pg_sys::SupportRequestSimplify,
     relation: Relation,
 ) -> Option<*mut Node> {
-    // SAFETY: the planner's question has a call, with a function of the catalog and a list of arguments.
+    // SAFETY: the planner's question has a call, with a function of the catalog and a list of
+    // arguments.
     unsafe {
         let (fcall, root) = (request.fcall, request.root);
         let function = (*fcall).funcid;
@@ -230,8 +240,8 @@ impl Call {
         has_recheck || !is_one_comparison
     }
 
-    /// Makes a bound of a range: a call of a function of the extension that gives an ID. The planner evaluates it if all
-    /// arguments are known.
+    /// Makes a bound of a range: a call of a function of the extension that gives an ID. The
+    /// planner evaluates it if all arguments are known.
     fn bound(&self, id_type: &str, end: &str, arguments: &[*mut Node]) -> Option<*mut Node> {
         // SAFETY: the arguments are expressions of the query.
         unsafe {
@@ -252,7 +262,8 @@ impl Call {
         Some(unsafe { compared(operator?, copy(self.id), bound?) })
     }
 
-    /// Makes the condition for an ID type whose bounds of a time are `X_min`, `X_max`, `X_range_min` and `X_range_max`.
+    /// Makes the condition for an ID type whose bounds of a time are `X_min`, `X_max`,
+    /// `X_range_min` and `X_range_max`.
     fn range(
         &self,
         name: &str,
@@ -316,8 +327,9 @@ impl Call {
         let is_valid = unsafe {
             let is_valid = call(self.schema, "uuidv7_valid", &[self.id])?;
             match relation {
-                // It is not STRICT, but three conditions. This one names the times nevertheless, and its value does not
-                // depend on them: only a clause of the same join gives the range its estimate.
+                // It is not STRICT, but three conditions. This one names the times nevertheless,
+                // and its value does not depend on them: only a clause of the same join gives the
+                // range its estimate.
                 Relation::Between => or_if_null(is_valid, &self.times, copy(is_valid)),
                 _ => or_unknown(is_valid, &self.times),
             }

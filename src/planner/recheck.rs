@@ -1,22 +1,27 @@
-//! Implements `flakeid_recheck(condition)`, which returns the condition, and tells the planner how often it is true.
+//! Implements `flakeid_recheck(condition)`, which returns the condition, and tells the planner how
+//! often it is true.
 //!
-//! A predicate such as `id <@ times` is a range of the index and a condition for each row of the range. The planner
-//! would estimate that the condition is true for every third row. The support function says that it is true for
-//! nearly all rows, as the range has already selected them. Several conditions on one ID get one common estimate.
+//! A predicate such as `id <@ times` is a range of the index and a condition for each row of the
+//! range. The planner would estimate that the condition is true for every third row. The support
+//! function says that it is true for nearly all rows, as the range has already selected them.
+//! Several conditions on one ID get one common estimate.
 //!
 //! # What is estimated
-//! For some ID types the position of an ID in an index does not tell its time exactly. There a predicate is one or more
-//! ranges of the index, and a condition that is evaluated for each row of them. The planner multiplies the estimate of the
-//! ranges by that of the condition. So the condition's estimate is the part of the rows that fulfills it, divided by the part
-//! that is in the ranges. [`Distribution`] has the first one, and [`Times::in_ranges`] computes the second as the planner does.
+//! For some ID types the position of an ID in an index does not tell its time exactly. There a
+//! predicate is one or more ranges of the index, and a condition that is evaluated for each row of
+//! them. The planner multiplies the estimate of the ranges by that of the condition. So the
+//! condition's estimate is the part of the rows that fulfills it, divided by the part that is in
+//! the ranges. [`Distribution`] has the first one, and [`Times::in_ranges`] computes the second as
+//! the planner does.
 //!
-//! The ranges of a guid contain many more rows only if the times are short: its index is exact to some minutes, since the
-//! node is between the parts of the time.
+//! The ranges of a guid contain many more rows only if the times are short: its index is exact to
+//! some minutes, since the node is between the parts of the time.
 //!
 //! # Several conditions
-//! `id >= t1 AND id <= t2` is two predicates, each with ranges that are open at one end. The planner takes them as
-//! independent, and multiplies its estimates of both. So the first condition in the list answers for all of them. Its answer
-//! is the part of the rows with a common time, divided by the product that the planner computes. The others answer "all".
+//! `id >= t1 AND id <= t2` is two predicates, each with ranges that are open at one end. The
+//! planner takes them as independent, and multiplies its estimates of both. So the first condition
+//! in the list answers for all of them. Its answer is the part of the rows with a common time,
+//! divided by the product that the planner computes. The others answer "all".
 
 use super::column::{Column, Comparison, Side, Statistics};
 use super::distribution::Distribution;
@@ -39,10 +44,12 @@ fn flakeid_recheck(condition: bool) -> bool {
     condition
 }
 
-/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which is not NULL.
+/// Answers the planner's question about a call. The result for "no answer" is a null pointer, which
+/// is not NULL.
 #[pg_extern(sql = false)]
 fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> RawDatum {
-    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is
+    // read.
     unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
         if !is(node, NodeTag::T_SupportRequestSelectivity) {
@@ -55,8 +62,8 @@ fn flakeid_recheck_support(fcinfo: FunctionCallInfo) -> RawDatum {
     }
 }
 
-/// Estimates which part of the ranges of guids or guid_locals fulfills the condition. Returns `None` for a condition of
-/// another form, and without statistics.
+/// Estimates which part of the ranges of guids or guid_locals fulfills the condition. Returns
+/// `None` for a condition of another form, and without statistics.
 ///
 /// # Safety
 /// `request` is the planner's question about a call of [`flakeid_recheck`].
@@ -106,8 +113,8 @@ struct Times {
 }
 
 impl Times {
-    /// Returns the times of a condition: `guid_timestamp(id, false)` compared with a time, `guid_recheck(id, times)`, or
-    /// `guid_recheck(id, times, drift, inverse)`.
+    /// Returns the times of a condition: `guid_timestamp(id, false)` compared with a time,
+    /// `guid_recheck(id, times)`, or `guid_recheck(id, times, drift, inverse)`.
     ///
     /// # Safety
     /// `condition` is an expression of the query.
@@ -168,8 +175,8 @@ impl Times {
         }
     }
 
-    /// Collects the conditions on the same ID, clock and drift that must hold together with this one, in the order of the
-    /// planner, including this one.
+    /// Collects the conditions on the same ID, clock and drift that must hold together with this
+    /// one, in the order of the planner, including this one.
     ///
     /// # Safety
     /// `request` is the question that contains the condition.
@@ -204,8 +211,9 @@ impl Times {
         }
     }
 
-    /// Estimates the part of all rows that is in the ranges of the index for these times, which consist of whole windows of
-    /// the drift. If the condition is for every drift, these are a range of the default drift, and all IDs of the others.
+    /// Estimates the part of all rows that is in the ranges of the index for these times, which
+    /// consist of whole windows of the drift. If the condition is for every drift, these are a
+    /// range of the default drift, and all IDs of the others.
     fn in_ranges(&self, column: &mut Column, guid: Guid) -> Option<f64> {
         let at_least = Comparison::of_btree(column.id_type, Side::Above, true)?;
         let at_most = Comparison::of_btree(column.id_type, Side::Below, true)?;
@@ -218,8 +226,8 @@ impl Times {
                 (Datum::from(first.0), Datum::from(last.0))
             }
         };
-        // SAFETY: the datum of a guid is the address of its bytes, which outlive the calls. That of a guid_local is its
-        // word. `guid` says which of them the column has.
+        // SAFETY: the datum of a guid is the address of its bytes, which outlive the calls. That of
+        // a guid_local is its word. `guid` says which of them the column has.
         let (above, below) =
             unsafe { (column.part(at_least, lowest)?, column.part(at_most, highest)?) };
         let of_drift = (above + below - (1.0 - column.nulls)).max(MIN_SELECTIVITY);
@@ -238,7 +246,8 @@ impl Times {
     }
 }
 
-/// Returns the value of an expression, if the planner knows it, and it has this type and is not NULL.
+/// Returns the value of an expression, if the planner knows it, and it has this type and is not
+/// NULL.
 ///
 /// # Safety
 /// `root` is the planner's state, and `expression` an expression of the same query.

@@ -1,11 +1,11 @@
 //! Decides whether an expression may stand twice in a condition.
 //!
-//! An expression without volatile functions can have another value each time if a subselect in it returns the rows that it
-//! happens to find: with TABLESAMPLE, with `FOR UPDATE SKIP LOCKED`, with a LIMIT or DISTINCT ON without an order. Such an
-//! expression must not be repeated.
+//! An expression without volatile functions can have another value each time if a subselect in it
+//! returns the rows that it happens to find: with TABLESAMPLE, with `FOR UPDATE SKIP LOCKED`, with
+//! a LIMIT or DISTINCT ON without an order. Such an expression must not be repeated.
 //!
-//! An expression that is repeated is copied. If each of nested expressions is, their size doubles with each level. So a large
-//! expression is not repeated either.
+//! An expression that is repeated is copied. If each of nested expressions is, their size doubles
+//! with each level. So a large expression is not repeated either.
 
 use crate::nodes::is;
 use pgrx::pg_sys::{self, Node, NodeTag, Query, RangeTblEntry};
@@ -24,12 +24,14 @@ pub unsafe fn is_repeatable(node: *mut Node) -> bool {
     !unsafe { is_unrepeatable(node, std::ptr::from_mut(&mut nodes).cast()) }
 }
 
-/// Returns whether the walk can end: the expression contains a node that prevents the repetition, or too many nodes.
+/// Returns whether the walk can end: the expression contains a node that prevents the repetition,
+/// or too many nodes.
 unsafe extern "C-unwind" fn is_unrepeatable(node: *mut Node, count: *mut c_void) -> bool {
     if node.is_null() {
         return false;
     }
-    // SAFETY: the tag decides as which struct a node is read. The second argument is that of `is_repeatable`.
+    // SAFETY: the tag decides as which struct a node is read. The second argument is that of
+    // `is_repeatable`.
     unsafe {
         let nodes = &mut *count.cast::<usize>();
         *nodes += 1;

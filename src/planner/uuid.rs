@@ -1,21 +1,24 @@
 //! Estimates a range of uuids that stands beside `flakeid_recheck(uuidv7_valid(id))`.
 //!
-//! The comparisons of the range are PostgreSQL's own, which PostgreSQL estimates badly: it takes the middle of a bin of the
-//! histogram as the position of each bound. So it expects one row of a range that lies in one bin. The recheck cannot make
-//! up for that by its own estimate, as a factor can only make the number of rows smaller.
+//! The comparisons of the range are PostgreSQL's own, which PostgreSQL estimates badly: it takes
+//! the middle of a bin of the histogram as the position of each bound. So it expects one row of a
+//! range that lies in one bin. The recheck cannot make up for that by its own estimate, as a factor
+//! can only make the number of rows smaller.
 //!
-//! But the planner remembers the estimate of a clause in its `RestrictInfo`, in `norm_selec`, and asks no estimator a second
-//! time. [`predicate`](super::predicate) puts the recheck before the range. So the planner asks the recheck first. It
-//! writes the better estimates of the comparisons to the place where the planner looks for them. Then PostgreSQL
-//! recognizes the two bounds as a pair, as it does for numbers, and also knows the cost of an index scan. The recheck itself
-//! is true for nearly all rows of the range: other uuids are spread over all times from 1970 to 10889.
+//! But the planner remembers the estimate of a clause in its `RestrictInfo`, in `norm_selec`, and
+//! asks no estimator a second time. [`predicate`](super::predicate) puts the recheck before the
+//! range. So the planner asks the recheck first. It writes the better estimates of the comparisons
+//! to the place where the planner looks for them. Then PostgreSQL recognizes the two bounds as a
+//! pair, as it does for numbers, and also knows the cost of an index scan. The recheck itself is
+//! true for nearly all rows of the range: other uuids are spread over all times from 1970 to 10889.
 //!
-//! A clause that compares the uuid before the recheck has been estimated already. It keeps PostgreSQL's estimate for the
-//! number of rows, and has the better one for indexes.
+//! A clause that compares the uuid before the recheck has been estimated already. It keeps
+//! PostgreSQL's estimate for the number of rows, and has the better one for indexes.
 //!
 //! # Joins
-//! If the times come from another relation, PostgreSQL multiplies its defaults for both bounds. It recognizes no pair there.
-//! The recheck is a clause of the same join, and its estimate is the factor that makes them a range of unknown length.
+//! If the times come from another relation, PostgreSQL multiplies its defaults for both bounds. It
+//! recognizes no pair there. The recheck is a clause of the same join, and its estimate is the
+//! factor that makes them a range of unknown length.
 
 use super::column::{Column, Comparison, Side, Statistics};
 use super::estimate::{UNKNOWN, UNKNOWN_RANGE, bounds};
@@ -23,14 +26,14 @@ use super::{clause, clauses_with};
 use crate::nodes::{is, nodes};
 use pgrx::pg_sys::{self, List, Node, NodeTag, Oid, RestrictInfo, SupportRequestSelectivity};
 
-/// Estimates the recheck, and writes down estimates of the comparisons beside it. Returns `None` for a condition of another
-/// form.
+/// Estimates the recheck, and writes down estimates of the comparisons beside it. Returns `None`
+/// for a condition of another form.
 ///
 /// # Safety
 /// `request` is the planner's question about a call of `flakeid_recheck`.
 pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
-    // SAFETY: the arguments in a question, and the expressions in them, belong to the query. The tag decides as which struct
-    // a node is read.
+    // SAFETY: the arguments in a question, and the expressions in them, belong to the query. The
+    // tag decides as which struct a node is read.
     unsafe {
         let id = uuid_of(nodes((*request).args).next()?)?;
         let statistics = Statistics::of((*request).root, id, (*request).varRelid);
@@ -60,9 +63,11 @@ pub unsafe fn share(request: *const SupportRequestSelectivity) -> Option<f64> {
     }
 }
 
-/// Writes down estimates of the comparisons among these clauses. Returns the sides of those that are of a join.
+/// Writes down estimates of the comparisons among these clauses. Returns the sides of those that
+/// are of a join.
 ///
-/// PostgreSQL moves a recheck that all branches of an OR have before the OR. So the branches are estimated, too.
+/// PostgreSQL moves a recheck that all branches of an OR have before the OR. So the branches are
+/// estimated, too.
 ///
 /// # Safety
 /// `list` has clauses of the query to which the column belongs.
@@ -104,8 +109,8 @@ unsafe fn write_down(column: &mut Column, list: *mut List) -> Option<Vec<Side>> 
     }
 }
 
-/// Returns whether a clause has columns of one relation alone. From PostgreSQL 16 on the relations of a clause can also name
-/// the outer join below it.
+/// Returns whether a clause has columns of one relation alone. From PostgreSQL 16 on the relations
+/// of a clause can also name the outer join below it.
 fn is_of_one_relation(info: &RestrictInfo) -> bool {
     #[cfg(feature = "pg15")]
     // SAFETY: a clause has a set of relations.

@@ -19,7 +19,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Writes the initial keys. Cells are atomics, for which any bytes are valid: each is set before its key.
+    /// Writes the initial keys. Cells are atomics, for which any bytes are valid: each is set
+    /// before its key.
     ///
     /// # Safety
     /// `cells` must be memory for the struct that no other process can see yet.
@@ -50,7 +51,8 @@ impl Cells {
         }
     }
 
-    /// Returns the cell of a generator ID. If it does not exist, it is added. The caller holds the lock.
+    /// Returns the cell of a generator ID. If it does not exist, it is added. The caller holds the
+    /// lock.
     ///
     /// # Errors
     /// The server has owned too many different generator IDs since its start.
@@ -66,7 +68,8 @@ impl Cells {
     }
 
     pub(super) fn find(&'static self, id: u16) -> Option<&'static Cell> {
-        // Acquire pairs with the Release in `add_cell`: a process that sees a key also sees its cell.
+        // Acquire pairs with the Release in `add_cell`: a process that sees a key also sees its
+        // cell.
         let key_is_id = |key: &AtomicU32| key.load(Ordering::Acquire) == u32::from(id);
         self.keys.iter().position(key_is_id).map(|i| &self.cells[i])
     }

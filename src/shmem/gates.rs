@@ -1,9 +1,11 @@
-//! The server's gate in two parts, soft and hard, so that few sessions wait while the horizon is written.
+//! The server's gate in two parts, soft and hard, so that few sessions wait while the horizon is
+//! written.
 //!
-//! All sessions meet a gate at one moment, as they read one clock. A session that meets it while another one moves it
-//! can only wait for the disk. So the hot path asks the soft gate, which stands a part of the lead before the hard
-//! one. The first session that meets the soft gate takes the lock and moves both. The other sessions find the lock
-//! taken, and continue to the hard gate. They meet that only if the write takes longer than that part of the lead.
+//! All sessions meet a gate at one moment, as they read one clock. A session that meets it while
+//! another one moves it can only wait for the disk. So the hot path asks the soft gate, which
+//! stands a part of the lead before the hard one. The first session that meets the soft gate takes
+//! the lock and moves both. The other sessions find the lock taken, and continue to the hard gate.
+//! They meet that only if the write takes longer than that part of the lead.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Gate, Horizon};
@@ -19,8 +21,8 @@ const SOFT_GATE_FRACTION: u32 = 4;
 pub struct Gates {
     /// The gate that the hot path asks first.
     pub soft: Gate,
-    /// The gate of the argument in [`flakeid_core::gate`]. It is never past the durable horizon, and the soft gate is
-    /// never past it.
+    /// The gate of the argument in [`flakeid_core::gate`]. It is never past the durable horizon,
+    /// and the soft gate is never past it.
     pub hard: Gate,
 }
 

@@ -1,5 +1,5 @@
-//! The part of shared memory that holds the lease of generator IDs: its state under the server's lock, a copy for
-//! views, and flags that sessions and the worker read without a lock.
+//! The part of shared memory that holds the lease of generator IDs: its state under the server's
+//! lock, a copy for views, and flags that sessions and the worker read without a lock.
 
 use crate::clock::since_boot;
 use crate::lock::{ExclusiveLock, Lock};
@@ -65,8 +65,8 @@ impl<const N: usize> From<&str> for Text<N> {
     }
 }
 
-/// The lease as all processes of the server know it. Times by the clock are in nanoseconds since 1970, and 0 is
-/// never.
+/// The lease as all processes of the server know it. Times by the clock are in nanoseconds since
+/// 1970, and 0 is never.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseState {
     pub status: LeaseStatus,
@@ -138,7 +138,8 @@ impl LeaseState {
         self.status == LeaseStatus::Held && !self.limits.is_expired(since_boot)
     }
 
-    /// Returns the status now. A deadline that has passed counts before the worker has noticed it, or if it cannot.
+    /// Returns the status now. A deadline that has passed counts before the worker has noticed it,
+    /// or if it cannot.
     pub fn status_at(&self, since_boot: Duration) -> LeaseStatus {
         match self.status {
             LeaseStatus::Held if self.limits.is_expired(since_boot) => LeaseStatus::Lost,
@@ -158,7 +159,8 @@ impl LeaseState {
         }
     }
 
-    /// Adds a generator ID, or replaces the entry of the same one: no generator ID is in the list more than once.
+    /// Adds a generator ID, or replaces the entry of the same one: no generator ID is in the list
+    /// more than once.
     pub fn insert(&mut self, leased: LeasedId) {
         let i = self.held().partition_point(|held| held.id < leased.id);
         if let Some(held) = self.held[..self.count][i..].first_mut()
@@ -187,10 +189,11 @@ pub struct Lease {
     state: UnsafeCell<LeaseState>,
     /// A copy of the state as of the last change.
     snapshot: UnsafeCell<LeaseState>,
-    /// The generation of the server's identity. It rises with each change of the set of generator IDs, and of the
-    /// right by which they are used.
+    /// The generation of the server's identity. It rises with each change of the set of generator
+    /// IDs, and of the right by which they are used.
     pub generation: AtomicU64,
-    /// A fingerprint of the identity in the postmaster's settings; 0 if the postmaster has not loaded the library.
+    /// A fingerprint of the identity in the postmaster's settings; 0 if the postmaster has not
+    /// loaded the library.
     in_force: AtomicU64,
     /// Whether generator IDs are leased. If not, there is nothing to read under the lock.
     pub active: AtomicBool,
@@ -229,7 +232,8 @@ impl Lease {
     /// Returns the state, to change it.
     #[allow(clippy::mut_from_ref)]
     pub fn change<'a>(&'a self, _lock: &'a mut ExclusiveLock) -> &'a mut LeaseState {
-        // SAFETY: the state changes under the lock alone. There is one lock, and it is borrowed mutably for as long.
+        // SAFETY: the state changes under the lock alone. There is one lock, and it is borrowed
+        // mutably for as long.
         unsafe { &mut *self.state.get() }
     }
 
@@ -248,8 +252,8 @@ impl Lease {
         unsafe { *self.snapshot.get() }
     }
 
-    /// Returns whether generator IDs are leased. A session that has read the generation first, and gets "no" here,
-    /// meets the seal of a later generation.
+    /// Returns whether generator IDs are leased. A session that has read the generation first, and
+    /// gets "no" here, meets the seal of a later generation.
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Acquire)
     }
@@ -264,18 +268,19 @@ impl Lease {
         self.in_force.store(fingerprint, Ordering::Release);
     }
 
-    /// Returns whether a session whose settings name this identity may generate IDs by them. Within a statement a
-    /// session keeps the settings with which the statement began. As long as nothing was ever leased it may: the
-    /// administrator waits for such statements before another server gets their generator IDs. But a lease may have
-    /// given these generator IDs to another server since.
+    /// Returns whether a session whose settings name this identity may generate IDs by them. Within
+    /// a statement a session keeps the settings with which the statement began. As long as nothing
+    /// was ever leased it may: the administrator waits for such statements before another server
+    /// gets their generator IDs. But a lease may have given these generator IDs to another server
+    /// since.
     pub fn admits(&self, fingerprint: u64) -> bool {
-        // The worker begins a generation after the postmaster has told it of new settings. So this order of the two
-        // loads finds the settings of the generation, or later ones.
+        // The worker begins a generation after the postmaster has told it of new settings. So this
+        // order of the two loads finds the settings of the generation, or later ones.
         self.generation() == 0 || [0, fingerprint].contains(&self.in_force.load(Ordering::Acquire))
     }
 
-    /// Returns whether sessions may use fixed generator IDs: no lease is on, and the settings with this fingerprint are in
-    /// force.
+    /// Returns whether sessions may use fixed generator IDs: no lease is on, and the settings with
+    /// this fingerprint are in force.
     pub fn admits_fixed(&self, fingerprint: u64) -> bool {
         !self.is_active() && self.admits(fingerprint)
     }
@@ -312,8 +317,9 @@ impl Lease {
     fn wake(&self) {
         let latch = self.latch.load(Ordering::Acquire);
         if !latch.is_null() {
-            // SAFETY: the latch belongs to a process's entry in PostgreSQL's shared memory, which exists as long as
-            // the server. If another process has the entry by now, it wakes up once more than it needs to.
+            // SAFETY: the latch belongs to a process's entry in PostgreSQL's shared memory, which
+            // exists as long as the server. If another process has the entry by now, it wakes up
+            // once more than it needs to.
             unsafe { pg_sys::SetLatch(latch) };
         }
     }
@@ -323,7 +329,8 @@ impl Lease {
         !self.latch.load(Ordering::Acquire).is_null()
     }
 
-    /// Returns whether to ask the server for a worker: no worker runs, and no session has asked for a while.
+    /// Returns whether to ask the server for a worker: no worker runs, and no session has asked for
+    /// a while.
     pub fn lacks_worker(&self) -> bool {
         const REQUEST_INTERVAL: u64 = 5_000_000_000;
         let (now, last) =

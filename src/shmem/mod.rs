@@ -1,22 +1,23 @@
-//! The one shared struct: the cells of each ID type, found by generator ID, and the parts that other modules work on.
-//! Each part is plain data in a file of its own. The code that works on a part is on a higher floor. The memory of the
-//! watermark is a segment of its own.
+//! The one shared struct: the cells of each ID type, found by generator ID, and the parts that
+//! other modules work on. Each part is plain data in a file of its own. The code that works on a
+//! part is on a higher floor. The memory of the watermark is a segment of its own.
 //!
 //! # Which process writes what
-//! * [`Shared`] is set up once, before any other process can see it: by the postmaster at start and after a crash, or
-//!   under the registry's lock if the library is not preloaded.
-//! * The gates, the opened state, its writes and the lease change under the exclusive lock. What recovery has shown is
-//!   the startup process's.
-//! * An ID type's `keys[i]` is the generator ID whose cell is `cells[i]`. It is written once, by the first session
-//!   that needs that generator ID in that ID type. The session holds the exclusive lock, and has set the cell to
-//!   begin above the horizon. A key is never cleared. So a reload can take generator IDs away from this server and
-//!   give them back: their cells are still there and continue where they were, even if another session has continued
-//!   under the old setting for a long time.
+//! * [`Shared`] is set up once, before any other process can see it: by the postmaster at start and
+//!   after a crash, or under the registry's lock if the library is not preloaded.
+//! * The gates, the opened state, its writes and the lease change under the exclusive lock. What
+//!   recovery has shown is the startup process's.
+//! * An ID type's `keys[i]` is the generator ID whose cell is `cells[i]`. It is written once, by
+//!   the first session that needs that generator ID in that ID type. The session holds the
+//!   exclusive lock, and has set the cell to begin above the horizon. A key is never cleared. So a
+//!   reload can take generator IDs away from this server and give them back: their cells are still
+//!   there and continue where they were, even if another session has continued under the old
+//!   setting for a long time.
 //! * A cell changes by its own compare-and-swap, without a lock: see `flakeid_core::cell`.
 //!
 //! # What survives
-//! Nothing here survives the postmaster or a crash. What must survive is in the state file. A postmaster that stops
-//! cleanly writes that file a last time ([`stop`]).
+//! Nothing here survives the postmaster or a crash. What must survive is in the state file. A
+//! postmaster that stops cleanly writes that file a last time ([`stop`]).
 
 mod atomic_epoch;
 mod cells;
@@ -59,8 +60,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 const NAME: &CStr = c"flakeid";
 const WATERMARK_NAME: &CStr = c"flakeid_watermark";
 
-/// The size of the named segment; the struct needs a part of it. All versions use the same size: for a segment of
-/// another size PostgreSQL raises an error of its own, which would not say what to do.
+/// The size of the named segment; the struct needs a part of it. All versions use the same size:
+/// for a segment of another size PostgreSQL raises an error of its own, which would not say what to
+/// do.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 const ROOM: usize = {
     assert!(size_of::<Shared>() <= 1 << 20);
@@ -72,10 +74,11 @@ const ROOM: usize = {
 pub struct Shared {
     /// The build that set the struct up. It is the first field, so that every version finds it.
     build: Build,
-    /// The server's lock: a process holds it to add a cell, and to move the gates. The holder may wait for the disk.
+    /// The server's lock: a process holds it to add a cell, and to move the gates. The holder may
+    /// wait for the disk.
     lock: Lock,
-    /// A process holds it to copy what views show, and waits for nothing in that time. It may hold the other lock,
-    /// too.
+    /// A process holds it to copy what views show, and waits for nothing in that time. It may hold
+    /// the other lock, too.
     view_lock: Lock,
     origin: ShmemOrigin,
     /// The time when counting began, in nanoseconds since 1970.
@@ -85,7 +88,8 @@ pub struct Shared {
     pub recovered: Recovered,
     /// The epoch of flake by the postmaster's settings; none if the library is not preloaded.
     pub epoch_in_force: AtomicEpoch,
-    /// The number of processes that issue IDs, on a server where the last of them makes the horizon exact.
+    /// The number of processes that issue IDs, on a server where the last of them makes the horizon
+    /// exact.
     pub users: AtomicU32,
     pub rate_limits: RateLimits,
     pub gates: Gates,
@@ -110,15 +114,16 @@ pub enum ShmemOrigin {
 /// This process's address of the struct; null until the process has attached to it.
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 
-/// This process's address of the memory of the watermark; null until the process has attached to it.
+/// This process's address of the memory of the watermark; null until the process has attached to
+/// it.
 static WATERMARK: AtomicPtr<WatermarkSegment> = AtomicPtr::new(std::ptr::null_mut());
 
 static mut ON_CLEAN_EXIT: Option<fn(&'static Shared)> = None;
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Requests memory at the server's start, while libraries are preloaded. The postmaster calls `on_clean_exit` when it
-/// ends after all its children, but not after a crash.
+/// Requests memory at the server's start, while libraries are preloaded. The postmaster calls
+/// `on_clean_exit` when it ends after all its children, but not after a crash.
 pub fn request(on_clean_exit: fn(&'static Shared)) {
     // SAFETY: these are plain variables of a process that has one thread.
     unsafe {
@@ -132,7 +137,8 @@ pub fn request(on_clean_exit: fn(&'static Shared)) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn request_room() {
-    // SAFETY: the postmaster calls this hook when libraries may request memory, before it has children.
+    // SAFETY: the postmaster calls this hook when libraries may request memory, before it has
+    // children.
     unsafe {
         if let Some(previous) = PREVIOUS_REQUEST {
             previous();
@@ -144,8 +150,8 @@ unsafe extern "C-unwind" fn request_room() {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn startup() {
-    // SAFETY: the postmaster calls this hook when the segment exists, also after a crash. No other process runs then,
-    // so the struct is set up before any process can see it.
+    // SAFETY: the postmaster calls this hook when the segment exists, also after a crash. No other
+    // process runs then, so the struct is set up before any process can see it.
     unsafe {
         if let Some(previous) = PREVIOUS_STARTUP {
             previous();
@@ -173,22 +179,25 @@ unsafe extern "C-unwind" fn startup() {
     }
 }
 
-/// Publishes the generator IDs, the uniqueid cluster and the epoch that the postmaster has by its settings. The postmaster
-/// reads a changed file before it tells any other process to. Does nothing in other processes.
+/// Publishes the generator IDs, the uniqueid cluster and the epoch that the postmaster has by its
+/// settings. The postmaster reads a changed file before it tells any other process to. Does nothing
+/// in other processes.
 pub fn publish_identity() {
     let shared = SHARED.load(Ordering::Relaxed);
     // SAFETY: reads a plain variable of PostgreSQL's.
     if shared.is_null() || unsafe { pg_sys::IsUnderPostmaster } {
         return;
     }
-    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the
+    // process.
     let shared = unsafe { &*shared };
     shared.lease.put_in_force(guc::identity_fingerprint());
     let epoch = guc::epoch().scale().epoch();
     shared.epoch_in_force.set(Some(epoch));
 }
 
-/// Makes the state exact when the postmaster ends after its children. `code` is not 0 if it continues after a crash.
+/// Makes the state exact when the postmaster ends after its children. `code` is not 0 if it
+/// continues after a crash.
 #[pg_guard]
 unsafe extern "C-unwind" fn stop(code: i32, _argument: pg_sys::Datum) {
     if code != 0 {
@@ -206,8 +215,9 @@ unsafe extern "C-unwind" fn stop(code: i32, _argument: pg_sys::Datum) {
 /// `shared` must be memory for the struct that no other process can see yet.
 unsafe fn set_up(shared: *mut Shared, origin: ShmemOrigin) {
     assert!(shared.is_aligned(), "shared memory is not aligned to {}", align_of::<Shared>());
-    // SAFETY: the caller owns the memory. The fields are written in place, as the struct is too large for the stack.
-    // Cells are atomics, for which any bytes are valid: each is set before its key.
+    // SAFETY: the caller owns the memory. The fields are written in place, as the struct is too
+    // large for the stack. Cells are atomics, for which any bytes are valid: each is set before its
+    // key.
     unsafe {
         // Memory that is used again can hold the build of an earlier struct.
         addr_of_mut!((*shared).build).write_bytes(0, 1);
@@ -234,7 +244,8 @@ unsafe fn set_up(shared: *mut Shared, origin: ShmemOrigin) {
     }
 }
 
-/// Reserves a tranche number for the lock. From PostgreSQL 19 on the server keeps the tranche's name, too.
+/// Reserves a tranche number for the lock. From PostgreSQL 19 on the server keeps the tranche's
+/// name, too.
 fn new_tranche() -> i32 {
     // SAFETY: PostgreSQL counts tranches in shared memory, which exists when the struct is set up.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
@@ -269,24 +280,27 @@ pub fn shared() -> Result<&'static Shared, Report> {
     if shared.is_null() {
         shared = named_segment()?;
     }
-    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the
+    // process.
     Ok(unsafe { &*shared })
 }
 
-/// Returns the shared struct if this process has shared memory now. A process that has left it, as the logging
-/// collector does, still has the address.
+/// Returns the shared struct if this process has shared memory now. A process that has left it, as
+/// the logging collector does, still has the address.
 #[inline]
 pub fn attached() -> Option<&'static Shared> {
     let shared = SHARED.load(Ordering::Relaxed);
-    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the struct was set up
-    // before its address was stored, and lasts as long as the process.
+    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the
+    // struct was set up before its address was stored, and lasts as long as the process.
     unsafe { if pg_sys::UsedShmemSegAddr.is_null() { None } else { shared.as_ref() } }
 }
 
-/// Returns how the server came to have the struct; `None` if this process is not attached to it (yet).
+/// Returns how the server came to have the struct; `None` if this process is not attached to it
+/// (yet).
 pub fn origin() -> Option<ShmemOrigin> {
     let shared = SHARED.load(Ordering::Relaxed);
-    // SAFETY: the struct was set up before its address was stored, and lasts as long as the process.
+    // SAFETY: the struct was set up before its address was stored, and lasts as long as the
+    // process.
     (!shared.is_null()).then(|| unsafe { (*shared).origin })
 }
 
@@ -295,14 +309,16 @@ pub fn origin() -> Option<ShmemOrigin> {
 /// # Errors
 /// The errors of [`shared`].
 pub fn watermark() -> Result<&'static WatermarkSegment, Report> {
-    // This checks the build first: another one may use another size, for which PostgreSQL has an error of its own.
+    // This checks the build first: another one may use another size, for which PostgreSQL has an
+    // error of its own.
     let shared = shared()?;
     let mut memory = WATERMARK.load(Ordering::Relaxed);
     if memory.is_null() {
         memory = named_watermark(shared);
         WATERMARK.store(memory, Ordering::Relaxed);
     }
-    // SAFETY: the memory was set up before its address was stored, and lasts as long as the process.
+    // SAFETY: the memory was set up before its address was stored, and lasts as long as the
+    // process.
     Ok(unsafe { &*memory })
 }
 
@@ -310,8 +326,8 @@ pub fn watermark() -> Result<&'static WatermarkSegment, Report> {
 #[inline]
 pub fn attached_watermark() -> Option<&'static WatermarkSegment> {
     let memory = WATERMARK.load(Ordering::Relaxed);
-    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the memory was set up
-    // before its address was stored, and lasts as long as the process.
+    // SAFETY: PostgreSQL's variable is null once a process has left shared memory. Otherwise the
+    // memory was set up before its address was stored, and lasts as long as the process.
     unsafe { if pg_sys::UsedShmemSegAddr.is_null() { None } else { memory.as_ref() } }
 }
 
@@ -333,8 +349,8 @@ fn named_segment() -> Result<*mut Shared, Report> {
         // SAFETY: the caller guarantees it.
         unsafe { set_up(shared, ShmemOrigin::NamedSegment) };
     }
-    // SAFETY: the segment is large enough for the struct, and stays mapped until the process ends. It begins with a
-    // build, in every version. What follows is read only if that is this build.
+    // SAFETY: the segment is large enough for the struct, and stays mapped until the process ends.
+    // It begins with a build, in every version. What follows is read only if that is this build.
     unsafe {
         let shared = named_memory::named_memory(NAME, ROOM, set_up_named);
         let build = *shared.cast::<Build>();
@@ -355,7 +371,8 @@ fn named_watermark(_shared: &Shared) -> *mut WatermarkSegment {
         // SAFETY: the caller guarantees the memory. This process is attached to the shared struct.
         unsafe { watermark::set_up(memory, (*shared).lock.tranche().into()) };
     }
-    // SAFETY: the segment has the size that this build asks for, and stays mapped until the process ends.
+    // SAFETY: the segment has the size that this build asks for, and stays mapped until the process
+    // ends.
     unsafe { named_memory::named_memory(WATERMARK_NAME, watermark::size(), set_up_named) }
 }
 
@@ -375,7 +392,8 @@ impl Shared {
         self.lease.snapshot(&self.view_lock)
     }
 
-    /// Returns whether the memory can end unseen by all processes but its users: the postmaster does not know it.
+    /// Returns whether the memory can end unseen by all processes but its users: the postmaster
+    /// does not know it.
     pub fn ends_with_its_users(&self) -> bool {
         self.origin != ShmemOrigin::Preloaded
     }
@@ -385,7 +403,8 @@ impl Shared {
         self.cells[id_type].all()
     }
 
-    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`], if it exists.
+    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`], if it
+    /// exists.
     pub fn find(&'static self, id_type: usize, id: u16) -> Option<&'static Cell> {
         self.cells[id_type].find(id)
     }
@@ -402,8 +421,9 @@ impl Shared {
         self.cells[id_type].ensure_room(ids)
     }
 
-    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`]. If it does not exist, it is
-    /// added: `begin` sets it up before another process can see it. The caller holds the lock.
+    /// Returns the cell of a generator ID of the ID type with this index in [`ID_TYPES`]. If it
+    /// does not exist, it is added: `begin` sets it up before another process can see it. The
+    /// caller holds the lock.
     ///
     /// # Errors
     /// The server has owned too many different generator IDs since its start.

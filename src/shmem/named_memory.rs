@@ -1,4 +1,5 @@
-//! Segments of PostgreSQL's registry of named shared memory (17 and later), for servers that do not preload the library.
+//! Segments of PostgreSQL's registry of named shared memory (17 and later), for servers that do not
+//! preload the library.
 //!
 //! A segment stays until the postmaster ends or sets its memory up again after a crash.
 
@@ -6,8 +7,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_void};
 
-/// Returns the segment of this name, and lets `set_up` set it up if it is new. The registry calls that once, under its
-/// lock, before another process gets the segment.
+/// Returns the segment of this name, and lets `set_up` set it up if it is new. The registry calls
+/// that once, under its lock, before another process gets the segment.
 ///
 /// # Safety
 /// `set_up` must be sound for memory of this size.
@@ -36,7 +37,8 @@ pub unsafe fn named_memory<T>(name: &CStr, size: usize, set_up: unsafe fn(*mut T
         }
     }
     let mut found = false;
-    // SAFETY: this process has one thread. The two types of functions differ in what their argument points to.
+    // SAFETY: this process has one thread. The two types of functions differ in what their argument
+    // points to.
     unsafe {
         SET_UP = Some(std::mem::transmute::<unsafe fn(*mut T), unsafe fn(*mut c_void)>(set_up));
         pg_sys::GetNamedDSMSegment(

@@ -1,7 +1,8 @@
-//! The state as this server has opened it: the horizon when shared memory was initialized, and what has changed since.
+//! The state as this server has opened it: the horizon when shared memory was initialized, and what
+//! has changed since.
 //!
-//! Shared memory is initialized when the postmaster starts, and again after a crash of a process. If the library is not
-//! preloaded, the first session that needs it does so.
+//! Shared memory is initialized when the postmaster starts, and again after a crash of a process.
+//! If the library is not preloaded, the first session that needs it does so.
 
 use super::atomic_epoch::AtomicEpoch;
 use crate::clock::now;
@@ -13,26 +14,29 @@ use flakeid_core::generator::IdLayout;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The opened state. Numbers are nanoseconds since 1970. Processes change them under the server's lock.
+/// The opened state. Numbers are nanoseconds since 1970. Processes change them under the server's
+/// lock.
 #[derive(Debug)]
 pub struct OpenedState {
     /// Whether the state file has been read, and all other fields and the gates are set.
     loaded: AtomicBool,
-    /// The horizon when shared memory was initialized, by track, and its tick-tock bit. Cells begin above it.
+    /// The horizon when shared memory was initialized, by track, and its tick-tock bit. Cells begin
+    /// above it.
     start_horizon: [AtomicU64; TRACKS],
     toggle: AtomicBool,
-    /// The last times that cells had issued, since shared memory was initialized, before they were revived, by track. A
-    /// cell forgets them when it is revived.
+    /// The last times that cells had issued, since shared memory was initialized, before they were
+    /// revived, by track. A cell forgets them when it is revived.
     issued: [AtomicU64; TRACKS],
-    /// The last reading of the clock that was known when shared memory was initialized. A clock behind it has stepped
-    /// back.
+    /// The last reading of the clock that was known when shared memory was initialized. A clock
+    /// behind it has stepped back.
     start_clock_reading: AtomicU64,
-    /// The last reading of the clock that is known now: that of the start, or of the last move of the gates.
+    /// The last reading of the clock that is known now: that of the start, or of the last move of
+    /// the gates.
     last_clock_reading: AtomicU64,
     /// The earliest epoch of each ID type that has issued IDs.
     epochs: [AtomicEpoch; ID_TYPES.len()],
-    /// The random names of the server, for ID types for which no setting gives one. A MAC address of 0 means that
-    /// they are not known.
+    /// The random names of the server, for ID types for which no setting gives one. A MAC address
+    /// of 0 means that they are not known.
     guid_node: AtomicU32,
     mac_address: AtomicU64,
 }
@@ -50,9 +54,9 @@ pub struct Start {
 }
 
 impl Start {
-    /// Returns how far the clock is behind the horizon, in the timelines of one ID type: the wait after a crash. Of two
-    /// timelines the nearer one counts. The result is zero if it would be longer than the lead, or if the clock has
-    /// stepped back.
+    /// Returns how far the clock is behind the horizon, in the timelines of one ID type: the wait
+    /// after a crash. Of two timelines the nearer one counts. The result is zero if it would be
+    /// longer than the lead, or if the clock has stepped back.
     pub fn recovery_left<S: IdLayout>(&self, lead: Duration) -> Duration {
         let now = now();
         // The lead may have been another when that horizon was written.
@@ -126,7 +130,8 @@ impl OpenedState {
         }
     }
 
-    /// Returns the horizon when shared memory was initialized, raised by all that revived cells have issued since.
+    /// Returns the horizon when shared memory was initialized, raised by all that revived cells
+    /// have issued since.
     pub fn issued_horizon(&self) -> Horizon {
         let mut horizon = self.start_horizon();
         for (until, issued) in horizon.until.iter_mut().zip(&self.issued) {

@@ -6,8 +6,9 @@ use flakeid_core::gate::{Horizon, TRACKS};
 use flakeid_core::horizon_message::HorizonMessage;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The horizon that the replayed WAL contains. Only the startup process writes it, except `primary_time`. A process that
-/// reads it after recovery sees all of it, as PostgreSQL publishes the end of recovery with a memory barrier.
+/// The horizon that the replayed WAL contains. Only the startup process writes it, except
+/// `primary_time`. A process that reads it after recovery sees all of it, as PostgreSQL publishes
+/// the end of recovery with a memory barrier.
 #[derive(Debug)]
 pub struct Recovered {
     /// The greatest time of all messages by track; 0 if there was no message.

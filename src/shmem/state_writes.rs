@@ -5,8 +5,8 @@ use flakeid_core::clock::UnixNanos;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The writes of the state file. Numbers are nanoseconds. Processes change them under the server's lock, except
-/// [`Self::reset_counts`].
+/// The writes of the state file. Numbers are nanoseconds. Processes change them under the server's
+/// lock, except [`Self::reset_counts`].
 #[derive(Debug)]
 pub struct StateWrites {
     /// The last write: its time by the clock since 1970, and since boot. 0 before the first write.
@@ -14,8 +14,8 @@ pub struct StateWrites {
     pub written_since_boot: AtomicU64,
     /// The durations of the last write and of the one before it; 0 if there was no such write.
     took: [AtomicU64; 2],
-    /// The number of writes and of failed writes, the time of the last failure, and the operating system's number for
-    /// its error. Only a view uses them.
+    /// The number of writes and of failed writes, the time of the last failure, and the operating
+    /// system's number for its error. Only a view uses them.
     writes: AtomicU64,
     failures: AtomicU64,
     last_failure_at: AtomicU64,
@@ -41,7 +41,8 @@ pub struct LastWrite {
 pub struct WriteCounts {
     pub writes: u64,
     pub failures: u64,
-    /// The time of the last failure, and the operating system's number for its error; 0 for an error of another kind.
+    /// The time of the last failure, and the operating system's number for its error; 0 for an
+    /// error of another kind.
     pub last_failure_at: Option<UnixNanos>,
     pub last_failure_errno: i32,
 }
@@ -81,7 +82,8 @@ impl StateWrites {
         (at.0 != 0).then_some(LastWrite { at, took: self.took()[0] })
     }
 
-    /// Counts a write. An error is the operating system's number for it, or 0 for an error of another kind.
+    /// Counts a write. An error is the operating system's number for it, or 0 for an error of
+    /// another kind.
     pub fn count(&self, outcome: Result<(), i32>) {
         let Err(errno) = outcome else {
             self.current_failure_errno.store(NO_FAILURE, Ordering::Relaxed);
@@ -94,8 +96,8 @@ impl StateWrites {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the error of the last write as [`Self::count`] got it, if that write failed. A reset of the counts does
-    /// not change it.
+    /// Returns the error of the last write as [`Self::count`] got it, if that write failed. A reset
+    /// of the counts does not change it.
     pub fn current_failure_errno(&self) -> Option<i32> {
         let errno = self.current_failure_errno.load(Ordering::Relaxed);
         (errno != NO_FAILURE).then_some(errno)

@@ -1,7 +1,9 @@
-//! The names of streams in shared memory. A name gets a place at its first use, and keeps it as long as the memory lives: a
-//! transaction that has entered a stream knows it by its place, and so does a reader.
+//! The names of streams in shared memory. A name gets a place at its first use, and keeps it as
+//! long as the memory lives: a transaction that has entered a stream knows it by its place, and so
+//! does a reader.
 //!
-//! Names are only added, under the lock of the watermark's memory. Processes read them without a lock.
+//! Names are only added, under the lock of the watermark's memory. Processes read them without a
+//! lock.
 
 use crate::guc::{LONGEST_STREAM, MAX_STREAMS};
 use crate::id_types::ID_TYPES;
@@ -10,7 +12,8 @@ use flakeid_core::watermark::Stream;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The place of the first named stream. Before it stand the stream of all IDs, and one for each entry of [`ID_TYPES`].
+/// The place of the first named stream. Before it stand the stream of all IDs, and one for each
+/// entry of [`ID_TYPES`].
 const FIRST_NAMED: usize = 1 + ID_TYPES.len();
 
 /// How many streams a slot has.
@@ -64,8 +67,8 @@ impl StreamNames {
         self.names().nth(place).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Gives a name a place; `None` if no place is left. The name has at most [`LONGEST_STREAM`] bytes. The caller holds
-    /// the lock.
+    /// Gives a name a place; `None` if no place is left. The name has at most [`LONGEST_STREAM`]
+    /// bytes. The caller holds the lock.
     pub fn add(&self, _lock: &ExclusiveLock, name: &str) -> Option<Stream> {
         if let Some(stream) = self.find(name) {
             return Some(stream);
@@ -76,8 +79,8 @@ impl StreamNames {
         }
         let mut bytes = [0; LONGEST_STREAM];
         bytes[..name.len()].copy_from_slice(name.as_bytes());
-        // SAFETY: the place is within the array. No process reads it before the count is greater, and the caller holds the
-        // lock.
+        // SAFETY: the place is within the array. No process reads it before the count is greater,
+        // and the caller holds the lock.
         unsafe {
             let name = Name { length: name.len() as u8, bytes };
             self.names.get().cast::<Name>().add(place).write(name);

@@ -1,15 +1,16 @@
-//! The memory of the watermark: a slot for each process that can run SQL, the floor, the list of prepared transactions,
-//! and the times for which sessions wait. [`flakeid_core::watermark`] argues how slots and floor are used, and the
-//! module [`watermark`](crate::watermark) uses them.
+//! The memory of the watermark: a slot for each process that can run SQL, the floor, the list of
+//! prepared transactions, and the times for which sessions wait. [`flakeid_core::watermark`] argues
+//! how slots and floor are used, and the module [`watermark`](crate::watermark) uses them.
 //!
-//! Its size depends on settings that need a restart, so it is a segment of its own beside [`super::Shared`].
+//! Its size depends on settings that need a restart, so it is a segment of its own beside
+//! [`super::Shared`].
 //!
 //! # Which process writes what
-//! * A slot belongs to the process with its number, and only that process enters and leaves it. Readers make a
-//!   provisional bound final.
+//! * A slot belongs to the process with its number, and only that process enters and leaves it.
+//!   Readers make a provisional bound final.
 //! * The floor rises by readers, without a lock.
-//! * The rest changes under the lock [`WatermarkSegment::lock`]; processes read the names of streams without it. A
-//!   process may hold the server's lock when it takes this one.
+//! * The rest changes under the lock [`WatermarkSegment::lock`]; processes read the names of
+//!   streams without it. A process may hold the server's lock when it takes this one.
 
 use super::streams::{STREAMS, StreamNames};
 use crate::lock::{ExclusiveLock, Lock};
@@ -31,8 +32,8 @@ const ENTRIES: usize = 127;
 /// How many watermarks the history keeps.
 const HISTORY: usize = 64;
 
-/// The greatest number of prepared transactions that have ended and that the list keeps for old snapshots. There is
-/// room for twice as many, so that the list is seldom pruned.
+/// The greatest number of prepared transactions that have ended and that the list keeps for old
+/// snapshots. There is room for twice as many, so that the list is seldom pruned.
 pub const ENDED: usize = 512;
 
 /// The state that a process shows to readers.
@@ -50,7 +51,8 @@ const _: () = assert!(size_of::<ProcessEntry>() == 3328);
 #[derive(Debug)]
 pub struct Locked {
     pub history: History<HISTORY>,
-    /// Whether the startup process has learned that the watermark is in use, and the file may not say so.
+    /// Whether the startup process has learned that the watermark is in use, and the file may not
+    /// say so.
     pub unsaved: bool,
     /// The watermarks that the startup process has replayed.
     pub replayed: History<HISTORY>,
@@ -58,15 +60,16 @@ pub struct Locked {
     prepared: ListState,
 }
 
-/// The memory of the watermark. The slots, the waits and the list of prepared transactions follow it.
+/// The memory of the watermark. The slots, the waits and the list of prepared transactions follow
+/// it.
 #[repr(C, align(128))]
 pub struct WatermarkSegment {
     pub floor: Floor,
-    /// 0 until the list has the transactions that were prepared when shared memory was initialized. Then the number
-    /// that the next transaction had when they were looked up.
+    /// 0 until the list has the transactions that were prepared when shared memory was initialized.
+    /// Then the number that the next transaction had when they were looked up.
     pub loaded_at: AtomicU64,
-    /// Whether a watermark may have been reported, since shared memory was initialized or before. Then there is the
-    /// file.
+    /// Whether a watermark may have been reported, since shared memory was initialized or before.
+    /// Then there is the file.
     pub used: AtomicBool,
     /// The sessions that wait for the watermark.
     pub waiters: Waiters,
@@ -126,15 +129,16 @@ impl Publisher {
     }
 }
 
-// SAFETY: the cell is used under the lock alone. The names of streams are read as far as they are written.
+// SAFETY: the cell is used under the lock alone. The names of streams are read as far as they are
+// written.
 unsafe impl Sync for WatermarkSegment {}
 
 fn slots() -> usize {
     process::count()
 }
 
-/// Returns how many prepared transactions the list can have: those that exist, those that are being prepared, those of
-/// sessions that ran when the list was made, and those that have ended.
+/// Returns how many prepared transactions the list can have: those that exist, those that are being
+/// prepared, those of sessions that ran when the list was made, and those that have ended.
 fn capacity() -> usize {
     // SAFETY: reads a plain variable that the postmaster sets before it has children.
     let prepared = unsafe { pg_sys::max_prepared_xacts };
@@ -229,8 +233,8 @@ impl WatermarkSegment {
         unsafe { self.after_slots().add(self.slots).cast() }
     }
 
-    /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it was exposed; one
-    /// that is made of a reference to the struct may not leave the struct.
+    /// Returns the address after the struct. The memory is PostgreSQL's, so a pointer to all of it
+    /// was exposed; one that is made of a reference to the struct may not leave the struct.
     fn after_struct(&self) -> *mut u8 {
         let this = std::ptr::from_ref(self);
         std::ptr::with_exposed_provenance_mut(this.addr() + size_of::<Self>())
@@ -246,14 +250,16 @@ impl WatermarkSegment {
     /// Returns whether the list of prepared transactions was empty a moment ago.
     #[inline]
     pub fn is_list_empty(&self) -> bool {
-        // Acquire: a reader that finds a slot idle whose transaction was prepared finds it in the list.
+        // Acquire: a reader that finds a slot idle whose transaction was prepared finds it in the
+        // list.
         self.listed.load(Ordering::Acquire) == 0
     }
 
     /// Returns the list of prepared transactions, to read it. The caller holds the lock.
     pub fn prepared<'a>(&'a self, lock: &'a mut ExclusiveLock) -> List<'a> {
         let state = &mut self.locked(lock).prepared;
-        // SAFETY: `set_up` has written this many entries, and the caller holds the lock and borrows its guard.
+        // SAFETY: `set_up` has written this many entries, and the caller holds the lock and borrows
+        // its guard.
         let room = unsafe { std::slice::from_raw_parts_mut(self.entries(), self.capacity) };
         List { room, state }
     }

@@ -6,7 +6,8 @@ use crate::generator::{Generator, Issuer, cell_keys};
 use crate::guc;
 use flakeid_core::session::Issued;
 
-/// Returns `n` new IDs. It takes them from the cells in blocks, as the caller asks for the next one.
+/// Returns `n` new IDs. It takes them from the cells in blocks, as the caller asks for the next
+/// one.
 pub fn batch<S: Issuer, T>(
     generator: &'static Generator<S>,
     n: i32,
@@ -29,17 +30,20 @@ pub fn batch<S: Issuer, T>(
     })
 }
 
-/// A sequence number within a tick, and the generator ID or the server's one number (node, worker) that it belongs to.
+/// A sequence number within a tick, and the generator ID or the server's one number (node, worker)
+/// that it belongs to.
 pub struct PlaceInTick {
     pub generator_id: u64,
     pub sequence: u32,
 }
 
-/// Returns the `number`-th of this server's slots in a tick, counted from 0 and starting again after the last. The
-/// slots count in the order of their IDs: first that of sequence number and generator ID which is lower in the ID.
+/// Returns the `number`-th of this server's slots in a tick, counted from 0 and starting again
+/// after the last. The slots count in the order of their IDs: first that of sequence number and
+/// generator ID which is lower in the ID.
 ///
 /// # Errors
-/// [`ValueError::Negative`]; settings that are not valid, and generator IDs that this ID type cannot have.
+/// [`ValueError::Negative`]; settings that are not valid, and generator IDs that this ID type
+/// cannot have.
 pub fn place_in_tick<S: Issuer>(number: i64) -> Result<PlaceInTick, Report> {
     guc::ensure_usable()?;
     let generator_ids: Vec<u64> =

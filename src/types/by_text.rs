@@ -1,32 +1,37 @@
 //! Refuses to convert an ID by way of its text, unless the statement asks for a text.
 //!
 //! # The fault that this prevents
-//! Where two types have no cast, or an explicit one alone, PL/pgSQL assigns by text: it prints the value of one type,
-//! and reads the characters as the other type. The text of an ID is often a valid text of another type, with another
-//! meaning. A bytea gets the characters instead of the bytes. A flake128 reads the digits of an integer in base 62, a
-//! uniqueid reads sixteen of them in base 16. Any sno is a valid guid, and some flake128s are valid dates.
+//! Where two types have no cast, or an explicit one alone, PL/pgSQL assigns by text: it prints the
+//! value of one type, and reads the characters as the other type. The text of an ID is often a
+//! valid text of another type, with another meaning. A bytea gets the characters instead of the
+//! bytes. A flake128 reads the digits of an integer in base 62, a uniqueid reads sixteen of them in
+//! base 16. Any sno is a valid guid, and some flake128s are valid dates.
 //!
 //! # The rule
-//! PostgreSQL's own node for this conversion is `CoerceViaIO`. The input and output function of the ID type find it in
-//! `fn_expr`. They accept it if one of its types is a string type, whose values are texts, or if a cast WITH INOUT
-//! exists, which a user has declared. For all else there is an error, as in SQL outside PL/pgSQL. It depends on the
-//! types alone, never on a value, so that an output function can be LEAKPROOF.
+//! PostgreSQL's own node for this conversion is `CoerceViaIO`. The input and output function of the
+//! ID type find it in `fn_expr`. They accept it if one of its types is a string type, whose values
+//! are texts, or if a cast WITH INOUT exists, which a user has declared. For all else there is an
+//! error, as in SQL outside PL/pgSQL. It depends on the types alone, never on a value, so that an
+//! output function can be LEAKPROOF.
 //!
 //! # What it does not see
-//! The planner computes the text of a constant before it calls the input function, which then sees a string.
-//! - *A literal.* PL/pgSQL would still read the digits of `k := 10`. Therefore each type that a literal of a number can
-//!   have has a cast to flake128, whose text is such a number: `sql/flake128.sql.in`. For the other ID types the
-//!   literal would need exactly sixteen digits.
-//! - *A variable, in a plan for its value.* PL/pgSQL plans an assignment so if an earlier evaluation in the
-//!   transaction has failed, or has not ended. The earlier one raises the error.
+//! The planner computes the text of a constant before it calls the input function, which then sees
+//! a string.
+//! - *A literal.* PL/pgSQL would still read the digits of `k := 10`. Therefore each type that a
+//!   literal of a number can have has a cast to flake128, whose text is such a number:
+//!   `sql/flake128.sql.in`. For the other ID types the literal would need exactly sixteen digits.
+//! - *A variable, in a plan for its value.* PL/pgSQL plans an assignment so if an earlier
+//!   evaluation in the transaction has failed, or has not ended. The earlier one raises the error.
 //!
-//! Nothing else sets `fn_expr` to this node: not COPY, arrays, rows, `format` and `to_json`, nor a literal.
+//! Nothing else sets `fn_expr` to this node: not COPY, arrays, rows, `format` and `to_json`, nor a
+//! literal.
 
 use crate::error::{Code, Report};
 use pgrx::pg_sys::{self, FunctionCallInfo, NodeTag, Oid};
 use std::ffi::CStr;
 
-/// Raises an error if this call of an input or output function converts between two types that have no such cast.
+/// Raises an error if this call of an input or output function converts between two types that have
+/// no such cast.
 #[inline]
 pub fn check(fcinfo: FunctionCallInfo) {
     check_with(fcinfo, cannot_cast);
@@ -43,20 +48,22 @@ pub fn check_flake(fcinfo: FunctionCallInfo) {
 
 #[inline]
 fn check_with(fcinfo: FunctionCallInfo, error: fn(Oid, Oid) -> Report) {
-    // SAFETY: `fcinfo` belongs to this call. If it has a FmgrInfo, that lasts as long as the expression.
+    // SAFETY: `fcinfo` belongs to this call. If it has a FmgrInfo, that lasts as long as the
+    // expression.
     let Some(call) = (unsafe { (*fcinfo).flinfo.as_mut() }) else { return };
     if call.fn_expr.is_null() || !call.fn_extra.is_null() {
         return;
     }
     check_expression(call.fn_expr, error);
-    // `fn_extra` belongs to the function that is called. It says that the expression is checked; nothing reads what it
-    // points to.
+    // `fn_extra` belongs to the function that is called. It says that the expression is checked;
+    // nothing reads what it points to.
     call.fn_extra = (&raw mut *call).cast();
 }
 
 #[cold]
 fn check_expression(expression: *mut pg_sys::Node, error: fn(Oid, Oid) -> Report) {
-    // SAFETY: `fn_expr` is a node, whose first field is its tag; a node of this tag is a CoerceViaIO.
+    // SAFETY: `fn_expr` is a node, whose first field is its tag; a node of this tag is a
+    // CoerceViaIO.
     let (from, to) = unsafe {
         if (*expression).type_ != NodeTag::T_CoerceViaIO {
             return;
@@ -86,8 +93,8 @@ fn no_cast(from: Oid, to: Oid) -> String {
     format!("cannot cast type {} to {}", name(from), name(to))
 }
 
-/// Returns whether values of a type are texts: text and its relatives, a domain over one of them, a literal without a
-/// type, and a C string.
+/// Returns whether values of a type are texts: text and its relatives, a domain over one of them, a
+/// literal without a type, and a C string.
 fn is_string(oid: Oid) -> bool {
     let (mut category, mut is_preferred) = (0, false);
     if [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::UNKNOWNOID, pg_sys::CSTRINGOID].contains(&oid)

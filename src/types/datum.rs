@@ -22,7 +22,8 @@ impl From<RawDatum> for pg_sys::Datum {
     }
 }
 
-// SAFETY: a RawDatum holds a datum of the function's declared type, allocated in the memory context of the call.
+// SAFETY: a RawDatum holds a datum of the function's declared type, allocated in the memory context
+// of the call.
 unsafe impl BoxRet for RawDatum {
     #[inline]
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
@@ -41,8 +42,8 @@ pub fn try_copy(bytes: &[u8]) -> Option<*mut u8> {
     unsafe extern "C-unwind" {
         fn palloc_extended(size: usize, flags: std::ffi::c_int) -> *mut c_void;
     }
-    // SAFETY: the size is valid, no error can be raised (see the comment above), and CurrentMemoryContext is
-    // set in every call. The result is null or has room for the bytes.
+    // SAFETY: the size is valid, no error can be raised (see the comment above), and
+    // CurrentMemoryContext is set in every call. The result is null or has room for the bytes.
     unsafe {
         let room = palloc_extended(bytes.len(), pg_sys::MCXT_ALLOC_NO_OOM as std::ffi::c_int);
         if room.is_null() {
@@ -65,7 +66,8 @@ pub fn copy(bytes: &[u8]) -> *mut u8 {
 /// The length of the longest text of an ID, in bytes.
 const MAX_TEXT_LEN: usize = 31;
 
-/// Returns a text as the result of an output function. It has at most [`MAX_TEXT_LEN`] bytes and no NUL.
+/// Returns a text as the result of an output function. It has at most [`MAX_TEXT_LEN`] bytes and no
+/// NUL.
 #[inline]
 pub fn cstring(text: &[u8]) -> RawDatum {
     let mut with_nul = [0; MAX_TEXT_LEN + 1];
@@ -80,8 +82,9 @@ pub fn null(fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
     RawDatum(pg_sys::Datum::null())
 }
 
-/// Returns one row of the type that the function is declared to return; no column is NULL. Later versions add columns
-/// only at the end. The SQL of an earlier version has fewer columns and gets the first values.
+/// Returns one row of the type that the function is declared to return; no column is NULL. Later
+/// versions add columns only at the end. The SQL of an earlier version has fewer columns and gets
+/// the first values.
 pub fn row<const N: usize>(
     fcinfo: pg_sys::FunctionCallInfo,
     values: [pg_sys::Datum; N],
@@ -96,8 +99,8 @@ pub fn typed_row<const N: usize>(
 ) -> RawDatum {
     let mut nulls = [false; N];
     let mut desc: pg_sys::TupleDesc = std::ptr::null_mut();
-    // SAFETY: `fcinfo` belongs to this call. The descriptor is checked before it is used, and has no more
-    // columns than there are values.
+    // SAFETY: `fcinfo` belongs to this call. The descriptor is checked before it is used, and has
+    // no more columns than there are values.
     unsafe {
         let class = pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut desc);
         if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*desc).natts as usize > N {
@@ -131,7 +134,8 @@ impl MacAddr {
     }
 }
 
-// SAFETY: the datum of a macaddr is the address of six bytes. Functions that take one are STRICT, so it is not NULL.
+// SAFETY: the datum of a macaddr is the address of six bytes. Functions that take one are STRICT,
+// so it is not NULL.
 unsafe impl<'fcx> ArgAbi<'fcx> for MacAddr {
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
         // SAFETY: Address takes any datum as it is, and does not read what it points to.
@@ -170,7 +174,8 @@ impl Span {
     }
 }
 
-// SAFETY: the datum of an interval is the address of one. Functions that take one are STRICT, so it is not NULL.
+// SAFETY: the datum of an interval is the address of one. Functions that take one are STRICT, so it
+// is not NULL.
 unsafe impl<'fcx> ArgAbi<'fcx> for Span {
     #[inline]
     unsafe fn unbox_arg_unchecked(arg: Arg<'_, 'fcx>) -> Self {
@@ -178,7 +183,8 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Span {
         let address = unsafe { arg.unbox_arg_using_from_datum::<Address>() };
         match address {
             Some(Address(address)) => {
-                // SAFETY: the SQL declaration says interval, so the datum is the address of an Interval.
+                // SAFETY: the SQL declaration says interval, so the datum is the address of an
+                // Interval.
                 Self::of(unsafe { &*address.cast_mut_ptr::<pg_sys::Interval>() })
             }
             None => pgrx::error!("an interval is NULL in a function that is declared STRICT"),

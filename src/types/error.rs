@@ -42,7 +42,8 @@ impl ValueError {
         Report::from(self).raise()
     }
 
-    /// Raises this error, or leaves it with a caller that handles soft errors: see [`Report::raise_softly`].
+    /// Raises this error, or leaves it with a caller that handles soft errors: see
+    /// [`Report::raise_softly`].
     pub fn raise_softly(self, fcinfo: pg_sys::FunctionCallInfo) {
         Report::from(self).raise_softly(fcinfo);
     }

@@ -25,7 +25,8 @@ fn id(id: i64) -> Id {
     Id(id as u64)
 }
 
-/// Returns the epoch that a caller names for flakes. A time from which no server can count is an error.
+/// Returns the epoch that a caller names for flakes. A time from which no server can count is an
+/// error.
 pub fn checked_epoch(time: Time) -> Epoch {
     let last = Epoch::MAX.micros();
     Epoch::from_micros(time.0).ok_or(ValueError::Epoch { time: time.0, last }).or_raise()
@@ -52,8 +53,8 @@ fn flake_next_batch(n: i32) -> SetOfIterator<'static, i64> {
     SetOfIterator::new(batch(&IDS, n, pack))
 }
 
-/// Returns the epoch of the server, for a caller that names no epoch. Whether it is an error depends on the server
-/// alone, so that a function which calls this can be LEAKPROOF.
+/// Returns the epoch of the server, for a caller that names no epoch. Whether it is an error
+/// depends on the server alone, so that a function which calls this can be LEAKPROOF.
 #[inline]
 pub(super) fn server_epoch() -> Epoch {
     horizon::server_epoch().or_raise()
@@ -118,8 +119,8 @@ fn flake_encode_epoch(time: Time, datacenter: i32, worker: i32, counter: i32, ep
     encode(time, datacenter, worker, counter, checked_epoch(epoch))
 }
 
-/// Returns the ID at this server's place `number` of the tick of `time`: first all counters of the first generator ID,
-/// then those of the next.
+/// Returns the ID at this server's place `number` of the tick of `time`: first all counters of the
+/// first generator ID, then those of the next.
 fn at(time: Time, number: i64, epoch: Epoch) -> i64 {
     let place = place_in_tick::<Flake>(number).or_raise();
     let (datacenter, worker) =
@@ -182,9 +183,11 @@ fn flake_range_max_epoch(times: Range<TimestampWithTimeZone>, epoch: Time) -> i6
     range(times, origin(epoch)).1.0 as i64
 }
 
-// A predicate is a comparison of the bigints: the planner makes these comparisons of nearly all calls.
+// A predicate is a comparison of the bigints: the planner makes these comparisons of nearly all
+// calls.
 
-/// Returns `id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and none is false.
+/// Returns `id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and
+/// none is false.
 fn between(id: Option<i64>, from: Option<Time>, to: Option<Time>, origin: Origin) -> Option<bool> {
     let from = id.zip(from).map(|(id, from)| id >= Id::min(from.0, origin).0 as i64);
     let to = id.zip(to).map(|(id, to)| id <= Id::max(to.0, origin).0 as i64);

@@ -91,7 +91,8 @@ fn flake128_from_numeric(number: AnyNumeric) -> Flake128 {
 
 // Refuses an integer: see `sql/flake128.sql.in`.
 export::guarded_fn!(flake128_from_integer_wrapper: |fcinfo| {
-    // SAFETY: `fcinfo` belongs to this call. Without an expression these functions return an invalid type.
+    // SAFETY: `fcinfo` belongs to this call. Without an expression these functions return an
+    // invalid type.
     let (from, to) = unsafe {
         let call = (*fcinfo).flinfo;
         (pg_sys::get_fn_expr_argtype(call, 0), pg_sys::get_fn_expr_rettype(call))

@@ -1,6 +1,7 @@
 //! The type flake: a bigint with another name, and with operators that compare it with a time.
 //!
-//! For all that this file lacks, PostgreSQL takes a flake for a bigint: `sql/flake_type.sql.in` says how.
+//! For all that this file lacks, PostgreSQL takes a flake for a bigint: `sql/flake_type.sql.in`
+//! says how.
 
 use super::by_text;
 use super::datum::RawDatum;
@@ -17,8 +18,8 @@ use pgrx::datum::Uuid;
 use pgrx::pg_sys::{self, Node, NodeTag};
 use pgrx::prelude::*;
 
-// A flake is written and read as a bigint is. The arguments that PostgreSQL passes on are those of the function of bigint; an
-// input function also passes on the caller that handles soft errors.
+// A flake is written and read as a bigint is. The arguments that PostgreSQL passes on are those of
+// the function of bigint; an input function also passes on the caller that handles soft errors.
 
 guarded_fn!(flake_in_wrapper: |fcinfo| {
     by_text::check_flake(fcinfo);
@@ -118,12 +119,14 @@ fn no_arithmetic() -> ! {
 
 guarded_fn!(flakeid_no_arithmetic_wrapper: |_fcinfo| no_arithmetic());
 
-/// Raises the error when a query is planned, so that it is there without rows, too. An expression of extended statistics must not
-/// keep the queries of its table from being planned. PostgreSQL simplifies it without planner state, and from 19 on with that of a
-/// query whose own expressions it has simplified: then the array of relations exists.
+/// Raises the error when a query is planned, so that it is there without rows, too. An expression
+/// of extended statistics must not keep the queries of its table from being planned. PostgreSQL
+/// simplifies it without planner state, and from 19 on with that of a query whose own expressions
+/// it has simplified: then the array of relations exists.
 #[pg_extern(sql = false)]
 fn flakeid_no_arithmetic_support(fcinfo: pg_sys::FunctionCallInfo) -> RawDatum {
-    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is read.
+    // SAFETY: the argument of a support function is a node. Its tag decides as which struct it is
+    // read.
     let is_of_query = unsafe {
         let node = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<Node>();
         (*node).type_ == NodeTag::T_SupportRequestSimplify && {

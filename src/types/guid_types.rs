@@ -1,7 +1,9 @@
-//! Functions that guid and [`guid_local`](super::guid_local) have in common (`sql/guid_types.sql.in`).
+//! Functions that guid and [`guid_local`](super::guid_local) have in common
+//! (`sql/guid_types.sql.in`).
 //!
-//! The IDs of both types come from the same cell. So a guid that is cast to a guid_local never equals one that
-//! `guid_local_next()` returns. A guid_local that gets the server's node never equals a result of `guid_next()`.
+//! The IDs of both types come from the same cell. So a guid that is cast to a guid_local never
+//! equals one that `guid_local_next()` returns. A guid_local that gets the server's node never
+//! equals a result of `guid_next()`.
 
 use super::datum::Span;
 use super::error::ValueError;
@@ -47,7 +49,8 @@ pub(super) fn clock(inverse: bool) -> Clock {
     if inverse { Clock::Inverse } else { Clock::Unix }
 }
 
-/// Returns the drift of a code. A number outside the codes means the nearest one, so that no number is an error.
+/// Returns the drift of a code. A number outside the codes means the nearest one, so that no number
+/// is an error.
 pub(super) fn drift_of_code(code: i32) -> Drift {
     Drift::from_code(code.clamp(0, 7).into()).unwrap_or(Drift::DEFAULT)
 }
@@ -73,7 +76,8 @@ pub(super) fn read_as<T>(
         .or_raise()
 }
 
-/// Exports the functions that both types have, and that are not in [`skeleton::functions`](super::skeleton::functions).
+/// Exports the functions that both types have, and that are not in
+/// [`skeleton::functions`](super::skeleton::functions).
 macro_rules! functions {
     (
         $Type:ident, $Id:ident:

@@ -1,7 +1,8 @@
-//! The SQL functions of the ID types: a file for each type, and values as they pass between PostgreSQL and Rust.
+//! The SQL functions of the ID types: a file for each type, and values as they pass between
+//! PostgreSQL and Rust.
 //!
-//! [`skeleton`] and [`value`] hold what all ID types have, and [`sort`] is about indexes. [`export`] explains how SQL finds
-//! a function.
+//! [`skeleton`] and [`value`] hold what all ID types have, and [`sort`] is about indexes.
+//! [`export`] explains how SQL finds a function.
 
 mod batch;
 mod by_text;

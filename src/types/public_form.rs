@@ -1,11 +1,13 @@
-//! The SQL functions of the public form: `X_to_public`, `X_from_public`, `X_to_public_uuid`, `X_from_public_uuid`.
+//! The SQL functions of the public form: `X_to_public`, `X_from_public`, `X_to_public_uuid`,
+//! `X_from_public_uuid`.
 //!
 //! The core has the [form](flakeid_core::public_form); [`public_keys`] has the keys.
 //!
 //! # What is checked after decryption
-//! FF1 has no checksum: each text of the right length decrypts to some number. So an ID whose time is more than a day after the
-//! clock is refused, and so is one that has bits which no ID has. `X_to_public` refuses the same IDs, so that what it returns
-//! can be read. In a UUID the zeros above a smaller ID are checked, too.
+//! FF1 has no checksum: each text of the right length decrypts to some number. So an ID whose time
+//! is more than a day after the clock is refused, and so is one that has bits which no ID has.
+//! `X_to_public` refuses the same IDs, so that what it returns can be read. In a UUID the zeros
+//! above a smaller ID are checked, too.
 
 use super::flake::server_origin;
 use super::flake128::Flake128;
@@ -45,7 +47,8 @@ pub(super) trait Public: Copy {
 /// Does not compile for a type without a public form.
 pub(super) const fn ensure_public_form<T: Public>() {}
 
-/// Implements the public form for a type whose values are bytes. `$Id` makes the core's ID of a value.
+/// Implements the public form for a type whose values are bytes. `$Id` makes the core's ID of a
+/// value.
 macro_rules! public {
     ($Type:ident $bits:literal, |$id:ident, $latest:ident| $is_possible:expr) => {
         impl Public for $Type {
@@ -244,8 +247,8 @@ fn to_uuid<P: Public>(id: P, prefix: &[u8]) -> Result<Uuid, Report> {
     })
 }
 
-/// Reads a UUID. One without the version of its key is tried with each key, in the order of the file, until the time of the
-/// ID is possible.
+/// Reads a UUID. One without the version of its key is tried with each key, in the order of the
+/// file, until the time of the ID is possible.
 fn of_uuid<P: Public>(uuid: Uuid, prefix: &[u8]) -> Result<P, Report> {
     check(prefix)?;
     let domain = P::FORM.in_uuid.ok_or_else(|| no_room(P::NAME))?;

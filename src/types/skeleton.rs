@@ -1,7 +1,8 @@
-//! Writes once what all ID types have: how a value passes between PostgreSQL and Rust, and the functions whose SQL is
-//! in `sql/id_type.sql.in` and `sql/time_bounds.sql.in`.
+//! Writes once what all ID types have: how a value passes between PostgreSQL and Rust, and the
+//! functions whose SQL is in `sql/id_type.sql.in` and `sql/time_bounds.sql.in`.
 
-/// Implements the conversions of a value that is passed by reference: its datum is the address of its bytes.
+/// Implements the conversions of a value that is passed by reference: its datum is the address of
+/// its bytes.
 macro_rules! by_reference {
     ($Type:ident, $Id:ident, $sql:literal) => {
         impl ::pgrx::FromDatum for $Type {
@@ -82,11 +83,13 @@ macro_rules! by_value {
 /// Makes a type usable as an argument and as a result of a function that is declared STRICT.
 macro_rules! impl_datum {
     ($Type:ident, $sql:literal) => {
-        // SAFETY: FromDatum reads the datum. Functions that take this type are STRICT, so it is not NULL.
+        // SAFETY: FromDatum reads the datum. Functions that take this type are STRICT, so it is not
+        // NULL.
         unsafe impl<'fcx> ::pgrx::callconv::ArgAbi<'fcx> for $Type {
             #[inline]
             unsafe fn unbox_arg_unchecked(arg: ::pgrx::callconv::Arg<'_, 'fcx>) -> Self {
-                // SAFETY: the argument has this type, and is not NULL, as functions that take it are STRICT.
+                // SAFETY: the argument has this type, and is not NULL, as functions that take it
+                // are STRICT.
                 match unsafe { arg.unbox_arg_using_from_datum() } {
                     Some(value) => value,
                     None => {
@@ -96,7 +99,8 @@ macro_rules! impl_datum {
             }
         }
 
-        // SAFETY: IntoDatum returns the value itself, or the address of a copy in the memory context of the call.
+        // SAFETY: IntoDatum returns the value itself, or the address of a copy in the memory
+        // context of the call.
         unsafe impl ::pgrx::callconv::BoxRet for $Type {
             #[inline]
             unsafe fn box_into<'fcx>(
@@ -115,7 +119,8 @@ macro_rules! impl_datum {
     };
 }
 
-/// Exports the functions that every ID type has (`sql/id_type.sql.in`), under the symbols that SQL names.
+/// Exports the functions that every ID type has (`sql/id_type.sql.in`), under the symbols that SQL
+/// names.
 macro_rules! functions {
     (
         $Type:ident:
@@ -194,8 +199,8 @@ macro_rules! functions {
     };
 }
 
-/// Exports the time of an ID and the bounds of a time (`sql/time_bounds.sql.in`). It is for ID types that have one
-/// order of IDs for all times.
+/// Exports the time of an ID and the bounds of a time (`sql/time_bounds.sql.in`). It is for ID
+/// types that have one order of IDs for all times.
 macro_rules! time_bounds {
     (
         $Type:ident, $Id:ident:

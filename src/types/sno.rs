@@ -89,7 +89,8 @@ fn pack(issued: Issued, meta: u64, i: u32) -> Sno {
 }
 
 copy_from::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
-    // SAFETY: both functions are declared STRICT, and their first argument is an integer, which is passed by value.
+    // SAFETY: both functions are declared STRICT, and their first argument is an integer, which is
+    // passed by value.
     let meta = unsafe { (*(*fcinfo).args.as_ptr()).value.value() as i32 };
     (|| {
         let meta = META.check(meta.into()).ok()?;

@@ -1,10 +1,11 @@
-//! Serves indexes beside the comparison of values: sort support with abbreviated keys, skip support, and the distance
-//! between two values. [`super::skeleton::functions`] exports them.
+//! Serves indexes beside the comparison of values: sort support with abbreviated keys, skip
+//! support, and the distance between two values. [`super::skeleton::functions`] exports them.
 //!
-//! A sort of a type that is passed by reference compares keys of one machine word ([`flakeid_core::sort_key`]). It
-//! compares the values themselves only if two keys are equal. Keys are useless if many rows have few different keys, as
-//! in a column that repeats a few IDs. The sort notices that after some thousand rows and continues without keys, as it
-//! does for PostgreSQL's types (`uuid_abbrev_abort`).
+//! A sort of a type that is passed by reference compares keys of one machine word
+//! ([`flakeid_core::sort_key`]). It compares the values themselves only if two keys are equal. Keys
+//! are useless if many rows have few different keys, as in a column that repeats a few IDs. The
+//! sort notices that after some thousand rows and continues without keys, as it does for
+//! PostgreSQL's types (`uuid_abbrev_abort`).
 
 use super::value::Value;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -14,8 +15,8 @@ use std::ffi::{c_int, c_void};
 
 /// A value that a sort can represent by a number.
 pub trait SortKey: Value + FromDatum + IntoDatum {
-    /// Returns the key that the core computes for the type. Keys have the order of the values; the keys of two
-    /// different values may be equal.
+    /// Returns the key that the core computes for the type. Keys have the order of the values; the
+    /// keys of two different values may be equal.
     fn sort_key(self, reference: Self) -> u64;
 }
 
@@ -29,9 +30,9 @@ struct HyperLogLog {
     size: usize,
 }
 
-// initHyperLogLog raises an error if memory is exhausted; the others raise no error. PostgreSQL recognizes
-// ssup_datum_unsigned_cmp by its address, and then uses a specialized sort. So the address must be that of the function
-// itself, and not of pgrx's guard around it.
+// initHyperLogLog raises an error if memory is exhausted; the others raise no error. PostgreSQL
+// recognizes ssup_datum_unsigned_cmp by its address, and then uses a specialized sort. So the
+// address must be that of the function itself, and not of pgrx's guard around it.
 unsafe extern "C-unwind" {
     fn initHyperLogLog(state: *mut HyperLogLog, width: u8);
     fn addHyperLogLog(state: *mut HyperLogLog, hash: u32);
@@ -64,9 +65,9 @@ pub fn by_value(fcinfo: FunctionCallInfo) {
 /// Sets up the sort of values that are passed by reference: with keys, if the sort can use them.
 pub fn by_reference<V: SortKey>(fcinfo: FunctionCallInfo) {
     let sort = sort_of(fcinfo);
-    // SAFETY: `sort` is the address of the SortSupport to fill in. The state is allocated in the memory context of
-    // the sort and lives as long as the sort; nothing in it needs to be dropped. 10 bits are 1,024 registers, as in
-    // PostgreSQL's sort of uuids.
+    // SAFETY: `sort` is the address of the SortSupport to fill in. The state is allocated in the
+    // memory context of the sort and lives as long as the sort; nothing in it needs to be dropped.
+    // 10 bits are 1,024 registers, as in PostgreSQL's sort of uuids.
     unsafe {
         (*sort).comparator = Some(compare::<V>);
         if !(*sort).abbreviate {
@@ -104,8 +105,8 @@ unsafe fn value<V: FromDatum + Copy>(datum: Datum) -> V {
     }
 }
 
-// PostgreSQL's sort calls the following functions, for values that are not NULL. They raise no error and do not panic,
-// so they need no guard.
+// PostgreSQL's sort calls the following functions, for values that are not NULL. They raise no
+// error and do not panic, so they need no guard.
 
 unsafe extern "C-unwind" fn compare<V: SortKey>(a: Datum, b: Datum, _: SortSupport) -> c_int {
     // SAFETY: the sort passes values of its type that are not NULL.
@@ -114,8 +115,8 @@ unsafe extern "C-unwind" fn compare<V: SortKey>(a: Datum, b: Datum, _: SortSuppo
 }
 
 unsafe extern "C-unwind" fn abbreviate<V: SortKey>(original: Datum, sort: SortSupport) -> Datum {
-    // SAFETY: the sort passes a value of its type that is not NULL. `by_reference` has set `ssup_extra` to the state,
-    // which belongs to this sort alone.
+    // SAFETY: the sort passes a value of its type that is not NULL. `by_reference` has set
+    // `ssup_extra` to the state, which belongs to this sort alone.
     let (value, keys): (V, _) =
         unsafe { (value(original), &mut *(*sort).ssup_extra.cast::<AbbreviatedKeys<V>>()) };
     let key = value.sort_key(*keys.reference.get_or_insert(value));
@@ -128,10 +129,12 @@ unsafe extern "C-unwind" fn abbreviate<V: SortKey>(original: Datum, sort: SortSu
     Datum::from(key)
 }
 
-/// With more different keys than this the sort keeps its keys in any case: they are enough for ten million rows.
+/// With more different keys than this the sort keeps its keys in any case: they are enough for ten
+/// million rows.
 const ENOUGH_DISTINCT_KEYS: f64 = 5_000.0;
 
-/// Returns whether the sort must continue without keys. PostgreSQL calls it less and less often as rows come in.
+/// Returns whether the sort must continue without keys. PostgreSQL calls it less and less often as
+/// rows come in.
 unsafe extern "C-unwind" fn abort_abbreviation<V: SortKey>(rows: c_int, sort: SortSupport) -> bool {
     // SAFETY: `by_reference` has set `ssup_extra` to the state, which belongs to this sort alone.
     let keys = unsafe { &mut *(*sort).ssup_extra.cast::<AbbreviatedKeys<V>>() };
@@ -154,8 +157,8 @@ pub fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// Returns the distance between two values. A BRIN index that keeps several pairs of smallest and largest value for a
-/// range of blocks merges those with the least distance.
+/// Returns the distance between two values. A BRIN index that keeps several pairs of smallest and
+/// largest value for a range of blocks merges those with the least distance.
 pub fn distance<V: Value + FromDatum>(fcinfo: FunctionCallInfo) -> f64 {
     // SAFETY: PostgreSQL passes two values of the type that are not NULL, the lower one first.
     let (low, high): (V, V) = unsafe {
@@ -175,8 +178,8 @@ pub fn skip<V: Value + FromDatum + IntoDatum>(_: FunctionCallInfo) {
 
 #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 mod skip {
-    //! Skip support: the next and the previous value. In an index whose first column has few different values, a scan
-    //! tries the next value before it searches for it.
+    //! Skip support: the next and the previous value. In an index whose first column has few
+    //! different values, a scan tries the next value before it searches for it.
 
     use super::*;
     use pgrx::pg_sys::panic::pgrx_extern_c_guard;
@@ -222,7 +225,8 @@ mod skip {
         }
     }
 
-    /// Adds `by` to the number that a value's bytes are. Returns `None` past the first or the last value.
+    /// Adds `by` to the number that a value's bytes are. Returns `None` past the first or the last
+    /// value.
     fn step<V: Value>(value: V, by: i128) -> Option<V> {
         let from = value.bytes();
         let len = from.as_ref().len();
@@ -238,7 +242,8 @@ mod skip {
         existing: Datum,
         underflow: *mut bool,
     ) -> Datum {
-        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the answer.
+        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the
+        // answer.
         unsafe { pgrx_extern_c_guard(|| neighbor(step(value::<V>(existing), -1), underflow)) }
     }
 
@@ -247,7 +252,8 @@ mod skip {
         existing: Datum,
         overflow: *mut bool,
     ) -> Datum {
-        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the answer.
+        // SAFETY: PostgreSQL passes a value of the column that is not NULL, and the address of the
+        // answer.
         unsafe { pgrx_extern_c_guard(|| neighbor(step(value::<V>(existing), 1), overflow)) }
     }
 

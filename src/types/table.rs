@@ -1,8 +1,8 @@
 //! The ID types as SQL has them: one entry for each.
 //!
-//! Code that treats all ID types in SQL reads [`SQL_ID_TYPES`]: the planner, the bounds of partitions, and the view
-//! `flakeid_readiness`. What a server needs to generate IDs is in [`id_types`](crate::id_types). guid and guid_local are two
-//! types here, and one there.
+//! Code that treats all ID types in SQL reads [`SQL_ID_TYPES`]: the planner, the bounds of
+//! partitions, and the view `flakeid_readiness`. What a server needs to generate IDs is in
+//! [`id_types`](crate::id_types). guid and guid_local are two types here, and one there.
 
 use super::flake128::Flake128;
 use super::guid::Guid;
@@ -30,7 +30,8 @@ pub struct SqlIdTypeEntry {
     pub value: ValueType,
     /// How IDs count time, for the bounds of partitions.
     pub scale: fn() -> Result<Scale, Report>,
-    /// Whether this server can generate IDs now; `None` for a type that has the cells of the one before it.
+    /// Whether this server can generate IDs now; `None` for a type that has the cells of the one
+    /// before it.
     pub readiness: Option<fn() -> Readiness>,
     pub next: NextFns,
 }
@@ -38,15 +39,18 @@ pub struct SqlIdTypeEntry {
 /// The type of an ID in SQL.
 #[derive(Clone, Copy)]
 pub enum ValueType {
-    /// bigint, and the type flake, which PostgreSQL takes for a bigint. This is the code of its input function.
+    /// bigint, and the type flake, which PostgreSQL takes for a bigint. This is the code of its
+    /// input function.
     Bigint { input: Code },
     /// PostgreSQL's uuid.
     Uuid,
-    /// A type of this extension: the code of its input function, its size, and whether its datum is the value.
+    /// A type of this extension: the code of its input function, its size, and whether its datum is
+    /// the value.
     Own { input: Code, bytes: usize, by_value: bool },
 }
 
-/// The code of a function `X_next`, and that of `X_next_for_copy` ([`copy_from`](crate::copy_from)) with its name.
+/// The code of a function `X_next`, and that of `X_next_for_copy` ([`copy_from`](crate::copy_from))
+/// with its name.
 #[derive(Clone, Copy)]
 pub struct NextFns {
     pub next: Code,
@@ -54,8 +58,8 @@ pub struct NextFns {
     pub for_copy_name: &'static CStr,
 }
 
-/// Makes the table of an entry for each ID type. `$Type` is the Rust type of a value, which has a public form. Each symbol
-/// is one that SQL names, too.
+/// Makes the table of an entry for each ID type. `$Type` is the Rust type of a value, which has a
+/// public form. Each symbol is one that SQL names, too.
 macro_rules! sql_id_types {
     ($($name:expr, $Type:ty {
         symbols: $($symbol:ident)*,

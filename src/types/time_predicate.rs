@@ -1,8 +1,10 @@
-//! Evaluates a comparison of an ID with a time: the functions of the operators `id < time`, `id <@ times` and so on.
+//! Evaluates a comparison of an ID with a time: the functions of the operators `id < time`,
+//! `id <@ times` and so on.
 //!
-//! The planner replaces nearly all of these calls by conditions about the ID itself ([`crate::planner`]), which can use
-//! an index. The functions here decide what such a condition means. They are called for each row if the planner leaves
-//! the call as it is: if the user's expression for the time is volatile.
+//! The planner replaces nearly all of these calls by conditions about the ID itself
+//! ([`crate::planner`]), which can use an index. The functions here decide what such a condition
+//! means. They are called for each row if the planner leaves the call as it is: if the user's
+//! expression for the time is volatile.
 
 use crate::timestamp::ends;
 use flakeid_core::clock::UnixMicros;
@@ -16,13 +18,14 @@ pub enum Place {
     Before,
     At,
     After,
-    /// The ID's position says nothing about its time, so that all comparisons with a time are false.
+    /// The ID's position says nothing about its time, so that all comparisons with a time are
+    /// false.
     Nowhere,
 }
 
 impl Place {
-    /// Returns the place of an ID among the bounds of a time: the least ID whose time is not before it, and the greatest
-    /// one whose time is not after it.
+    /// Returns the place of an ID among the bounds of a time: the least ID whose time is not before
+    /// it, and the greatest one whose time is not after it.
     pub fn among<T: Ord>(id: T, min: T, max: T) -> Self {
         match () {
             () if id < min => Self::Before,
@@ -50,20 +53,23 @@ fn argument<T: FromDatum>(fcinfo: pg_sys::FunctionCallInfo, number: usize) -> T 
     }
 }
 
-/// Returns the place of the ID in the argument with this number relative to the time in the other argument.
+/// Returns the place of the ID in the argument with this number relative to the time in the other
+/// argument.
 #[inline]
 pub fn place<T: Timed>(fcinfo: pg_sys::FunctionCallInfo, id: usize) -> Place {
     let time: TimestampWithTimeZone = argument(fcinfo, 1 - id);
     argument::<T>(fcinfo, id).place(crate::clock::unix_micros(time.into_inner()))
 }
 
-/// Returns whether the ID in the argument with this number is within the times in the other argument.
+/// Returns whether the ID in the argument with this number is within the times in the other
+/// argument.
 pub fn is_within<T: Timed>(fcinfo: pg_sys::FunctionCallInfo, id: usize) -> bool {
     let (from, to) = ends(argument::<Range<TimestampWithTimeZone>>(fcinfo, 1 - id));
     argument::<T>(fcinfo, id).lies_within(from, to)
 }
 
-/// Exports the functions of the operators that compare an ID with a time, and a time with an ID (`sql/id_type.sql.in`).
+/// Exports the functions of the operators that compare an ID with a time, and a time with an ID
+/// (`sql/id_type.sql.in`).
 macro_rules! time_predicates {
     (
         $Type:ident:
@@ -93,8 +99,8 @@ macro_rules! time_predicates {
     };
 }
 
-/// Compares the IDs of a type with times by the bounds of a time, for a type that has one order of IDs for all times.
-/// Only the IDs for which `$counts` is true have a place.
+/// Compares the IDs of a type with times by the bounds of a time, for a type that has one order of
+/// IDs for all times. Only the IDs for which `$counts` is true have a place.
 macro_rules! by_bounds {
     ($Type:ident, $Id:ident, $counts:expr) => {
         impl $crate::types::time_predicate::Timed for $Type {

@@ -1,4 +1,5 @@
-//! The SQL functions of uuidv7. An ID is a value of PostgreSQL's type uuid, which can also hold other UUIDs.
+//! The SQL functions of uuidv7. An ID is a value of PostgreSQL's type uuid, which can also hold
+//! other UUIDs.
 
 use super::batch::batch;
 use super::datum::{RawDatum, bigint, copy, integer, row, try_copy};
@@ -127,10 +128,11 @@ fn uuidv7_range_max(times: Range<TimestampWithTimeZone>) -> Uuid {
     uuid(range(times).1)
 }
 
-// A predicate is a comparison of the UUIDs, and a check of the version: the planner makes these of nearly all calls.
+// A predicate is a comparison of the UUIDs, and a check of the version: the planner makes these of
+// nearly all calls.
 
-/// Returns `valid(id) AND id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison is unknown and none is
-/// false.
+/// Returns `valid(id) AND id >= min(from) AND id <= max(to)`, in SQL's logic: NULL if a comparison
+/// is unknown and none is false.
 #[pg_extern(sql = false)]
 fn uuidv7_between(value: Option<Uuid>, from: Option<Time>, to: Option<Time>) -> Option<bool> {
     let id = id(value?);

@@ -1,7 +1,8 @@
-//! The functions of PostgreSQL's `uuid.c`, in their order, for every ID type: input and output, comparison, hash.
+//! The functions of PostgreSQL's `uuid.c`, in their order, for every ID type: input and output,
+//! comparison, hash.
 //!
-//! The file of a type exports them with [`super::skeleton::functions`]. If its IDs sort by their time, it exports the
-//! functions about time with [`super::skeleton::time_bounds`].
+//! The file of a type exports them with [`super::skeleton::functions`]. If its IDs sort by their
+//! time, it exports the functions about time with [`super::skeleton::time_bounds`].
 
 use super::by_text;
 use super::datum::{cstring, null};
@@ -56,7 +57,8 @@ pub fn datum<V: IntoDatum>(value: V) -> pg_sys::Datum {
     }
 }
 
-/// Reads the argument of an input function. Returns a value, or NULL if it has left the error with the caller.
+/// Reads the argument of an input function. Returns a value, or NULL if it has left the error with
+/// the caller.
 pub fn input<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     by_text::check(fcinfo);
     // SAFETY: the first argument of an input function is a C string; the function is STRICT.
@@ -76,8 +78,8 @@ pub fn output<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys:
 }
 
 pub fn receive<V: Value + IntoDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    // SAFETY: the argument of a receive function is a StringInfo with the bytes of the value, from its cursor
-    // on. The cursor moves past all of them, which the caller checks.
+    // SAFETY: the argument of a receive function is a StringInfo with the bytes of the value, from
+    // its cursor on. The cursor moves past all of them, which the caller checks.
     let bytes = unsafe {
         let message = (*(*fcinfo).args.as_ptr()).value.cast_mut_ptr::<pg_sys::StringInfoData>();
         let from = (*message).cursor as usize;
@@ -104,7 +106,8 @@ pub fn to_bytea<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> pg_sy
 /// Returns the first argument of a STRICT function, a value of the type.
 #[inline(always)]
 fn first_argument<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> V {
-    // SAFETY: the SQL declaration says that the argument has this type, and STRICT that it is not NULL.
+    // SAFETY: the SQL declaration says that the argument has this type, and STRICT that it is not
+    // NULL.
     unsafe { V::from_datum((*(*fcinfo).args.as_ptr()).value, false).unwrap_unchecked() }
 }
 
@@ -130,13 +133,14 @@ pub fn hash<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
     unsafe { hash_bytes(bytes.as_ptr(), bytes.len() as std::ffi::c_int) as i32 }
 }
 
-/// Computes the hash of a value with a seed. It must not read whether the seed is NULL, as PostgreSQL's
-/// `hash_record_extended` does not set that.
+/// Computes the hash of a value with a seed. It must not read whether the seed is NULL, as
+/// PostgreSQL's `hash_record_extended` does not set that.
 pub fn hash_extended<V: Value + FromDatum>(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
     let bytes = first_argument::<V>(fcinfo).bytes();
     let bytes = bytes.as_ref();
     let len = bytes.len() as std::ffi::c_int;
-    // SAFETY: the function has two arguments, and `hash_bytes_extended` reads as many bytes as the slice has.
+    // SAFETY: the function has two arguments, and `hash_bytes_extended` reads as many bytes as the
+    // slice has.
     unsafe {
         let seed = (*fcinfo).args.as_slice(2)[1].value.value() as u64;
         hash_bytes_extended(bytes.as_ptr(), len, seed) as i64

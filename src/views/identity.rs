@@ -1,5 +1,6 @@
-//! The function `flakeid_identity()`: all that tells this server's IDs from those of others. And the settings that are
-//! not in effect: with an invalid one the server generates no IDs, so the value that it would have is not its own.
+//! The function `flakeid_identity()`: all that tells this server's IDs from those of others. And
+//! the settings that are not in effect: with an invalid one the server generates no IDs, so the
+//! value that it would have is not its own.
 
 use crate::{error, generator, guc, horizon, library, public_keys, shmem};
 use flakeid_core::flake;
@@ -38,7 +39,8 @@ struct SnoIdentity {
 
 #[derive(Serialize)]
 struct Flake128Identity {
-    /// The text of a macaddr. `None` if no setting and no interface has one, and the state file has not been read.
+    /// The text of a macaddr. `None` if no setting and no interface has one, and the state file has
+    /// not been read.
     worker: Option<String>,
 }
 
@@ -117,8 +119,8 @@ fn flakeid_identity() -> pgrx::JsonB {
     }
 }
 
-/// Returns the settings whose value is invalid in this process, an epoch that is missing or not yet final, and a file of keys
-/// that was refused. PostgreSQL's own list of errors does not have them.
+/// Returns the settings whose value is invalid in this process, an epoch that is missing or not yet
+/// final, and a file of keys that was refused. PostgreSQL's own list of errors does not have them.
 #[pg_extern(sql = false)]
 fn flakeid_get_refused_settings() -> TableIterator<
     'static,

@@ -1,4 +1,5 @@
-//! Functions and views for operators: the server's identity, its statistics, and the acceptance of its clock.
+//! Functions and views for operators: the server's identity, its statistics, and the acceptance of
+//! its clock.
 
 mod horizon;
 mod identity;
@@ -27,7 +28,8 @@ fn count(number: u64) -> i64 {
     (number as i64).max(0)
 }
 
-/// Returns the rows of `pg_stat_flakeid`. Times are numbers of seconds here; the view converts them to intervals.
+/// Returns the rows of `pg_stat_flakeid`. Times are numbers of seconds here; the view converts them
+/// to intervals.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
 fn pg_stat_get_flakeid() -> TableIterator<
@@ -100,7 +102,8 @@ fn pg_stat_get_flakeid() -> TableIterator<
     TableIterator::new(rows)
 }
 
-/// Returns what the snapshot of the sno library contains, with times in its units of 4 ms since 2010.
+/// Returns what the snapshot of the sno library contains, with times in its units of 4 ms
+/// since 2010.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
 fn flakeid_snapshot() -> TableIterator<

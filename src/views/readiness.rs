@@ -6,7 +6,8 @@ use crate::types::SQL_ID_TYPES;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Returns a row for each ID type. A standby has no rows: it generates no IDs, and nothing is wrong with that.
+/// Returns a row for each ID type. A standby has no rows: it generates no IDs, and nothing is wrong
+/// with that.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity)]
 fn flakeid_get_readiness() -> TableIterator<

@@ -1,9 +1,10 @@
-//! The common parts of both workers that tell readers of the watermark: the [`publisher`](super::publisher) and the
-//! [`notifier`](super::notifier).
+//! The common parts of both workers that tell readers of the watermark: the
+//! [`publisher`](super::publisher) and the [`notifier`](super::notifier).
 //!
 //! # How a worker finds that transactions have ended
-//! It adds up how many transactions have left each slot, which is a number that sessions write anyway. Transactions that
-//! were prepared stand in the list ([`prepared`]), so it compares the list as well ([`Ended`]). Sessions do nothing for it.
+//! It adds up how many transactions have left each slot, which is a number that sessions write
+//! anyway. Transactions that were prepared stand in the list ([`prepared`]), so it compares the
+//! list as well ([`Ended`]). Sessions do nothing for it.
 
 use super::transactions::next_transaction;
 use super::{prepared, reader};
@@ -39,7 +40,8 @@ impl Ended {
     }
 }
 
-/// Returns the watermark of all snapshots that are taken from now on, and a position that was read after it was computed.
+/// Returns the watermark of all snapshots that are taken from now on, and a position that was read
+/// after it was computed.
 ///
 /// # Errors
 /// The errors of the horizon, without which there are no IDs; the file cannot be written.
@@ -54,7 +56,8 @@ pub fn present(
 /// Reads the settings again after a reload.
 pub fn take_settings() {
     if BackgroundWorker::sighup_received() {
-        // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this function, too.
+        // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this
+        // function, too.
         unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
     }
 }

@@ -1,35 +1,42 @@
 //! The watermarks that snapshots of the present transaction were told.
 //!
-//! A snapshot can ask for the watermarks of several streams, and must get the same answer each time. PostgreSQL copies a
-//! snapshot when a statement makes it the active one. The copy lasts as long as the statement or the cursor, and an MVCC
-//! snapshot never uses its field `speculativeToken`. So a snapshot that asks gets a number there, and its answers are in a
-//! list under its address and its number.
+//! A snapshot can ask for the watermarks of several streams, and must get the same answer each
+//! time. PostgreSQL copies a snapshot when a statement makes it the active one. The copy lasts as
+//! long as the statement or the cursor, and an MVCC snapshot never uses its field
+//! `speculativeToken`. So a snapshot that asks gets a number there, and its answers are in a list
+//! under its address and its number.
 //!
 //! # The argument
-//! * *A snapshot gets its own answers.* A new copy has the number 0, and its first question gives it a number that no
-//!   other snapshot of the transaction has. So what was there before at the same address is of a snapshot that has ended.
-//! * *A copy of a copy has the number of the first one*, which lasts longer: it is the active snapshot of a statement that
-//!   runs another one, such as `EXPLAIN ANALYZE` and `COPY (SELECT ...)`. The copy takes over the answers, under its own
-//!   address.
-//! * *The list is short.* An address that is used again replaces what is there. So the list has at most an entry for each
-//!   place in which there was a snapshot, and no more with the number of statements. Snapshots end with their
-//!   transaction, and so does the list.
+//! * *A snapshot gets its own answers.* A new copy has the number 0, and its first question gives
+//!   it a number that no other snapshot of the transaction has. So what was there before at the
+//!   same address is of a snapshot that has ended.
+//! * *A copy of a copy has the number of the first one*, which lasts longer: it is the active
+//!   snapshot of a statement that runs another one, such as `EXPLAIN ANALYZE` and
+//!   `COPY (SELECT ...)`. The copy takes over the answers, under its own address.
+//! * *The list is short.* An address that is used again replaces what is there. So the list has at
+//!   most an entry for each place in which there was a snapshot, and no more with the number of
+//!   statements. Snapshots end with their transaction, and so does the list.
 //!
-//! A number whose answers are not there counts as no number. The answer to that is a new one, which is right for the
-//! snapshot.
+//! A number whose answers are not there counts as no number. The answer to that is a new one, which
+//! is right for the snapshot.
 //!
 //! # Why a field of PostgreSQL's snapshot
-//! The answers need a key that a snapshot shares with its copies, and with no other snapshot. These do not give one:
-//! * *The address.* A copy has another address, and a later snapshot can have the address of one that has ended.
-//! * *The contents.* Two statements have equal snapshots if no transaction has ended in between. But the watermark of the
-//!   second one is later, and a loop that waits for it in one transaction would not end.
-//! * *A list of registered snapshots.* A snapshot that flakeid registers keeps its address. But it stays until its resource
-//!   owner ends, and a portal has one for all statements of a DO block: a loop would pin a snapshot in each turn. A
-//!   copy still has another address.
-//! * *A callback of the resource owner.* It tells the end of a portal, and not that of a snapshot within it.
+//! The answers need a key that a snapshot shares with its copies, and with no other snapshot. These
+//! do not give one:
+//! * *The address.* A copy has another address, and a later snapshot can have the address of one
+//!   that has ended.
+//! * *The contents.* Two statements have equal snapshots if no transaction has ended in between.
+//!   But the watermark of the second one is later, and a loop that waits for it in one transaction
+//!   would not end.
+//! * *A list of registered snapshots.* A snapshot that flakeid registers keeps its address. But it
+//!   stays until its resource owner ends, and a portal has one for all statements of a DO block: a
+//!   loop would pin a snapshot in each turn. A copy still has another address.
+//! * *A callback of the resource owner.* It tells the end of a portal, and not that of a snapshot
+//!   within it.
 //!
-//! So the key must be in the snapshot, in a field that PostgreSQL copies. All versions document `speculativeToken` as "not
-//! used in MVCC snapshots". A test compares the header of each version, and tries statements that use it elsewhere.
+//! So the key must be in the snapshot, in a field that PostgreSQL copies. All versions document
+//! `speculativeToken` as "not used in MVCC snapshots". A test compares the header of each version,
+//! and tries statements that use it elsewhere.
 
 use crate::process;
 use flakeid_core::watermark::Stream;
@@ -37,7 +44,8 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The number of a snapshot, in its field `speculativeToken`. 0 is that of a snapshot that has not asked.
+/// The number of a snapshot, in its field `speculativeToken`. 0 is that of a snapshot that has not
+/// asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 struct Token(u32);
@@ -105,7 +113,8 @@ thread_local! {
 }
 
 impl List {
-    /// Returns the answers to a snapshot with a token, at an address. A copy takes over those of the first snapshot.
+    /// Returns the answers to a snapshot with a token, at an address. A copy takes over those of
+    /// the first snapshot.
     fn find(&mut self, address: usize, token: Token) -> Option<&mut Answers> {
         if token == Token::NONE {
             return None;

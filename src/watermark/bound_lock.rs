@@ -1,21 +1,24 @@
 //! The bound lock of a prepared transaction: a lock whose name is the transaction's ID and bound.
 //!
-//! PostgreSQL stores the locks of a prepared transaction with it: in the record of the WAL that prepares it, and in the
-//! file into which a checkpoint moves it. It takes them again for the transaction at the end of each recovery, and at
-//! each start, and releases them when the transaction has ended. So a bound lock is wherever its transaction is: after a
-//! crash, on a standby, in a backup, in a life of the server without this library. It needs no write of its own, and no
-//! file that could be older than the transaction.
+//! PostgreSQL stores the locks of a prepared transaction with it: in the record of the WAL that
+//! prepares it, and in the file into which a checkpoint moves it. It takes them again for the
+//! transaction at the end of each recovery, and at each start, and releases them when the
+//! transaction has ended. So a bound lock is wherever its transaction is: after a crash, on a
+//! standby, in a backup, in a life of the server without this library. It needs no write of its
+//! own, and no file that could be older than the transaction.
 //!
-//! The lock is of the type `userlock`, which PostgreSQL has for modules and does not use itself. `pg_locks` shows it. No
-//! SQL function takes such a lock, so no user can forge one. No process waits for it: its mode does not exclude itself,
-//! and the lock of another transaction has another name.
+//! The lock is of the type `userlock`, which PostgreSQL has for modules and does not use itself.
+//! `pg_locks` shows it. No SQL function takes such a lock, so no user can forge one. No process
+//! waits for it: its mode does not exclude itself, and the lock of another transaction has another
+//! name.
 
 use super::lock_table;
 use flakeid_core::clock::UnixNanos;
 use pgrx::pg_sys;
 
-/// The last field of the lock's name, which tells it from locks of other modules. Another layout of the name needs
-/// another number. A transaction whose lock has a number that is not known here counts as one without a bound lock.
+/// The last field of the lock's name, which tells it from locks of other modules. Another layout of
+/// the name needs another number. A transaction whose lock has a number that is not known here
+/// counts as one without a bound lock.
 const KIND: u16 = 0xF1A8;
 
 /// The mode of the lock.
@@ -53,10 +56,11 @@ impl BoundLock {
         is_ours.then_some(lock)
     }
 
-    /// Takes the lock for the present transaction, which is prepared next. If the lock table is full, PostgreSQL raises
-    /// an error.
+    /// Takes the lock for the present transaction, which is prepared next. If the lock table is
+    /// full, PostgreSQL raises an error.
     pub fn take(self) {
-        // SAFETY: the caller is within a transaction, whose resource owner releases the lock if it is not prepared.
+        // SAFETY: the caller is within a transaction, whose resource owner releases the lock if it
+        // is not prepared.
         unsafe { pg_sys::LockAcquire(&self.tag(), MODE, false, false) };
     }
 }

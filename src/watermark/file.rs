@@ -1,14 +1,16 @@
-//! The file `flakeid/watermark`: it says that a watermark may have been reported on this server, or on the one whose
-//! data this is.
+//! The file `flakeid/watermark`: it says that a watermark may have been reported on this server, or
+//! on the one whose data this is.
 //!
-//! It is a [`document`], and is written as the state file is: see [`regular_file::replace`]. All that it says is that it
-//! exists, so no damage can take anything away. Its length is the same on each server and never changes.
+//! It is a [`document`], and is written as the state file is: see [`regular_file::replace`]. All
+//! that it says is that it exists, so no damage can take anything away. Its length is the same on
+//! each server and never changes.
 //!
 //! # Versions
-//! 0.7.0 wrote version 1, with the list of prepared transactions, and trusted that list at the next start. 0.8.0 writes
-//! version 2, and writes no list. So 0.7.0 must not find its own file again after a life with 0.8.0: that life replaces
-//! the file ([`super::usage`]). 0.7.0 cannot read version 2. It then assumes no knowledge of prepared transactions, and
-//! each of them holds its watermark at 1970.
+//! 0.7.0 wrote version 1, with the list of prepared transactions, and trusted that list at the next
+//! start. 0.8.0 writes version 2, and writes no list. So 0.7.0 must not find its own file again
+//! after a life with 0.8.0: that life replaces the file ([`super::usage`]). 0.7.0 cannot read
+//! version 2. It then assumes no knowledge of prepared transactions, and each of them holds its
+//! watermark at 1970.
 
 use crate::document;
 use crate::error::Report;

@@ -43,7 +43,8 @@ fn flakeid_wait(
             Report::new(negative, "the timeout must not be negative").raise()
         }
     });
-    // SAFETY: CALL passes its context, a node that says whether the transaction may end within the call.
+    // SAFETY: CALL passes its context, a node that says whether the transaction may end within the
+    // call.
     let is_atomic = unsafe {
         let context = (*fcinfo).context.cast::<pg_sys::CallContext>();
         context

@@ -6,7 +6,8 @@ use pgrx::pg_sys::{self, LockInstanceData, Oid};
 
 /// Returns a copy of all locks that are held or awaited.
 pub fn copy() -> Vec<LockInstanceData> {
-    // SAFETY: PostgreSQL copies the table into memory of the present context, and the array has this length.
+    // SAFETY: PostgreSQL copies the table into memory of the present context, and the array has
+    // this length.
     unsafe {
         let data = pg_sys::GetLockStatusData();
         let count = usize::try_from((*data).nelements).unwrap_or(0);

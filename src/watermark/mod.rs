@@ -1,31 +1,36 @@
 //! The watermark in the server: which transactions stand in which slot, and what a reader is told.
 //!
-//! [`flakeid_core::watermark`] has the protocol of floor and slots, and argues why no reader misses a row. This module
-//! says what the parts of that argument are in PostgreSQL.
+//! [`flakeid_core::watermark`] has the protocol of floor and slots, and argues why no reader misses
+//! a row. This module says what the parts of that argument are in PostgreSQL.
 //!
 //! # Sessions
-//! * *A transaction* is PostgreSQL's top-level transaction. A process enters before its first ID in it ([`enter`]), and
-//!   keeps the bound in [`bound`]. [`entry`] is a number that each change of the bound replaces, and that is 0 in between.
-//!   A change of settings makes it 0, too, until the next ID. Each [source](crate::generator) of IDs compares it with the
-//!   entry by which it issues. So one comparison shows the hot path a new transaction and new settings, and it costs an ID
+//! * *A transaction* is PostgreSQL's top-level transaction. A process enters before its first ID in
+//!   it ([`enter`]), and keeps the bound in [`bound`]. [`entry`] is a number that each change of
+//!   the bound replaces, and that is 0 in between. A change of settings makes it 0, too, until the
+//!   next ID. Each [source](crate::generator) of IDs compares it with the entry by which it issues.
+//!   So one comparison shows the hot path a new transaction and new settings, and it costs an ID
 //!   nothing else.
-//! * *A stream* is entered with the first ID in it. That of an ID type is entered by its source, as it sees a new entry.
-//!   [`streams`] has the names of the others, which a call gives ([`enter_stream`]).
-//! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken the transaction out of
-//!   the list of running ones, and before it forgets the transaction's ID. That is the order that the protocol needs.
-//!   The callback also runs when a session is terminated. After a crash the slots are new.
-//! * *A parallel worker* generates no IDs ([`generator`](crate::generator)). So all IDs of a transaction are of one
-//!   process, which has loaded the library and registered the callback before the first of them.
-//! * *A prepared transaction* gets a lock that says its bound, and goes to a list, before its session leaves: see
-//!   [`prepared`].
+//! * *A stream* is entered with the first ID in it. That of an ID type is entered by its source, as
+//!   it sees a new entry. [`streams`] has the names of the others, which a call gives
+//!   ([`enter_stream`]).
+//! * *The end* is PostgreSQL's callback for transactions. PostgreSQL calls it after it has taken
+//!   the transaction out of the list of running ones, and before it forgets the transaction's ID.
+//!   That is the order that the protocol needs. The callback also runs when a session is
+//!   terminated. After a crash the slots are new.
+//! * *A parallel worker* generates no IDs ([`generator`](crate::generator)). So all IDs of a
+//!   transaction are of one process, which has loaded the library and registered the callback
+//!   before the first of them.
+//! * *A prepared transaction* gets a lock that says its bound, and goes to a list, before its
+//!   session leaves: see [`prepared`].
 //!
 //! # Readers
-//! [`reader`] computes the watermark of a snapshot and a stream, and [`statement`] keeps it for all calls of a statement. A
-//! snapshot that does not see the rows of a table, as the table was [`rewritten`], has none later than 1970. [`waiting`] is for
-//! sessions that wait until the watermark has passed a time. SQL calls both by [`functions`].
+//! [`reader`] computes the watermark of a snapshot and a stream, and [`statement`] keeps it for all
+//! calls of a statement. A snapshot that does not see the rows of a table, as the table was
+//! [`rewritten`], has none later than 1970. [`waiting`] is for sessions that wait until the
+//! watermark has passed a time. SQL calls both by [`functions`].
 //!
-//! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for those on standbys, who
-//! get it from [`replayed`].
+//! [`publisher`] is a worker that tells readers of the watermark: by `NOTIFY`, and in the WAL for
+//! those on standbys, who get it from [`replayed`].
 //!
 //! # What outlives what
 //! | event | what holds |

@@ -1,11 +1,12 @@
 //! The worker that sends `NOTIFY flakeid` in one database, with the watermark as payload.
 //!
-//! It runs on behalf of the [`publisher`](super::publisher), and ends with it, or when `flakeid.notify_databases` no
-//! longer has its database. A transaction with a `NOTIFY` takes a lock that all such transactions of the server wait for.
-//! Writers have none, and this worker has one in an interval.
+//! It runs on behalf of the [`publisher`](super::publisher), and ends with it, or when
+//! `flakeid.notify_databases` no longer has its database. A transaction with a `NOTIFY` takes a
+//! lock that all such transactions of the server wait for. Writers have none, and this worker has
+//! one in an interval.
 //!
-//! A commit of this worker waits for no standby: with `synchronous_standby_names` and no standby it would keep that lock.
-//! SIGTERM ends it as it ends a session, also while it waits for the lock.
+//! A commit of this worker waits for no standby: with `synchronous_standby_names` and no standby it
+//! would keep that lock. SIGTERM ends it as it ends a session, also while it waits for the lock.
 
 use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
 use crate::clock::{now, since_boot};
@@ -28,7 +29,8 @@ const CHANNEL: &CStr = c"flakeid";
 /// The pause after an error.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts the notifier of a database, on behalf of this process; `None` if PostgreSQL has no place for another worker.
+/// Starts the notifier of a database, on behalf of this process; `None` if PostgreSQL has no place
+/// for another worker.
 pub fn start(database: &str) -> Option<DynamicBackgroundWorker> {
     let worker = BackgroundWorkerBuilder::new(&format!("flakeid notifier for {database}"))
         .set_type("flakeid notifier")
@@ -108,8 +110,8 @@ fn notify(
 /// Sends a payload in a transaction of its own.
 fn send(payload: &str) {
     let Ok(payload) = CString::new(payload) else { return };
-    // SAFETY: the worker is connected to a database, and runs no transaction. PostgreSQL copies both texts. An error ends
-    // the worker, and its publisher starts another one.
+    // SAFETY: the worker is connected to a database, and runs no transaction. PostgreSQL copies
+    // both texts. An error ends the worker, and its publisher starts another one.
     unsafe {
         pg_sys::SetCurrentStatementStartTimestamp();
         pg_sys::StartTransactionCommand();

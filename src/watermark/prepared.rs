@@ -1,33 +1,38 @@
 //! Prepared transactions that have generated IDs. They outlive their session, and the server.
 //!
 //! # The argument
-//! 1. *A transaction has a bound lock before it is prepared.* PostgreSQL calls [`before_prepare`] before it writes the
-//!    record that prepares the transaction. The [`bound_lock`] says the bound, or that the transaction has no IDs. From
-//!    then on the lock is where the transaction is, as PostgreSQL keeps both in one record. If a session cannot take the
-//!    lock, the transaction is rolled back.
-//! 2. *A transaction without a bound lock is not known.* Another library prepared it, or a session that has not loaded
-//!    this one. Its bound is 0, so that no ID is settled before it has ended. On a server that preloads this library
-//!    each session takes the lock. So there such a transaction is from before the library was preloaded,
-//!    or from a primary.
-//! 3. *Shared memory has a list.* [`load`] puts all transactions into it that are prepared when shared memory was
-//!    initialized: no session has generated an ID yet since then. Then each session adds its transaction, if that has IDs, before it is
-//!    prepared. The session leaves its slot after that. A reader reads the slots first and then the list, so it finds the
+//! 1. *A transaction has a bound lock before it is prepared.* PostgreSQL calls [`before_prepare`]
+//!    before it writes the record that prepares the transaction. The [`bound_lock`] says the bound,
+//!    or that the transaction has no IDs. From then on the lock is where the transaction is, as
+//!    PostgreSQL keeps both in one record. If a session cannot take the lock, the transaction is
+//!    rolled back.
+//! 2. *A transaction without a bound lock is not known.* Another library prepared it, or a session
+//!    that has not loaded this one. Its bound is 0, so that no ID is settled before it has ended.
+//!    On a server that preloads this library each session takes the lock. So there such a
+//!    transaction is from before the library was preloaded, or from a primary.
+//! 3. *Shared memory has a list.* [`load`] puts all transactions into it that are prepared when
+//!    shared memory was initialized: no session has generated an ID yet since then. Then each
+//!    session adds its transaction, if that has IDs, before it is prepared. The session leaves its
+//!    slot after that. A reader reads the slots first and then the list, so it finds the
 //!    transaction in one of them.
-//! 4. *An entry stays after its transaction has ended*, as old snapshots do not see the transaction:
-//!    [`flakeid_core::prepared`]. A reader asks its snapshot about each entry.
-//! 5. *A transaction may have ended before the list was made, and a snapshot be older than that.* Such a snapshot counts
-//!    the transaction among those that run. The transaction's number is below that of the beginning, it has ended, and
-//!    it is not in the list. Then its bound is 0 ([`unseen_bound`]). For this the list also has the transactions of
-//!    sessions that run at the beginning, and that have no IDs yet. So no snapshot that was taken later finds such a
+//! 4. *An entry stays after its transaction has ended*, as old snapshots do not see the
+//!    transaction: [`flakeid_core::prepared`]. A reader asks its snapshot about each entry.
+//! 5. *A transaction may have ended before the list was made, and a snapshot be older than that.*
+//!    Such a snapshot counts the transaction among those that run. The transaction's number is
+//!    below that of the beginning, it has ended, and it is not in the list. Then its bound is 0
+//!    ([`unseen_bound`]). For this the list also has the transactions of sessions that run at the
+//!    beginning, and that have no IDs yet. So no snapshot that was taken later finds such a
 //!    transaction.
 //!
-//! So nothing is written but what PostgreSQL writes for the transaction in any case. And nothing on disk can be older
-//! than the transaction: no file of a backup, of a standby, or of a life without this library.
+//! So nothing is written but what PostgreSQL writes for the transaction in any case. And nothing on
+//! disk can be older than the transaction: no file of a backup, of a standby, or of a life without
+//! this library.
 //!
 //! # What it costs
-//! A prepared transaction has one lock more, which adds 28 bytes to its record. Its session adds an entry to the list,
-//! under a lock. The list is pruned when it has doubled, and then asks PostgreSQL about each entry. What the list decides
-//! is in the core; here is what PostgreSQL knows.
+//! A prepared transaction has one lock more, which adds 28 bytes to its record. Its session adds an
+//! entry to the list, under a lock. The list is pruned when it has doubled, and then asks
+//! PostgreSQL about each entry. What the list decides is in the core; here is what PostgreSQL
+//! knows.
 
 use super::bound_lock::{self, BoundLock};
 use super::transactions::{ServerTransactions, next_transaction};
@@ -45,8 +50,8 @@ use std::sync::atomic::Ordering;
 
 const LIMITS: Limits = Limits { ended: ENDED, least_pruned: 64 };
 
-/// Lists what is prepared when shared memory was initialized, and sets the floor to its beginning. The horizon has been
-/// loaded.
+/// Lists what is prepared when shared memory was initialized, and sets the floor to its beginning.
+/// The horizon has been loaded.
 ///
 /// # Errors
 /// The errors of [`usage::begin`]; or the wait for the lock was canceled.
@@ -93,14 +98,14 @@ fn load(shared: &Shared, memory: &WatermarkSegment) -> Result<(), Report> {
     Ok(())
 }
 
-/// Returns the error for a list without room. It has room for all that can be prepared, and for each session that
-/// prepares one.
+/// Returns the error for a list without room. It has room for all that can be prepared, and for
+/// each session that prepares one.
 fn no_room(_error: NoRoom) -> Report {
     Report::new(Code::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, "too many prepared transactions")
 }
 
-/// Takes the bound lock of this session's transaction before it is prepared, and adds the transaction to the list if it
-/// has IDs. Then it has entered: with a bound, and at a time.
+/// Takes the bound lock of this session's transaction before it is prepared, and adds the
+/// transaction to the list if it has IDs. Then it has entered: with a bound, and at a time.
 ///
 /// # Errors
 /// The list has no room.
@@ -124,8 +129,9 @@ pub fn before_prepare(entered: Option<(UnixNanos, UnixNanos)>) -> Result<(), Rep
     Ok(())
 }
 
-/// Returns the least bound of all prepared transactions that a snapshot does not see, or may not see. The last function
-/// returns the transactions below a number that ran when the snapshot was taken.
+/// Returns the least bound of all prepared transactions that a snapshot does not see, or may not
+/// see. The last function returns the transactions below a number that ran when the snapshot was
+/// taken.
 pub fn unseen_bound<Running: Iterator<Item = u64>>(
     memory: &WatermarkSegment,
     sees: impl Fn(u64) -> bool,

@@ -1,17 +1,20 @@
 //! The worker that tells readers of the watermark, off the path of the writers.
 //!
-//! It serves two settings. With `flakeid.standby_watermark_interval` it writes the watermark into the WAL for standbys. For
-//! each database in `flakeid.notify_databases` it keeps a [`notifier`] running, as a process can be
-//! connected to one database alone. [`flakeid_core::announcer`] argues when there is something to tell.
+//! It serves two settings. With `flakeid.standby_watermark_interval` it writes the watermark into
+//! the WAL for standbys. For each database in `flakeid.notify_databases` it keeps a [`notifier`]
+//! running, as a process can be connected to one database alone. [`flakeid_core::announcer`] argues
+//! when there is something to tell.
 //!
 //! # When it runs
-//! The postmaster starts it if the settings want it when the server starts. If a reload changes the settings, the next
-//! session that generates an ID starts it: before that there is nothing to tell ([`ensure_publisher`]). On a standby it
-//! starts at the promotion. It ends when the settings want nothing any more.
+//! The postmaster starts it if the settings want it when the server starts. If a reload changes the
+//! settings, the next session that generates an ID starts it: before that there is nothing to tell
+//! ([`ensure_publisher`]). On a standby it starts at the promotion. It ends when the settings want
+//! nothing any more.
 //!
 //! # What outlives what
-//! * *The worker ends or is killed.* The postmaster starts it again. The next one begins with something to tell. Its
-//!   notifiers notice that their publisher is another one, and end; the next one starts others.
+//! * *The worker ends or is killed.* The postmaster starts it again. The next one begins with
+//!   something to tell. Its notifiers notice that their publisher is another one, and end; the next
+//!   one starts others.
 //! * *A crash.* Its place in shared memory is new.
 
 use super::announcing::{Ended, LOOK_INTERVAL, present, take_settings};
@@ -28,15 +31,16 @@ use pgrx::bgworkers::{
 use pgrx::pg_sys;
 use std::time::Duration;
 
-/// The time after which the worker comes back, after an error or if it was told to end and the server was not.
+/// The time after which the worker comes back, after an error or if it was told to end and the
+/// server was not.
 const RESTART: Duration = Duration::from_secs(1);
 
-/// The time after which the WAL gets a watermark although no transaction has ended: sessions on a standby may wait for a
-/// time.
+/// The time after which the WAL gets a watermark although no transaction has ended: sessions on a
+/// standby may wait for a time.
 const REPEAT: Duration = Duration::from_secs(1);
 
-/// The pause before a notifier that has ended is started again. It doubles each time, unless the notifier has run for the
-/// longest pause.
+/// The pause before a notifier that has ended is started again. It doubles each time, unless the
+/// notifier has run for the longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 fn builder() -> BackgroundWorkerBuilder {
@@ -65,8 +69,8 @@ fn is_wanted() -> bool {
     has_readers && !is_upgrade
 }
 
-/// Starts the worker if the settings want it and it does not run. It starts none twice within seconds, and raises no
-/// error: a session that generates an ID needs no reader.
+/// Starts the worker if the settings want it and it does not run. It starts none twice within
+/// seconds, and raises no error: a session that generates an ID needs no reader.
 pub fn ensure_publisher() {
     // Single-user mode has no workers.
     // SAFETY: reads a plain variable of PostgreSQL's.
@@ -132,7 +136,8 @@ pub extern "C-unwind" fn flakeid_watermark_main(_argument: pg_sys::Datum) {
     if !memory.publisher.begin(process::own().pid) {
         return;
     }
-    // SAFETY: this process has joined the server, and registers the callback once. `leave` has the type of a callback.
+    // SAFETY: this process has joined the server, and registers the callback once. `leave` has the
+    // type of a callback.
     unsafe { pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null()) };
     let mut notifiers: Vec<Notifier> = Vec::new();
     let mut ended = Ended::look(memory);
@@ -163,7 +168,8 @@ pub extern "C-unwind" fn flakeid_watermark_main(_argument: pg_sys::Datum) {
             }
         }
         if !wait(pause) {
-            // SAFETY: the worker holds no lock, and exits as each worker does that is to be started again.
+            // SAFETY: the worker holds no lock, and exits as each worker does that is to be started
+            // again.
             unsafe { pg_sys::proc_exit(1) };
         }
     }
@@ -189,7 +195,8 @@ fn tell_standbys(
     Ok(())
 }
 
-/// Waits for a time, and reads the settings again after a reload. Returns whether the worker may continue.
+/// Waits for a time, and reads the settings again after a reload. Returns whether the worker may
+/// continue.
 fn wait(pause: Duration) -> bool {
     let continues = BackgroundWorker::wait_latch(Some(pause));
     take_settings();

@@ -1,20 +1,24 @@
 //! The watermark of a snapshot, and the transactions that hold it back.
 //!
 //! A reader takes these steps, and reports nothing if one of them fails:
-//! 1. It moves the gates past the present time, so that the watermark is covered by the durable horizon.
-//! 2. It raises the floor, and looks at the gates again: the last user of a server that is not preloaded may have moved
-//!    them down in between.
+//! 1. It moves the gates past the present time, so that the watermark is covered by the durable
+//!    horizon.
+//! 2. It raises the floor, and looks at the gates again: the last user of a server that is not
+//!    preloaded may have moved them down in between.
 //! 3. It reads all slots, and then the list of prepared transactions.
-//! 4. It records what is settled, with a position, for old snapshots. If another reader does that now, it does not.
+//! 4. It records what is settled, with a position, for old snapshots. If another reader does that
+//!    now, it does not.
 //!
 //! # Which transactions a snapshot sees
-//! A transaction's ID has 64 bits here, as slots keep IDs for as long as the server runs. PostgreSQL's own function
-//! compares 32 bits. So it is asked only about an ID between the snapshot's `xmin` and `xmax`.
+//! A transaction's ID has 64 bits here, as slots keep IDs for as long as the server runs.
+//! PostgreSQL's own function compares 32 bits. So it is asked only about an ID between the
+//! snapshot's `xmin` and `xmax`.
 //!
 //! # Old snapshots
-//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for it, that of all IDs. If it has none,
-//! the snapshot is older than the first scan. Then the watermark is the horizon when shared memory was initialized.
-//! Only prepared transactions can have earlier IDs, and their bounds count in any case.
+//! If a slot has forgotten what an old snapshot does not see, the history may have a watermark for
+//! it, that of all IDs. If it has none, the snapshot is older than the first scan. Then the
+//! watermark is the horizon when shared memory was initialized. Only prepared transactions can have
+//! earlier IDs, and their bounds count in any case.
 
 use super::transactions::{ServerTransactions, next_transaction};
 use super::{prepared, usage};
@@ -30,7 +34,8 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::sync::atomic::{Ordering, fence};
 
-/// Reads the clock, and returns a time at or before the beginning of all ticks that hold the reading.
+/// Reads the clock, and returns a time at or before the beginning of all ticks that hold the
+/// reading.
 pub fn settled() -> UnixNanos {
     settled_by_clock(now())
 }
@@ -63,8 +68,8 @@ impl Snapshot {
                 }
     }
 
-    /// Returns whether the snapshot sees what a transaction or subtransaction has written, by the 32 bits of its
-    /// number; `None` is for what all see.
+    /// Returns whether the snapshot sees what a transaction or subtransaction has written, by the
+    /// 32 bits of its number; `None` is for what all see.
     pub fn sees_row_of(&self, transaction_id: Option<u32>) -> bool {
         let next = next_transaction();
         transaction_id.is_none_or(|id| self.sees(full_transaction(id, next)))
@@ -75,7 +80,8 @@ impl Snapshot {
         (self.xmin, self.xmax)
     }
 
-    /// Returns whether the snapshot is equal to one that is taken now: then both see the same transactions.
+    /// Returns whether the snapshot is equal to one that is taken now: then both see the same
+    /// transactions.
     pub fn equals_present(&self) -> bool {
         fn ids<'a>(ids: *mut pg_sys::TransactionId, count: usize) -> &'a [pg_sys::TransactionId] {
             // SAFETY: the caller passes an array of a snapshot, which has this many IDs.
@@ -86,9 +92,9 @@ impl Snapshot {
             static PRESENT: RefCell<pg_sys::SnapshotData> = RefCell::default();
         }
         let present = PRESENT.with(RefCell::as_ptr);
-        // SAFETY: the caller has the one snapshot. PostgreSQL fills the other one, and allocates its arrays the first
-        // time. The process has one thread, and nothing else uses it. A snapshot is active, so that taking another one
-        // changes nothing that other processes see.
+        // SAFETY: the caller has the one snapshot. PostgreSQL fills the other one, and allocates
+        // its arrays the first time. The process has one thread, and nothing else uses it. A
+        // snapshot is active, so that taking another one changes nothing that other processes see.
         unsafe {
             (*present).snapshot_type = pg_sys::SnapshotType::SNAPSHOT_MVCC;
             let (own, present) = (&*self.snapshot, &*pg_sys::GetSnapshotData(present));
@@ -108,7 +114,8 @@ impl Snapshot {
         self.snapshot
     }
 
-    /// Returns whether the snapshot sees all transactions that had ended before a position was read.
+    /// Returns whether the snapshot sees all transactions that had ended before a position was
+    /// read.
     pub fn covers(&self, position: Position) -> bool {
         position.0 <= self.xmin || position.0 < self.xmax
     }
@@ -226,8 +233,8 @@ pub struct BlockingTransaction {
     pub streams: Option<Streams>,
 }
 
-/// Returns the transactions that hold the watermark back now; none on a standby, which has no watermark. A transaction
-/// that begins or ends at this moment may be missing.
+/// Returns the transactions that hold the watermark back now; none on a standby, which has no
+/// watermark. A transaction that begins or ends at this moment may be missing.
 pub fn blocking_transactions() -> Vec<BlockingTransaction> {
     // SAFETY: a call without preconditions.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };

@@ -1,20 +1,24 @@
-//! The watermark on a standby: the last one that the primary has written into the WAL, as far as it is replayed.
+//! The watermark on a standby: the last one that the primary has written into the WAL, as far as it
+//! is replayed.
 //!
-//! [`flakeid_core::watermark_message`] has the message, and argues for which snapshots of the standby it holds.
+//! [`flakeid_core::watermark_message`] has the message, and argues for which snapshots of the
+//! standby it holds.
 //!
 //! # Which process writes what
 //! * The primary's worker writes the messages ([`super::publisher`]), with [`write()`].
-//! * The startup process of a standby keeps them in shared memory ([`replay`]). It does so only if the library is
-//!   preloaded.
+//! * The startup process of a standby keeps them in shared memory ([`replay`]). It does so only if
+//!   the library is preloaded.
 //! * Sessions on the standby read them, under the lock.
 //!
 //! # What outlives what
-//! * *The standby restarts.* What was replayed is lost. Until the next message there is no watermark, and a call is an
-//!   error. Messages that are replayed a second time are earlier ones, and hold as they did.
-//! * *The standby is promoted.* All IDs of the new primary are above the horizon. A horizon in the WAL
-//!   covers each message, and precedes it (`horizon::log_horizon`).
-//!   A snapshot from before the promotion gets an error.
-//! * *The standby follows another primary.* Its messages are later ones, since its IDs are above the horizon.
+//! * *The standby restarts.* What was replayed is lost. Until the next message there is no
+//!   watermark, and a call is an error. Messages that are replayed a second time are earlier ones,
+//!   and hold as they did.
+//! * *The standby is promoted.* All IDs of the new primary are above the horizon. A horizon in the
+//!   WAL covers each message, and precedes it (`horizon::log_horizon`). A snapshot from before the
+//!   promotion gets an error.
+//! * *The standby follows another primary.* Its messages are later ones, since its IDs are above
+//!   the horizon.
 //! * *A cascaded standby* replays the same records.
 
 use super::reader::Snapshot;
@@ -57,12 +61,14 @@ pub fn present(memory: &WatermarkSegment) -> Result<UnixNanos, Report> {
     memory.locked(&mut lock).replayed.latest().ok_or_else(none)
 }
 
-/// Returns the watermark of a snapshot of this standby. It is 1970 if no message is known to hold for the snapshot.
+/// Returns the watermark of a snapshot of this standby. It is 1970 if no message is known to hold
+/// for the snapshot.
 ///
 /// # Errors
 /// No message was replayed since the server started.
 pub fn watermark(memory: &WatermarkSegment, snapshot: &Snapshot) -> Result<UnixNanos, Report> {
-    // The message is read before the other snapshot is taken: that one sees all commits before the message.
+    // The message is read before the other snapshot is taken: that one sees all commits before the
+    // message.
     let latest = present(memory)?;
     if snapshot.equals_present() {
         return Ok(latest);

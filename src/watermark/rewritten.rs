@@ -1,31 +1,35 @@
-//! Tables that were rewritten after a snapshot was taken: it does not see the rows that were there before.
+//! Tables that were rewritten after a snapshot was taken: it does not see the rows that were there
+//! before.
 //!
-//! An `ALTER TABLE` that rewrites a table copies its rows as rows of its own transaction. A snapshot from before that
-//! sees none of them. PostgreSQL calls this a caveat of MVCC. A reader in ID order would go on behind rows that it has
-//! not seen, and never get them. `COPY (SELECT ...)`, `EXECUTE` and cursors take their snapshot first and then wait for
-//! the lock that an `ALTER TABLE` holds; and a transaction may have one snapshot for all its statements.
+//! An `ALTER TABLE` that rewrites a table copies its rows as rows of its own transaction. A
+//! snapshot from before that sees none of them. PostgreSQL calls this a caveat of MVCC. A reader in
+//! ID order would go on behind rows that it has not seen, and never get them. `COPY (SELECT ...)`,
+//! `EXECUTE` and cursors take their snapshot first and then wait for the lock that an `ALTER TABLE`
+//! holds; and a transaction may have one snapshot for all its statements.
 //!
-//! So a snapshot to which a table may look empty has no watermark later than 1970: the reader gets nothing, and asks
-//! again.
+//! So a snapshot to which a table may look empty has no watermark later than 1970: the reader gets
+//! nothing, and asks again.
 //!
 //! # The argument
-//! 1. *The statement has locked its tables* when it first asks for the watermark. The planner, or PostgreSQL before it
-//!    executes a plan again, has locked all of them. While the lock is held no other transaction rewrites the table. So
-//!    a table that was rewritten after the snapshot was so before the lock. [`hide_rows`] looks at all tables that
-//!    the transaction has locked.
-//! 2. *A rewritten table has another file.* Its row in `pg_class` names it, and that row is a new one, written by the
-//!    transaction that rewrote the table. If the snapshot sees the present row, nothing has changed since. Otherwise
-//!    the file that the snapshot's row names is compared with the present one.
-//! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages about changed catalogs
-//!    when it has taken a lock. It calls [`note_change`] for each message about `pg_class`, which notes the position of
-//!    that moment. The transaction that made the change had ended. So a snapshot that covers the position of the last
-//!    change sees all of them, and there is nothing to look for. Before the first call in a process it counts as a change:
+//! 1. *The statement has locked its tables* when it first asks for the watermark. The planner, or
+//!    PostgreSQL before it executes a plan again, has locked all of them. While the lock is held no
+//!    other transaction rewrites the table. So a table that was rewritten after the snapshot was so
+//!    before the lock. [`hide_rows`] looks at all tables that the transaction has locked.
+//! 2. *A rewritten table has another file.* Its row in `pg_class` names it, and that row is a new
+//!    one, written by the transaction that rewrote the table. If the snapshot sees the present row,
+//!    nothing has changed since. Otherwise the file that the snapshot's row names is compared with
+//!    the present one.
+//! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages
+//!    about changed catalogs when it has taken a lock. It calls [`note_change`] for each message
+//!    about `pg_class`, which notes the position of that moment. The transaction that made the
+//!    change had ended. So a snapshot that covers the position of the last change sees all of them,
+//!    and there is nothing to look for. Before the first call in a process it counts as a change:
 //!    the process may import a snapshot that is older than it.
 //!
 //! # What does not hold
-//! A watermark that an earlier statement has returned is a value. The statement that reads with it, and does not call
-//! the function, may have the caveat; and so may a function within the statement that locks a table of its own later.
-//! Such a reader locks the table first.
+//! A watermark that an earlier statement has returned is a value. The statement that reads with it,
+//! and does not call the function, may have the caveat; and so may a function within the statement
+//! that locks a table of its own later. Such a reader locks the table first.
 
 use super::lock_table;
 use super::reader::Snapshot;
@@ -34,7 +38,8 @@ use flakeid_core::watermark::Position;
 use pgrx::pg_sys::{self, Oid};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The position at which this process has last learned of a change of `pg_class`; 0 before the first call.
+/// The position at which this process has last learned of a change of `pg_class`; 0 before the
+/// first call.
 static CHANGED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// Lets PostgreSQL call [`note_change`], when a process loads the library.
@@ -60,8 +65,8 @@ unsafe extern "C-unwind" fn note_change(_argument: pg_sys::Datum, _cache: CacheI
     }
 }
 
-/// Returns whether a table that this transaction has locked may have rows that the snapshot does not see, since the table
-/// was rewritten or created after the snapshot was taken.
+/// Returns whether a table that this transaction has locked may have rows that the snapshot does
+/// not see, since the table was rewritten or created after the snapshot was taken.
 pub fn hide_rows(snapshot: &Snapshot) -> bool {
     if CHANGED_AT.load(Ordering::Relaxed) == 0 {
         CHANGED_AT.store(next_transaction_unlocked(), Ordering::Relaxed);
@@ -87,10 +92,12 @@ struct File {
 }
 
 impl File {
-    /// Returns the present file of a table; `None` for a relation that is no table, and has no rows.
+    /// Returns the present file of a table; `None` for a relation that is no table, and has no
+    /// rows.
     fn present(table: Oid) -> Option<Self> {
         let relations = pg_sys::SysCacheIdentifier::RELOID as _;
-        // SAFETY: this runs in a transaction that has locked the relation. The row is released after the last use.
+        // SAFETY: this runs in a transaction that has locked the relation. The row is released
+        // after the last use.
         unsafe {
             let row = pg_sys::SearchSysCache1(relations, table.into());
             if row.is_null() {
@@ -124,8 +131,8 @@ impl File {
     /// Returns the file of a table by the row that a snapshot sees; `None` if it sees no row.
     fn seen_by(table: Oid, snapshot: &Snapshot) -> Option<Oid> {
         let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        // SAFETY: the scan and the catalog are closed after the last use of the row. If an error comes in between, the
-        // end of the transaction closes both.
+        // SAFETY: the scan and the catalog are closed after the last use of the row. If an error
+        // comes in between, the end of the transaction closes both.
         unsafe {
             let mut key = pg_sys::ScanKeyData::default();
             pg_sys::ScanKeyInit(

@@ -25,8 +25,8 @@ static ENTRIES: AtomicU64 = AtomicU64::new(0);
 /// Whether this process, or the postmaster before it, has registered the callback.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the callbacks for the end of transactions and for changes of settings, when a process loads the library.
-/// Returns false if that was done before.
+/// Registers the callbacks for the end of transactions and for changes of settings, when a process
+/// loads the library. Returns false if that was done before.
 pub fn register() -> bool {
     let is_first = !REGISTERED.swap(true, Ordering::Relaxed);
     if is_first {
@@ -37,17 +37,17 @@ pub fn register() -> bool {
     is_first
 }
 
-/// Returns the bound of the transaction that this process has entered, in nanoseconds since 1970; 0 if it has entered
-/// none.
+/// Returns the bound of the transaction that this process has entered, in nanoseconds since 1970; 0
+/// if it has entered none.
 #[inline(always)]
 pub fn bound() -> u64 {
     // Relaxed: the process has one thread.
     BOUND.load(Ordering::Relaxed)
 }
 
-/// Returns a number that each change of the bound replaces. It is 0 if this process has entered no transaction, and after
-/// a setting has changed. A source that knows the number has entered the stream of its ID type in this transaction, and
-/// was built from the present settings.
+/// Returns a number that each change of the bound replaces. It is 0 if this process has entered no
+/// transaction, and after a setting has changed. A source that knows the number has entered the
+/// stream of its ID type in this transaction, and was built from the present settings.
 #[inline(always)]
 pub fn entry() -> u64 {
     ENTRY.load(Ordering::Relaxed)
@@ -74,8 +74,8 @@ fn set_bound(bound: UnixNanos) {
     }
 }
 
-/// Enters the present transaction, before this process's first ID in it, and the stream of an ID type, before the first
-/// ID of that type. The state has been opened.
+/// Enters the present transaction, before this process's first ID in it, and the stream of an ID
+/// type, before the first ID of that type. The state has been opened.
 ///
 /// # Errors
 /// The errors of [`prepared::ensure_loaded`].
@@ -93,8 +93,8 @@ pub fn enter(shared: &Shared, id_type: Stream) -> Result<(), Report> {
     Ok(())
 }
 
-/// Enters a stream, before the transaction's first ID in it. The transaction has been entered. Does nothing if it has
-/// entered the stream.
+/// Enters a stream, before the transaction's first ID in it. The transaction has been entered. Does
+/// nothing if it has entered the stream.
 pub fn enter_stream(stream: Stream) {
     match shmem::attached_watermark() {
         Some(memory) => enter_missing(memory, Streams::of(stream)),
@@ -108,7 +108,8 @@ fn enter_missing(memory: &'static WatermarkSegment, streams: Streams) {
     if missing.is_empty() {
         return;
     }
-    // One reading of the clock is enough: an earlier one makes the bound lower, and never below the floor.
+    // One reading of the clock is enough: an earlier one makes the bound lower, and never below the
+    // floor.
     let now = now();
     if bound() == 0 {
         own.first_id_at.store(now.0, Ordering::Relaxed);
@@ -118,7 +119,8 @@ fn enter_missing(memory: &'static WatermarkSegment, streams: Streams) {
     set_bound(own.slot.enter(missing, &memory.floor, || least));
 }
 
-/// Lowers the bound of the present transaction, after the clock has stepped back. Returns whether it is lower now.
+/// Lowers the bound of the present transaction, after the clock has stepped back. Returns whether
+/// it is lower now.
 pub fn lower() -> bool {
     let Some(memory) = shmem::attached_watermark() else { return false };
     let before = bound();
@@ -144,8 +146,8 @@ fn entered_process() -> Option<&'static ProcessEntry> {
     shmem::attached_watermark()?.process(process::number())
 }
 
-/// PostgreSQL calls this at each step of the end of a transaction. Only the guarded functions that it calls can raise an
-/// error.
+/// PostgreSQL calls this at each step of the end of a transaction. Only the guarded functions that
+/// it calls can raise an error.
 unsafe extern "C-unwind" fn at_event(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     use pg_sys::XactEvent::*;
     match event {
@@ -157,8 +159,8 @@ unsafe extern "C-unwind" fn at_event(event: pg_sys::XactEvent::Type, _argument: 
     }
 }
 
-/// Ends the transaction in this process's entry. A transaction that was rolled back or prepared is not among those that
-/// the slot keeps.
+/// Ends the transaction in this process's entry. A transaction that was rolled back or prepared is
+/// not among those that the slot keeps.
 #[inline]
 fn leave(has_committed: bool) {
     let Some(own) = entered_process() else { return };

@@ -1,9 +1,10 @@
 //! One statement sees one watermark.
 //!
-//! PostgreSQL may call a STABLE function for each row of a statement. The watermark rises between two calls. With two
-//! watermarks a statement could leave out a row and return a later one, and its reader would go on after the later one.
-//! So all calls under one snapshot get the same watermark: those of a statement, of all FETCHes from a cursor, and of
-//! STABLE functions that a statement calls. A parallel worker has a copy of its own, and so gets an error.
+//! PostgreSQL may call a STABLE function for each row of a statement. The watermark rises between
+//! two calls. With two watermarks a statement could leave out a row and return a later one, and its
+//! reader would go on after the later one. So all calls under one snapshot get the same watermark:
+//! those of a statement, of all FETCHes from a cursor, and of STABLE functions that a statement
+//! calls. A parallel worker has a copy of its own, and so gets an error.
 //!
 //! [`answers`] keeps the watermarks of a snapshot: one for each stream that it was asked for.
 
@@ -20,8 +21,9 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// Returns the watermark of a stream for the active snapshot, in whole milliseconds.
 ///
 /// # Errors
-/// This is a parallel worker; the snapshot is not one of a statement, or is from before a promotion; the errors of the
-/// horizon, without which there are no IDs; the file cannot be written; a standby has replayed no watermark.
+/// This is a parallel worker; the snapshot is not one of a statement, or is from before a
+/// promotion; the errors of the horizon, without which there are no IDs; the file cannot be
+/// written; a standby has replayed no watermark.
 pub fn watermark_of_statement(stream: Stream) -> Result<UnixMicros, Report> {
     let snapshot = active_snapshot()?;
     // SAFETY: `active_snapshot` returns an MVCC snapshot.

@@ -1,12 +1,13 @@
 //! The streams by their names: those of ID types, and those in the setting `flakeid.streams`.
 //!
 //! [`flakeid_core::watermark`] argues about streams. Here a name becomes a place in the slots:
-//! * *The IDs of an ID type* are a stream whose place and name are fixed. guid and guid_local write the same IDs in two ways,
-//!   from one cell, so they have one stream with two names.
-//! * *A named stream* gets its place at its first use (`StreamNames` of [`crate::shmem`]), by a writer or by a
-//!   reader. A name that leaves the setting keeps its place: transactions may have entered it. A call with that name is an
-//!   error, as it is with any name that is not listed.
-//! * *A restart* forgets the places. No transaction outlives it but prepared ones, which count for all streams.
+//! * *The IDs of an ID type* are a stream whose place and name are fixed. guid and guid_local write
+//!   the same IDs in two ways, from one cell, so they have one stream with two names.
+//! * *A named stream* gets its place at its first use (`StreamNames` of [`crate::shmem`]), by a
+//!   writer or by a reader. A name that leaves the setting keeps its place: transactions may have
+//!   entered it. A call with that name is an error, as it is with any name that is not listed.
+//! * *A restart* forgets the places. No transaction outlives it but prepared ones, which count for
+//!   all streams.
 
 use crate::error::{Code, Report};
 use crate::guc;
@@ -30,7 +31,8 @@ thread_local! {
 /// Returns the stream with a name, for a call that generates an ID in it.
 ///
 /// # Errors
-/// The setting does not list the name, or is not valid; or too many names were used since the start.
+/// The setting does not list the name, or is not valid; or too many names were used since the
+/// start.
 pub fn named(name: &str) -> Result<Stream, Report> {
     let version = guc::version();
     let known = KNOWN.with_borrow(|known| {

@@ -27,10 +27,11 @@ type Counters = pg_sys::VariableCacheData;
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 type Counters = pg_sys::TransamVariablesData;
 
-/// Returns the number that the next transaction gets, without a lock. It is greater than the number of each transaction
-/// whose end this process has learned of.
+/// Returns the number that the next transaction gets, without a lock. It is greater than the number
+/// of each transaction whose end this process has learned of.
 pub fn next_transaction_unlocked() -> u64 {
-    // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read as a whole.
+    // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read as a
+    // whole.
     unsafe { (&raw const (*counters()).nextXid.value).read_volatile() }
 }
 
@@ -58,7 +59,8 @@ impl Transactions for ServerTransactions {
 
     fn new_snapshots_cover(&self, position: Position) -> bool {
         // A snapshot's `xmax` is one more than the greatest number of a transaction that has ended.
-        // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read as a whole.
+        // SAFETY: the counters are in shared memory, and an aligned number of eight bytes is read
+        // as a whole.
         let latest = unsafe { (&raw const (*counters()).latestCompletedXid.value).read_volatile() };
         position.0 <= latest
     }

@@ -1,21 +1,26 @@
 //! Sessions that wait until the watermark has passed a time: `CALL flakeid_wait`.
 //!
-//! [`flakeid_core::waiters`] has the protocol: one of the waiting sessions leads, computes the watermark, and wakes the
-//! others. So many sessions that wait cost as much as one. Writers do nothing for them.
+//! [`flakeid_core::waiters`] has the protocol: one of the waiting sessions leads, computes the
+//! watermark, and wakes the others. So many sessions that wait cost as much as one. Writers do
+//! nothing for them.
 //!
 //! # What a session holds while it waits
-//! Nothing that another session or VACUUM could wait for. A procedure that is called outside of a transaction block may
-//! give back the snapshot of its statement, as COMMIT in a procedure does ([`release_snapshots`]). The session keeps its
-//! virtual transaction, which only a lock on that transaction could notice.
+//! Nothing that another session or VACUUM could wait for. A procedure that is called outside of a
+//! transaction block may give back the snapshot of its statement, as COMMIT in a procedure does
+//! ([`release_snapshots`]). The session keeps its virtual transaction, which only a lock on that
+//! transaction could notice.
 //!
 //! # Why the watermark has passed the time afterwards, too
-//! The leader's watermark holds for every snapshot that is taken after its scan. The next statement of the session takes
-//! its snapshot after the wait. The function `flakeid_watermark` gives whole milliseconds, and so does the leader compare.
+//! The leader's watermark holds for every snapshot that is taken after its scan. The next statement
+//! of the session takes its snapshot after the wait. The function `flakeid_watermark` gives whole
+//! milliseconds, and so does the leader compare.
 //!
 //! # When the leader looks
-//! The watermark follows the clock, unless it is ahead of it already: the clock may have stepped back. So the leader looks
-//! first, sleeps until the clock has passed the time, and looks every [`POLL_INTERVAL`] after that. It looks at the clock at least once in [`LONGEST_SLEEP`], since a clock can be set. On a
-//! standby the clock of the primary counts, so the leader looks as often [`BEFORE_DUE`].
+//! The watermark follows the clock, unless it is ahead of it already: the clock may have stepped
+//! back. So the leader looks first, sleeps until the clock has passed the time, and looks every
+//! [`POLL_INTERVAL`] after that. It looks at the clock at least once in [`LONGEST_SLEEP`], since a
+//! clock can be set. On a standby the clock of the primary counts, so the leader looks as often
+//! [`BEFORE_DUE`].
 
 use super::{reader, replayed, session};
 use crate::clock::{Stopwatch, now};
@@ -36,10 +41,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The longest time for which a waiting session sleeps.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The time after which a leader that has not looked is replaced. It is some times as long as a leader sleeps.
+/// The time after which a leader that has not looked is replaced. It is some times as long as a
+/// leader sleeps.
 const LONGEST_BEAT: Duration = Duration::from_secs(3);
 
-/// The time by which the leader on a standby begins to look early: the primary's clock may be ahead.
+/// The time by which the leader on a standby begins to look early: the primary's clock may be
+/// ahead.
 const BEFORE_DUE: Duration = Duration::from_secs(10);
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -47,12 +54,12 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// Whether this process waits, and must end that.
 static WAITS: AtomicBool = AtomicBool::new(false);
 
-/// Returns when the watermark has passed a time. `is_atomic` says whether the call is in a transaction block or in a
-/// function. Without a timeout it waits as long as it takes.
+/// Returns when the watermark has passed a time. `is_atomic` says whether the call is in a
+/// transaction block or in a function. Without a timeout it waits as long as it takes.
 ///
 /// # Errors
-/// The watermark has not passed the time when the timeout is over; the session cannot wait without a snapshot; its own
-/// transaction holds the watermark back; or an error of [`present`].
+/// The watermark has not passed the time when the timeout is over; the session cannot wait without
+/// a snapshot; its own transaction holds the watermark back; or an error of [`present`].
 pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Result<(), Report> {
     release_snapshots(is_atomic)?;
     let (shared, memory) = (shared()?, shmem::watermark()?);
@@ -111,7 +118,8 @@ pub fn wait(until: UnixMicros, timeout: Option<Duration>, is_atomic: bool) -> Re
     outcome
 }
 
-/// Registers the callback that ends the wait of a session which is canceled or terminated. The process keeps it.
+/// Registers the callback that ends the wait of a session which is canceled or terminated. The
+/// process keeps it.
 fn register() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
@@ -138,7 +146,8 @@ fn end() {
     }
 }
 
-/// Gives back the snapshots of the statement that calls, and ensures that the session has no other one.
+/// Gives back the snapshots of the statement that calls, and ensures that the session has no other
+/// one.
 ///
 /// # Errors
 /// The session needs a snapshot, or could not wait for the watermark with this transaction.
@@ -171,8 +180,8 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
         .detail("The transaction holds the watermark back until it ends.")
         .hint("COMMIT first."));
     }
-    // SAFETY: the caller is a procedure that may end the transaction, so no code above it relies on these snapshots.
-    // COMMIT in a procedure gives them back in the same way.
+    // SAFETY: the caller is a procedure that may end the transaction, so no code above it relies on
+    // these snapshots. COMMIT in a procedure gives them back in the same way.
     let has_snapshot = unsafe {
         pg_sys::ForgetPortalSnapshots();
         pg_sys::InvalidateCatalogSnapshot();
@@ -214,8 +223,8 @@ fn present_if_due(
     shared: &'static Shared,
     memory: &'static WatermarkSegment,
 ) -> Result<Option<UnixNanos>, Report> {
-    // The watermark can be ahead of the clock, and is never above the floor. A standby only reads what it has replayed.
-    // SAFETY: a call without preconditions.
+    // The watermark can be ahead of the clock, and is never above the floor. A standby only reads
+    // what it has replayed. SAFETY: a call without preconditions.
     let is_standby = unsafe { pg_sys::RecoveryInProgress() };
     let floor = memory.floor.get();
     let is_due = |until| is_standby || until < floor || due(until) <= now();
@@ -234,8 +243,8 @@ fn until_due(memory: &WatermarkSegment) -> Duration {
     }
 }
 
-/// Returns the time of the clock at which the watermark is past a time, if nothing holds it back. On a standby it is
-/// earlier.
+/// Returns the time of the clock at which the watermark is past a time, if nothing holds it back.
+/// On a standby it is earlier.
 fn due(until: UnixNanos) -> UnixNanos {
     // SAFETY: a call without preconditions.
     if unsafe { pg_sys::RecoveryInProgress() } {

@@ -1,25 +1,30 @@
-//! When a server announces its watermark: by `NOTIFY`, and in its write-ahead log (WAL) for standbys.
+//! When a server announces its watermark: by `NOTIFY`, and in its write-ahead log (WAL) for
+//! standbys.
 //!
-//! Summary: an announcement is of use only if a reader finds rows that the last announced watermark did not cover. So a
-//! server looks, every few milliseconds, whether transactions with IDs have ended. When some have, it announces the
-//! watermark that covers them, and no more often than once in an interval.
+//! Summary: an announcement is of use only if a reader finds rows that the last announced watermark
+//! did not cover. So a server looks, every few milliseconds, whether transactions with IDs have
+//! ended. When some have, it announces the watermark that covers them, and no more often than once
+//! in an interval.
 //!
 //! # The argument
-//! Take a row that became visible. Its ID has a time before the reading of the clock at which the server first found that
-//! its transaction had ended ([`Announcer::look`]). So a watermark after that reading covers the row.
-//! 1. *Each row is covered by an announcement.* From that reading on something is pending. It stays so until a watermark
-//!    after the reading has been announced ([`Announcer::announces`]). The watermark gets there, as soon as no transaction
-//!    holds it back.
-//! 2. *No announcement is without use*, but a few. While nothing is pending nothing is announced. The first announcement
-//!    waits for a watermark after the first reading. If other transactions hold that back for longer than the interval, a
-//!    watermark that has risen is announced: it may cover earlier IDs of long transactions.
-//! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading counts that a session may
-//!    have had by then: at each look, that of the last look with the time since. A clock that is set ahead, and then steps
-//!    back between two looks, can be ahead of that.
+//! Take a row that became visible. Its ID has a time before the reading of the clock at which the
+//! server first found that its transaction had ended ([`Announcer::look`]). So a watermark after
+//! that reading covers the row.
+//! 1. *Each row is covered by an announcement.* From that reading on something is pending. It stays
+//!    so until a watermark after the reading has been announced ([`Announcer::announces`]). The
+//!    watermark gets there, as soon as no transaction holds it back.
+//! 2. *No announcement is without use*, but a few. While nothing is pending nothing is announced.
+//!    The first announcement waits for a watermark after the first reading. If other transactions
+//!    hold that back for longer than the interval, a watermark that has risen is announced: it may
+//!    cover earlier IDs of long transactions.
+//! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading
+//!    counts that a session may have had by then: at each look, that of the last look with the time
+//!    since. A clock that is set ahead, and then steps back between two looks, can be ahead of
+//!    that.
 //!
 //! # What outlives what
-//! An announcer lives as long as its process. A new one begins with something pending: the rows of its predecessor may
-//! not be announced.
+//! An announcer lives as long as its process. A new one begins with something pending: the rows of
+//! its predecessor may not be announced.
 
 use crate::clock::UnixNanos;
 use core::time::Duration;
@@ -28,7 +33,8 @@ use core::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Announcer {
     interval: Duration,
-    /// The first and the last reading of the clock at which transactions had ended whose rows are not announced.
+    /// The first and the last reading of the clock at which transactions had ended whose rows are
+    /// not announced.
     pending: Option<(UnixNanos, UnixNanos)>,
     /// The time since boot at which something became pending.
     pending_since: Duration,
@@ -58,8 +64,8 @@ impl Announcer {
         self.interval = interval;
     }
 
-    /// Notes a look at the transactions: whether some with IDs have ended since the last look. The clock was read after
-    /// that.
+    /// Notes a look at the transactions: whether some with IDs have ended since the last look. The
+    /// clock was read after that.
     pub fn look(&mut self, has_ended: bool, now: UnixNanos, boot: Duration) {
         // The clock may have shown this before it stepped back.
         let (before, at) = self.looked;
@@ -104,8 +110,8 @@ impl Announcer {
         self.announced.is_none_or(|(_, at)| boot.saturating_sub(at) >= pause)
     }
 
-    /// Returns whether to announce a watermark although nothing is pending: the last announcement is older than a pause,
-    /// and the watermark has risen since. Notes that it is announced.
+    /// Returns whether to announce a watermark although nothing is pending: the last announcement
+    /// is older than a pause, and the watermark has risen since. Notes that it is announced.
     pub fn repeats(&mut self, watermark: UnixNanos, boot: Duration, pause: Duration) -> bool {
         let has_risen = self.announced.is_none_or(|(announced, _)| watermark > announced);
         let repeats = has_risen && self.may_repeat(boot, pause);
@@ -129,7 +135,8 @@ mod tests {
         Duration::from_nanos(now)
     }
 
-    /// Looks every millisecond from one time to another, and returns the times of the announcements.
+    /// Looks every millisecond from one time to another, and returns the times of the
+    /// announcements.
     fn run(
         announcer: &mut Announcer,
         times: core::ops::Range<u64>,

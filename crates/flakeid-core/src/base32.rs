@@ -35,8 +35,8 @@ pub const fn encode(word: u128) -> [u8; TEXT_LEN] {
 /// Reads the 80-bit word of a text.
 ///
 /// # Errors
-/// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is not in
-/// the alphabet, which has no upper case.
+/// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first
+/// byte that is not in the alphabet, which has no upper case.
 #[inline]
 pub fn decode(text: &[u8]) -> Result<u128, Error> {
     if text.len() != TEXT_LEN {

@@ -56,7 +56,8 @@ pub fn encode(mut number: u128, base: u32) -> Text {
     }
 }
 
-/// Writes `number` in base 62 with `digits` digits, zeros before it, and `first` before those. The number must fit.
+/// Writes `number` in base 62 with `digits` digits, zeros before it, and `first` before those. The
+/// number must fit.
 pub fn encode_with(first: u8, number: u128, digits: usize) -> Text {
     let mut text = encode(number, 62);
     debug_assert!(text.start + digits >= MAX_LEN && digits < MAX_LEN);
@@ -66,11 +67,12 @@ pub fn encode_with(first: u8, number: u128, digits: usize) -> Text {
     text
 }
 
-/// Reads the number of at most `bits` bits (1 to 128) that `text` has in `base`, which is from 2 to 62.
+/// Reads the number of at most `bits` bits (1 to 128) that `text` has in `base`, which is from 2
+/// to 62.
 ///
 /// # Errors
-/// [`Error::TextEmpty`] for an empty text, [`Error::TextCharacter`] at the first byte that is no digit of the base,
-/// [`Error::TextOverflow`] for a number of more bits.
+/// [`Error::TextEmpty`] for an empty text, [`Error::TextCharacter`] at the first byte that is no
+/// digit of the base, [`Error::TextOverflow`] for a number of more bits.
 pub fn decode(text: &[u8], base: u32, case: Case, bits: u32) -> Result<u128, Error> {
     debug_assert!((2..=62).contains(&base) && (case == Case::Sensitive || base <= 36));
     if text.is_empty() {

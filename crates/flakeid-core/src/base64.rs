@@ -24,9 +24,9 @@ pub const fn encode(bytes: [u8; 8]) -> [u8; TEXT_LEN] {
 /// Reads the eight bytes of a text.
 ///
 /// # Errors
-/// [`Error::TextLength`] unless the text has twelve bytes. [`Error::TextCharacter`] at the first byte that is not in
-/// the alphabet, or if the padding is not `=`. [`Error::TextTrailingBits`] if the last digit is not one that an
-/// encoder writes.
+/// [`Error::TextLength`] unless the text has twelve bytes. [`Error::TextCharacter`] at the first
+/// byte that is not in the alphabet, or if the padding is not `=`. [`Error::TextTrailingBits`] if
+/// the last digit is not one that an encoder writes.
 pub fn decode(text: &[u8]) -> Result<[u8; 8], Error> {
     if text.len() != TEXT_LEN {
         return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });
@@ -77,8 +77,8 @@ pub mod sortable {
     /// Reads the number of a text.
     ///
     /// # Errors
-    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is no
-    /// digit of `BITS` bits.
+    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the
+    /// first byte that is no digit of `BITS` bits.
     pub fn decode<const BITS: u32>(text: &[u8]) -> Result<u128, Error> {
         if text.len() != TEXT_LEN {
             return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });

@@ -1,5 +1,5 @@
-//! Named fields of bits. The position of each is written once, as a [`Field`]. Masks, limits and the wording of
-//! errors come from it.
+//! Named fields of bits. The position of each is written once, as a [`Field`]. Masks, limits and
+//! the wording of errors come from it.
 
 use crate::error::Error;
 
@@ -44,7 +44,8 @@ impl Field {
         (word >> self.low) as u64 & self.max()
     }
 
-    /// Returns a word with `value` in the field and zeros elsewhere. The value must fit: see [`Self::check`].
+    /// Returns a word with `value` in the field and zeros elsewhere. The value must fit: see
+    /// [`Self::check`].
     pub const fn put(self, value: u64) -> u128 {
         debug_assert!(value <= self.max());
         (value as u128) << self.low

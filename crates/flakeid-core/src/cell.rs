@@ -1,53 +1,62 @@
-//! A cell: the atomic word from which all sessions of a server get the IDs of one generator ID and one ID type.
+//! A cell: the atomic word from which all sessions of a server get the IDs of one generator ID and
+//! one ID type.
 //!
-//! Summary: a session loads the word, reads the clock, computes the next word with [`step`], and swaps it in by a
-//! compare-and-swap. No value of the word ever returns, so a swap that succeeds has met the word from which it was
-//! computed. For sno the word can change to the other timeline when the clock steps back. Sealing ends a cell, and
-//! reviving lets it issue again above all that it had. The rest of this header argues why no ID repeats.
+//! Summary: a session loads the word, reads the clock, computes the next word with [`step`], and
+//! swaps it in by a compare-and-swap. No value of the word ever returns, so a swap that succeeds
+//! has met the word from which it was computed. For sno the word can change to the other timeline
+//! when the clock steps back. Sealing ends a cell, and reviving lets it issue again above all that
+//! it had. The rest of this header argues why no ID repeats.
 //!
 //! # Why no ID repeats
-//! 1. Every ID is issued after a compare-and-swap that replaced the word from which the ID was computed. The new word
-//!    is that of this ID, or a greater one of the same block. If two blocks were computed from one word, one of the
-//!    swaps fails, and that thread computes again.
-//! 2. [`step`] only replaces a word by a greater one. [`change_timeline`] replaces it by one at a tick above all that
-//!    the other timeline has had. That word is new too, for whichever reason the timeline changed. Hence no value of
-//!    the word ever returns. A swap that succeeds has met the very word that was read, and not a later one of the
-//!    same value.
-//! 3. A change from timeline `b` first raises `timeline_high_water[b]` to the word's tick, and then swaps. If the
-//!    swap succeeds, that tick was the last of timeline `b`. If it fails, `timeline_high_water[b]` is a tick that
-//!    timeline `b` has really had, so it is still a lower bound. It also does no harm, because only a thread that
-//!    sees the word in the *other* timeline reads it. This also holds if the gate refuses the change and no swap is
-//!    tried. A thread that reads a word in timeline `!b` therefore finds in `timeline_high_water[b]` all that `b` has
+//! 1. Every ID is issued after a compare-and-swap that replaced the word from which the ID was
+//!    computed. The new word is that of this ID, or a greater one of the same block. If two blocks
+//!    were computed from one word, one of the swaps fails, and that thread computes again.
+//! 2. [`step`] only replaces a word by a greater one. [`change_timeline`] replaces it by one at a
+//!    tick above all that the other timeline has had. That word is new too, for whichever reason
+//!    the timeline changed. Hence no value of the word ever returns. A swap that succeeds has met
+//!    the very word that was read, and not a later one of the same value.
+//! 3. A change from timeline `b` first raises `timeline_high_water[b]` to the word's tick, and then
+//!    swaps. If the swap succeeds, that tick was the last of timeline `b`. If it fails,
+//!    `timeline_high_water[b]` is a tick that timeline `b` has really had, so it is still a lower
+//!    bound. It also does no harm, because only a thread that sees the word in the *other* timeline
+//!    reads it. This also holds if the gate refuses the change and no swap is tried. A thread that
+//!    reads a word in timeline `!b` therefore finds in `timeline_high_water[b]` all that `b` has
 //!    ever issued.
-//! 4. When a cell begins ([`Cell::begin`]), nothing above the floors has been issued before, by the argument in
-//!    [`gate`](crate::gate). Each timeline's floor is the last tick that it may have had. The floor of the word's own
-//!    timeline is in the word, and the floor of the other one is in `timeline_high_water`.
-//! 5. A session never replaces a sealed word, so what [`Cell::seal`] found is the last that was issued. The sealed
-//!    word is the greatest there is, and no clock reads its tick. The tick has 64 bits less those of the sequence and
-//!    the toggle, and the nanoseconds since 1970 in 64 bits are fewer ticks. So a sealed word looks like a step back
-//!    of the clock, and the code looks for it there.
-//! 6. Only [`Cell::revive`] replaces a sealed word. It writes a word that the cell has never had: one of a tick above
-//!    the last of its timeline. So a swap that was computed before the seal never succeeds after it. (A word at the
-//!    last tick would not be enough, because a word with which the cell had begun could return. A session that had
-//!    stopped with that word would then issue by the gate of that time. Its IDs would be above a high-water mark that
-//!    has become exact since.)
+//! 4. When a cell begins ([`Cell::begin`]), nothing above the floors has been issued before, by the
+//!    argument in [`gate`](crate::gate). Each timeline's floor is the last tick that it may have
+//!    had. The floor of the word's own timeline is in the word, and the floor of the other one is
+//!    in `timeline_high_water`.
+//! 5. A session never replaces a sealed word, so what [`Cell::seal`] found is the last that was
+//!    issued. The sealed word is the greatest there is, and no clock reads its tick. The tick has
+//!    64 bits less those of the sequence and the toggle, and the nanoseconds since 1970 in 64 bits
+//!    are fewer ticks. So a sealed word looks like a step back of the clock, and the code looks for
+//!    it there.
+//! 6. Only [`Cell::revive`] replaces a sealed word. It writes a word that the cell has never had:
+//!    one of a tick above the last of its timeline. So a swap that was computed before the seal
+//!    never succeeds after it. (A word at the last tick would not be enough, because a word with
+//!    which the cell had begun could return. A session that had stopped with that word would then
+//!    issue by the gate of that time. Its IDs would be above a high-water mark that has become
+//!    exact since.)
 //!
-//! These arguments hold for each caller that swaps in what [`step`] gave for the word that it read. The callers are
-//! [`Cell::issue`], and [`in_turn`](crate::in_turn), which looks at several cells before it chooses one.
+//! These arguments hold for each caller that swaps in what [`step`] gave for the word that it read.
+//! The callers are [`Cell::issue`], and [`in_turn`](crate::in_turn), which looks at several cells
+//! before it chooses one.
 //!
 //! # When a cell changes its timeline
-//! A sno cell changes to the other timeline (a tick-tock) when the clock has stepped back, as the specification of
-//! sno says. The server's other cells follow with their next tick, as if one generator had changed. So a session that
-//! goes from one generator ID to another stays in one timeline. The timeline that was left stays free for the next
-//! step back. A cell may begin at a horizon that the clock has not reached yet, since a crash leaves the horizon
-//! ahead by the lead. That alone is no reason to change. The cell changes if the clock is behind the time at which
+//! A sno cell changes to the other timeline (a tick-tock) when the clock has stepped back, as the
+//! specification of sno says. The server's other cells follow with their next tick, as if one
+//! generator had changed. So a session that goes from one generator ID to another stays in one
+//! timeline. The timeline that was left stays free for the next step back. A cell may begin at a
+//! horizon that the clock has not reached yet, since a crash leaves the horizon ahead by the lead.
+//! That alone is no reason to change. The cell changes if the clock is behind the time at which
 //! that horizon was written.
 //!
 //! # Why the word is read before the clock
-//! If the clock were read first, its reading could be old when the word is read. Another thread could have moved the
-//! word on between the two, and the clock would only *seem* to have stepped back. For a sno cell that is fatal: it
-//! would change its timeline without a reason, twice within a period. If the word is read first, a clock behind it
-//! has really been behind, on this processor, after the word was written.
+//! If the clock were read first, its reading could be old when the word is read. Another thread
+//! could have moved the word on between the two, and the clock would only *seem* to have stepped
+//! back. For a sno cell that is fatal: it would change its timeline without a reason, twice within
+//! a period. If the word is read first, a clock behind it has really been behind, on this
+//! processor, after the word was written.
 
 use crate::clock::Tick;
 use crate::counts::Counters;
@@ -60,17 +69,18 @@ use crate::sync::{AtomicU64, Ordering, spin_loop};
 pub use crate::issue_request::IssueRequest;
 pub use crate::stall::Stall;
 
-/// The state of one generator ID for one ID type. It has 128 bytes of its own, as processors fetch cache lines in pairs.
+/// The state of one generator ID for one ID type. It has 128 bytes of its own, as processors fetch
+/// cache lines in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
 pub struct Cell {
     /// The [`Word`] of the last ID that was issued.
     word: AtomicU64,
-    /// The last tick that each timeline had when it was last left. Only an ID type with a tick-tock bit uses these.
-    /// The specification of sno calls the one of the other timeline `wall_safe`.
+    /// The last tick that each timeline had when it was last left. Only an ID type with a tick-tock
+    /// bit uses these. The specification of sno calls the one of the other timeline `wall_safe`.
     timeline_high_water: [AtomicU64; 2],
-    /// The floor at which each timeline began: since then nothing at or below it was issued. The floors and
-    /// `horizon_written_at` are written while no session issues from the cell.
+    /// The floor at which each timeline began: since then nothing at or below it was issued. The
+    /// floors and `horizon_written_at` are written while no session issues from the cell.
     floors: [AtomicU64; 2],
     /// The tick in which the horizon was written at which the cell began.
     horizon_written_at: AtomicU64,
@@ -97,8 +107,9 @@ impl Cell {
         cell
     }
 
-    /// Makes this cell one that has issued nothing and may issue what is above the floors. No session may issue from
-    /// the cell yet. The caller must let sessions see the cell by a Release of its own.
+    /// Makes this cell one that has issued nothing and may issue what is above the floors. No
+    /// session may issue from the cell yet. The caller must let sessions see the cell by a Release
+    /// of its own.
     pub fn begin<S: IdLayout>(&self, init: CellInit) {
         let word = self.initialize::<S>(init);
         self.counters.begin();
@@ -145,9 +156,9 @@ impl Cell {
         }
     }
 
-    /// Lets a sealed cell issue again: what is above the floors, and more than a tick above all that the cell itself
-    /// had. If the cell is not sealed, this does nothing. The caller holds the server's lock, so there is one caller
-    /// at a time.
+    /// Lets a sealed cell issue again: what is above the floors, and more than a tick above all
+    /// that the cell itself had. If the cell is not sealed, this does nothing. The caller holds the
+    /// server's lock, so there is one caller at a time.
     pub fn revive<S: IdLayout>(&self, init: CellInit) {
         if self.word() != Word::SEALED {
             return;
@@ -163,11 +174,12 @@ impl Cell {
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// Returns a cell that would issue what this one would issue now, for a caller that wants to know that without
-    /// issuing. It has no counts. If other threads issue at this moment, it may be a state that this cell never had.
+    /// Returns a cell that would issue what this one would issue now, for a caller that wants to
+    /// know that without issuing. It has no counts. If other threads issue at this moment, it may
+    /// be a state that this cell never had.
     pub fn copy(&self) -> Self {
-        // Acquire pairs with the Release of the swap that wrote the word: what is loaded below belongs to it, or is
-        // later.
+        // Acquire pairs with the Release of the swap that wrote the word: what is loaded below
+        // belongs to it, or is later.
         let word = AtomicU64::new(self.word.load(Ordering::Acquire));
         let copy = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
         Self {
@@ -189,8 +201,9 @@ impl Cell {
         Word(self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes the next IDs of this cell; `None` if the clock has passed [`IssueRequest::within`]. `clock` is read once
-    /// for each attempt, always after the word; it gives `None` for a time before the epoch.
+    /// Takes the next IDs of this cell; `None` if the clock has passed [`IssueRequest::within`].
+    /// `clock` is read once for each attempt, always after the word; it gives `None` for a time
+    /// before the epoch.
     ///
     /// # Errors
     /// The [`Stall`] for which there is no ID.
@@ -202,8 +215,8 @@ impl Cell {
         clock: &mut impl FnMut() -> Option<Tick>,
     ) -> Result<Option<Block>, Stall> {
         let Limits { rules, gate, scale } = limits;
-        // Acquire pairs with the Release of the swap that wrote this word. So what its writer put into
-        // `timeline_high_water` before is visible below.
+        // Acquire pairs with the Release of the swap that wrote this word. So what its writer put
+        // into `timeline_high_water` before is visible below.
         let mut word = Word(self.word.load(Ordering::Acquire));
         loop {
             // The question comes after the word was loaded and before its swap: see `gate`.
@@ -234,8 +247,8 @@ impl Cell {
             {
                 return Err(Stall::Gated(block.stamp));
             }
-            // Release publishes `timeline_high_water`. Acquire pairs with the Release of the swap that wrote the word
-            // of the next round.
+            // Release publishes `timeline_high_water`. Acquire pairs with the Release of the swap
+            // that wrote the word of the next round.
             match self.word.compare_exchange_weak(
                 word.0,
                 next.0,
@@ -253,15 +266,15 @@ impl Cell {
         }
     }
 
-    /// Loads the last word for a caller that runs [`step`] itself. The caller reads the clock afterwards, and swaps
-    /// by [`Self::compare_exchange`].
+    /// Loads the last word for a caller that runs [`step`] itself. The caller reads the clock
+    /// afterwards, and swaps by [`Self::compare_exchange`].
     pub(crate) fn load_word(&self) -> Word {
         // Acquire pairs with the Release of the swap that wrote this word.
         Word(self.word.load(Ordering::Acquire))
     }
 
-    /// Replaces the word `before` by `after`, the word of a block that [`step`] computed from `before`. Returns false
-    /// if the cell no longer holds `before`.
+    /// Replaces the word `before` by `after`, the word of a block that [`step`] computed from
+    /// `before`. Returns false if the cell no longer holds `before`.
     pub(crate) fn compare_exchange<S: IdLayout>(
         &self,
         before: Word,
@@ -277,14 +290,15 @@ impl Cell {
         swapped.is_ok()
     }
 
-    /// Returns the stall that comes first if a clock that read `now` is behind a word: that it stepped back.
+    /// Returns the stall that comes first if a clock that read `now` is behind a word: that it
+    /// stepped back.
     pub(crate) fn check_step_back<S: IdLayout>(&self, word: Word, now: Tick) -> Option<Stall> {
         let is_behind = stepped_back::<S>(word.stamp::<S>(), now) && !self.recovers::<S>(word, now);
         if is_behind { self.report_step_back::<S>(word, now) } else { None }
     }
 
-    /// Runs [`step`]; or [`change_timeline`], if the other timeline is free and the clock has stepped back or the
-    /// server has changed its timeline.
+    /// Runs [`step`]; or [`change_timeline`], if the other timeline is free and the clock has
+    /// stepped back or the server has changed its timeline.
     #[inline]
     fn decide<S: IdLayout>(
         &self,
@@ -303,7 +317,8 @@ impl Cell {
         }
         let stamp = word.stamp::<S>();
         let toggle = stamp.toggle::<S>();
-        // A session's order ends at a step back, as the specification of sno says. What readers were told remains.
+        // A session's order ends at a step back, as the specification of sno says. What readers
+        // were told remains.
         let floor = match stepped_back::<S>(request.floor, now) {
             true => Stamp::new::<S>(request.least, false),
             false => floor,
@@ -311,13 +326,14 @@ impl Cell {
         let follows = toggle != gate.toggle() && now > stamp.tick::<S>();
         let mut free = Tick(u64::MAX);
         if is_behind || follows {
-            // Relaxed is enough: the word's Acquire has brought what the last change of timeline wrote.
+            // Relaxed is enough: the word's Acquire has brought what the last change of timeline
+            // wrote.
             let safe = Tick(self.timeline_high_water[usize::from(!toggle)].load(Ordering::Relaxed));
             free = Tick(safe.0 + 1);
             match change_timeline::<S>(word, now, safe, rules, request.want) {
                 Some((next, block)) if block.stamp >= floor => {
-                    // Relaxed is enough: the swap's Release puts this store before the word that changes the
-                    // timeline.
+                    // Relaxed is enough: the swap's Release puts this store before the word that
+                    // changes the timeline.
                     self.timeline_high_water[usize::from(toggle)]
                         .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);
                     return Step::Issue(next, block);
@@ -336,8 +352,8 @@ impl Cell {
         }
     }
 
-    /// Returns whether the clock is only behind the horizon at which the cell began, and not behind the time at which
-    /// that horizon was written.
+    /// Returns whether the clock is only behind the horizon at which the cell began, and not behind
+    /// the time at which that horizon was written.
     #[cold]
     fn recovers<S: IdLayout>(&self, word: Word, now: Tick) -> bool {
         let toggle = word.stamp::<S>().toggle::<S>();
@@ -353,8 +369,9 @@ impl Cell {
             return Some(Stall::Sealed);
         }
         if self.word() != word {
-            // Another thread may have reported the step before. The caller continues with an old word. At worst that
-            // costs a wait or an extension that was not needed, since the swap of an ID would fail.
+            // Another thread may have reported the step before. The caller continues with an old
+            // word. At worst that costs a wait or an extension that was not needed, since the swap
+            // of an ID would fail.
             return None;
         }
         let from = word.stamp::<S>().tick::<S>();
@@ -372,10 +389,11 @@ impl Cell {
         }
     }
 
-    /// Returns the last tick that each timeline has had, or the floor at which it began. The ticks are exact if no
-    /// session issues from this cell; otherwise they are for statistics alone.
+    /// Returns the last tick that each timeline has had, or the floor at which it began. The ticks
+    /// are exact if no session issues from this cell; otherwise they are for statistics alone.
     pub fn last<S: IdLayout>(&self) -> [Tick; 2] {
-        // Acquire pairs with the Release of the swap that wrote the word, for `timeline_high_water`.
+        // Acquire pairs with the Release of the swap that wrote the word, for
+        // `timeline_high_water`.
         let word = Word(self.word.load(Ordering::Acquire));
         let mut last = [0, 1]
             .map(|timeline: usize| self.timeline_high_water[timeline].load(Ordering::Relaxed));
@@ -388,9 +406,10 @@ impl Cell {
         last.map(Tick)
     }
 
-    /// Returns the last tick that each timeline has had since the cell began or was revived, and tick 0 if it has had
-    /// none. A floor does not count: it may come from a high-water mark, and then other servers have issued up to it.
-    /// The ticks are exact if no session issues from this cell.
+    /// Returns the last tick that each timeline has had since the cell began or was revived, and
+    /// tick 0 if it has had none. A floor does not count: it may come from a high-water mark, and
+    /// then other servers have issued up to it. The ticks are exact if no session issues from this
+    /// cell.
     pub fn issued<S: IdLayout>(&self) -> [Tick; 2] {
         let mut issued = self.last::<S>();
         for (last, floor) in issued.iter_mut().zip(&self.floors) {
@@ -402,13 +421,13 @@ impl Cell {
         issued
     }
 
-    /// Ends this cell, so that it issues nothing any more. Returns to every caller the last tick that each timeline
-    /// has had.
+    /// Ends this cell, so that it issues nothing any more. Returns to every caller the last tick
+    /// that each timeline has had.
     pub fn seal<S: IdLayout>(&self) -> [Tick; 2] {
         let mut word = self.word();
         while word != Word::SEALED {
-            // In the order of a change of timeline: first the word's tick goes to where a reader looks for it, and
-            // then the word changes.
+            // In the order of a change of timeline: first the word's tick goes to where a reader
+            // looks for it, and then the word changes.
             let stamp = word.stamp::<S>();
             self.timeline_high_water[usize::from(stamp.toggle::<S>())]
                 .fetch_max(stamp.tick::<S>().0, Ordering::Relaxed);

@@ -4,15 +4,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixNanos(pub u64);
 
-/// A time as databases keep it: microseconds since 1970-01-01 UTC. `i64::MIN` and `i64::MAX` are the infinities.
-/// Every bound treats them as before and after all times of an ID type.
+/// A time as databases keep it: microseconds since 1970-01-01 UTC. `i64::MIN` and `i64::MAX` are
+/// the infinities. Every bound treats them as before and after all times of an ID type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixMicros(pub i64);
 
 impl UnixMicros {
-    /// A time after all that these numbers count, and before infinity. PostgreSQL counts from 2000, so that its last 29
-    /// years are beyond 64 bits from 1970. A bound of such a time is exact: IDs of these years read as infinity. No
-    /// value has such a time.
+    /// A time after all that these numbers count, and before infinity. PostgreSQL counts from 2000,
+    /// so that its last 29 years are beyond 64 bits from 1970. A bound of such a time is exact: IDs
+    /// of these years read as infinity. No value has such a time.
     pub const BEYOND: Self = Self(i64::MAX - 1);
 }
 
@@ -28,8 +28,8 @@ pub enum TickPosition {
     After,
 }
 
-/// The time scale of an ID type: `unit` nanoseconds to a tick, tick 0 at `epoch` units after 1970-01-01 UTC, and
-/// `last` the largest tick of its layout.
+/// The time scale of an ID type: `unit` nanoseconds to a tick, tick 0 at `epoch` units after
+/// 1970-01-01 UTC, and `last` the largest tick of its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     unit: u64,
@@ -38,8 +38,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Creates a scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A layout may have
-    /// ticks that no clock here reads: those that begin after the year 2554.
+    /// Creates a scale of `unit` nanoseconds whose epoch is a whole number of units after 1970. A
+    /// layout may have ticks that no clock here reads: those that begin after the year 2554.
     pub const fn new(unit: u64, epoch: u64, last: Tick) -> Self {
         assert!(unit > 0 && epoch as u128 * unit as u128 <= u64::MAX as u128);
         Self { unit, epoch, last: last.0 }
@@ -55,7 +55,8 @@ impl Scale {
         self.unit
     }
 
-    /// Returns the tick that holds `now`, which may be past [`Self::last`]; `None` before the epoch.
+    /// Returns the tick that holds `now`, which may be past [`Self::last`]; `None` before the
+    /// epoch.
     #[inline]
     pub const fn tick(self, now: UnixNanos) -> Option<Tick> {
         match (now.0 / self.unit).checked_sub(self.epoch) {
@@ -64,8 +65,9 @@ impl Scale {
         }
     }
 
-    /// Returns the tick of [`Self::tick`], if the unit is known at compile time. This is a multiplication. A division
-    /// by a number that is not known costs half as much as reading the clock.
+    /// Returns the tick of [`Self::tick`], if the unit is known at compile time. This is a
+    /// multiplication. A division by a number that is not known costs half as much as reading the
+    /// clock.
     #[inline]
     pub const fn tick_in<const UNIT: u64>(self, now: UnixNanos) -> Option<Tick> {
         debug_assert!(UNIT == self.unit);
@@ -75,7 +77,8 @@ impl Scale {
         }
     }
 
-    /// Returns when `tick` begins on the wall clock. A clock must have read the tick, before the year 2554.
+    /// Returns when `tick` begins on the wall clock. A clock must have read the tick, before the
+    /// year 2554.
     #[inline]
     pub const fn nanos(self, tick: Tick) -> UnixNanos {
         UnixNanos((tick.0 + self.epoch) * self.unit)
@@ -99,14 +102,15 @@ impl Scale {
         Self::new(self.unit, epoch.0 / self.unit, Tick(self.last))
     }
 
-    /// Returns when `tick` begins, cut to the microsecond; infinity if that is beyond the numbers of microseconds.
+    /// Returns when `tick` begins, cut to the microsecond; infinity if that is beyond the numbers
+    /// of microseconds.
     pub const fn start(self, tick: Tick) -> UnixMicros {
         let micros = (tick.0 as u128 + self.epoch as u128) * self.unit as u128 / 1000;
         UnixMicros(if micros > i64::MAX as u128 { i64::MAX } else { micros as i64 })
     }
 
-    /// Returns the first tick whose [`start`](Self::start) is not before `time`. Before the epoch it is tick 0, so
-    /// the answer is never [`TickPosition::Before`].
+    /// Returns the first tick whose [`start`](Self::start) is not before `time`. Before the epoch
+    /// it is tick 0, so the answer is never [`TickPosition::Before`].
     pub const fn first_from(self, time: UnixMicros) -> TickPosition {
         let ticks = (time.0 as i128 * 1000 + self.unit as i128 - 1).div_euclid(self.unit as i128)
             - self.epoch as i128;
@@ -119,9 +123,9 @@ impl Scale {
         }
     }
 
-    /// Returns the last tick whose [`start`](Self::start) is not after `time`: the one before the first tick that
-    /// starts a microsecond later. After the last tick it is the last tick, so the answer is never
-    /// [`TickPosition::After`].
+    /// Returns the last tick whose [`start`](Self::start) is not after `time`: the one before the
+    /// first tick that starts a microsecond later. After the last tick it is the last tick, so the
+    /// answer is never [`TickPosition::After`].
     pub const fn last_until(self, time: UnixMicros) -> TickPosition {
         if time.0 == i64::MAX {
             return TickPosition::At(Tick(self.last));
@@ -133,7 +137,8 @@ impl Scale {
         }
     }
 
-    /// Returns the first and the last tick that start from `from` until `to`, both included; `None` if no tick does.
+    /// Returns the first and the last tick that start from `from` until `to`, both included; `None`
+    /// if no tick does.
     pub const fn between(self, from: UnixMicros, to: UnixMicros) -> Option<(Tick, Tick)> {
         match (self.first_from(from), self.last_until(to)) {
             (TickPosition::At(first), TickPosition::At(last)) if first.0 <= last.0 => {
@@ -143,8 +148,9 @@ impl Scale {
         }
     }
 
-    /// Returns the tick that holds `time`, or the side on which `time` lies outside the layout. If two ticks share a
-    /// microsecond, it is the one that [starts](Self::start) there, unless the first is the last tick of all.
+    /// Returns the tick that holds `time`, or the side on which `time` lies outside the layout. If
+    /// two ticks share a microsecond, it is the one that [starts](Self::start) there, unless the
+    /// first is the last tick of all.
     pub const fn locate(self, time: UnixMicros) -> TickPosition {
         let begin = time.0 as i128 * 1000;
         let (unit, epoch, last) = (self.unit as i128, self.epoch as i128, self.last as i128);
@@ -168,7 +174,8 @@ mod tests {
     /// A scale of 4 ms from 1970-01-01 00:00:01, eleven ticks.
     const SCALE: Scale = Scale::new(4_000_000, 250, Tick(10));
 
-    /// Asserts that a scale finds the first tick from each of these microseconds on, and the last one up to it.
+    /// Asserts that a scale finds the first tick from each of these microseconds on, and the last
+    /// one up to it.
     fn assert_bounds(scale: Scale, micros: std::ops::Range<i64>) {
         let ticks = || (0..=scale.last).map(Tick);
         for time in micros.map(UnixMicros) {

@@ -1,8 +1,9 @@
 //! Converts a flake to an ID of another ID type and back.
 //!
-//! A conversion keeps all that is in the flake: the millisecond, the generator ID and the counter. Different flakes stay
-//! different, and the order of the flakes, as numbers without a sign, is that of the converted IDs. The way back refuses an ID
-//! that has more in it than a flake has room for, and one of a time at which flakes are negative in SQL.
+//! A conversion keeps all that is in the flake: the millisecond, the generator ID and the counter.
+//! Different flakes stay different, and the order of the flakes, as numbers without a sign, is that
+//! of the converted IDs. The way back refuses an ID that has more in it than a flake has room for,
+//! and one of a time at which flakes are negative in SQL.
 //!
 //! | field of the flake | flake128 | uuidv7 |
 //! |---|---|---|
@@ -17,7 +18,8 @@ use crate::error::Error;
 use crate::flake::{self, COUNTER, Epoch, GENERATOR, WORKER};
 use crate::{flake128, uuidv7};
 
-/// Returns milliseconds since 1970 of a flake that counts from an epoch, and its generator ID and counter as they are in it.
+/// Returns milliseconds since 1970 of a flake that counts from an epoch, and its generator ID and
+/// counter as they are in it.
 const fn taken_apart(id: flake::Id, epoch: Epoch) -> (Tick, u64, u64) {
     let parts = id.parts();
     let millis = epoch.micros().0 as u64 / 1000 + parts.tick.0;
@@ -49,8 +51,8 @@ pub const fn flake_to_flake128(id: flake::Id, epoch: Epoch) -> flake128::Id {
 /// Returns the flake, counted from `epoch`, that becomes this flake128.
 ///
 /// # Errors
-/// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`; [`Error::FieldOutOfRange`] for a worker or a sequence number
-/// that is too large for a flake.
+/// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`; [`Error::FieldOutOfRange`] for a
+/// worker or a sequence number that is too large for a flake.
 pub const fn flake_from_flake128(id: flake128::Id, epoch: Epoch) -> Result<flake::Id, Error> {
     let parts = id.parts();
     put_together(id.time(), parts.worker, parts.sequence, epoch)

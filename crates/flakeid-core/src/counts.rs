@@ -1,12 +1,13 @@
 //! Statistics of one generator ID, for operators. No ID depends on them.
 //!
-//! A counter changes once for each block of IDs or once for each tick, never for each ID. A block is a set, or the
-//! IDs that a session prefetches. Each counter is exact by itself, but they are not read at one moment.
+//! A counter changes once for each block of IDs or once for each tick, never for each ID. A block
+//! is a set, or the IDs that a session prefetches. Each counter is exact by itself, but they are
+//! not read at one moment.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The counters of one [`Cell`](crate::cell::Cell), on its cache lines. They are never the atomics of loom, as there
-/// is no order between them to check.
+/// The counters of one [`Cell`](crate::cell::Cell), on its cache lines. They are never the atomics
+/// of loom, as there is no order between them to check.
 #[derive(Debug, Default)]
 pub struct Counters {
     issued: AtomicU64,
@@ -24,12 +25,13 @@ pub struct Counters {
 /// The values of [`Counters`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// IDs issued with the generator ID. Up to 15 prefetched IDs, or 31 of a type with fractions, are counted only when
-    /// their session asks the cell again, or discards the others.
+    /// IDs issued with the generator ID. Up to 15 prefetched IDs, or 31 of a type with fractions,
+    /// are counted only when their session asks the cell again, or discards the others.
     pub issued: u64,
     /// Ticks whose sequence was exhausted.
     pub exhausted: u64,
-    /// Times that a session spilled to the next higher generator ID, because the sequence was exhausted.
+    /// Times that a session spilled to the next higher generator ID, because the sequence was
+    /// exhausted.
     pub spills: u64,
     /// Times that a session with this home waited for the clock.
     pub waits: u64,
@@ -108,8 +110,8 @@ impl Counters {
         self.tick_tocks.fetch_add(1, Relaxed);
     }
 
-    /// Records that the clock is `by` ticks behind. Returns true for the first caller since the clock was last not
-    /// behind.
+    /// Records that the clock is `by` ticks behind. Returns true for the first caller since the
+    /// clock was last not behind.
     #[cold]
     pub(crate) fn stepped_back(&self, by: u64) -> bool {
         self.largest_step.fetch_max(by, Relaxed);

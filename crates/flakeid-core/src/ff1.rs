@@ -1,17 +1,20 @@
 //! FF1, format-preserving encryption: NIST SP 800-38G, algorithms 7 and 8.
 //!
-//! It encrypts a number of a fixed count of digits to another number of as many digits. Each tweak, a text that is no secret,
-//! gives another permutation of the numbers. The block cipher is the caller's, since this crate has no dependencies.
+//! It encrypts a number of a fixed count of digits to another number of as many digits. Each tweak,
+//! a text that is no secret, gives another permutation of the numbers. The block cipher is the
+//! caller's, since this crate has no dependencies.
 //!
 //! # Why it is here
-//! The crate `fpe` has FF1 on numbers of any length, and takes 4 to 21 µs for those of an ID. An ID has at most 128 bits, so
-//! that its halves are machine words. The tests compare this code with NIST's samples, with `fpe`, and with a second
-//! implementation that follows the standard's steps on digits.
+//! The crate `fpe` has FF1 on numbers of any length, and takes 4 to 21 µs for those of an ID. An ID
+//! has at most 128 bits, so that its halves are machine words. The tests compare this code with
+//! NIST's samples, with `fpe`, and with a second implementation that follows the standard's steps
+//! on digits.
 //!
 //! # What is computed once
-//! In each of the ten rounds the standard computes a CBC-MAC of the block P and the string Q. P and the first blocks of Q, which
-//! hold the tweak, are the same in all rounds. Only the last block of Q has the number of the round and the half. So a round is
-//! one call of the block cipher, for halves of at most [`MAX_HALF_BYTES`] bytes.
+//! In each of the ten rounds the standard computes a CBC-MAC of the block P and the string Q. P and
+//! the first blocks of Q, which hold the tweak, are the same in all rounds. Only the last block of
+//! Q has the number of the round and the half. So a round is one call of the block cipher, for
+//! halves of at most [`MAX_HALF_BYTES`] bytes.
 
 /// A block cipher with a key: AES, of any key length.
 pub trait BlockCipher {
@@ -25,7 +28,8 @@ const BLOCK: usize = 16;
 /// The rounds of the Feistel network.
 const ROUNDS: u8 = 10;
 
-/// The largest half that one block of the MAC is enough for: the standard's `d` is at most a block then.
+/// The largest half that one block of the MAC is enough for: the standard's `d` is at most a block
+/// then.
 pub const MAX_HALF_BYTES: usize = 12;
 
 /// The smallest number of different texts that NIST allows (SP 800-38G, revision 1).
@@ -36,7 +40,8 @@ const MIN_DOMAIN: u128 = 1_000_000;
 pub struct Domain {
     radix: u32,
     length: u32,
-    /// `radix` to the power of the lengths of the left and the right half, the standard's `u` and `v`.
+    /// `radix` to the power of the lengths of the left and the right half, the standard's `u` and
+    /// `v`.
     left: u128,
     right: u128,
     /// The bytes of a half, the standard's `b`.
@@ -53,8 +58,8 @@ impl Domain {
     /// Returns the numbers of `length` digits in `radix`.
     ///
     /// # Panics
-    /// If the numbers have more than 128 bits, a half has more than [`MAX_HALF_BYTES`] bytes, or NIST does not allow so few
-    /// numbers.
+    /// If the numbers have more than 128 bits, a half has more than [`MAX_HALF_BYTES`] bytes, or
+    /// NIST does not allow so few numbers.
     pub const fn new(radix: u32, length: u32) -> Self {
         assert!(radix >= 2 && radix <= 1 << 16);
         let left = (radix as u128).pow(length / 2);
@@ -120,7 +125,8 @@ impl Domain {
     }
 }
 
-/// Returns the rest of a division. The halves of an ID are bits, and a division of 128 bits is slow.
+/// Returns the rest of a division. The halves of an ID are bits, and a division of 128 bits is
+/// slow.
 const fn rest(number: u128, modulus: u128) -> u128 {
     match modulus.is_power_of_two() {
         true => number & (modulus - 1),

@@ -7,17 +7,19 @@
 //! | 5 | worker | its lower half |
 //! | 12 | counter | within the millisecond |
 //!
-//! Reference: T-PWK/go-flakeid v1.0.1. There values too large for a field are masked; here they are errors.
+//! Reference: T-PWK/go-flakeid v1.0.1. There values too large for a field are masked; here they are
+//! errors.
 //!
-//! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive. Later ones are never
-//! issued, because they would sort below all others. [`Id::parts`] and [`Id::pack`] know all 64 bits.
-//! [`Id::encode_signed`] and the bounds of a time know only the positive half.
+//! An ID is kept in a signed 64-bit column. Those of the first 2^41 ms (69 years) are positive.
+//! Later ones are never issued, because they would sort below all others. [`Id::parts`] and
+//! [`Id::pack`] know all 64 bits. [`Id::encode_signed`] and the bounds of a time know only the
+//! positive half.
 //!
 //! # Two kinds of epoch
-//! A server counts from an [`Epoch`], which lies from 1970 to 2109. A caller who creates an ID names one, too: any
-//! other time is an error. But a caller who reads an ID, or asks for the bounds of a time, may name any time as the
-//! [`Origin`]. The result is what the arithmetic says. So these functions have no error, and SQL can declare them
-//! LEAKPROOF.
+//! A server counts from an [`Epoch`], which lies from 1970 to 2109. A caller who creates an ID
+//! names one, too: any other time is an error. But a caller who reads an ID, or asks for the bounds
+//! of a time, may name any time as the [`Origin`]. The result is what the arithmetic says. So these
+//! functions have no error, and SQL can declare them LEAKPROOF.
 
 use crate::base62::{self, Case};
 use crate::base64;
@@ -64,7 +66,8 @@ impl Epoch {
     /// The latest epoch: as many milliseconds after 1970 as the time field holds, in the year 2109.
     pub const MAX: Self = Self(TIME.max());
 
-    /// Returns the epoch at `millis` milliseconds after 1970-01-01 UTC; `None` before that or after [`Self::MAX`].
+    /// Returns the epoch at `millis` milliseconds after 1970-01-01 UTC; `None` before that or after
+    /// [`Self::MAX`].
     pub const fn from_millis(millis: i64) -> Option<Self> {
         if millis < 0 || millis as u64 > Self::MAX.0 {
             return None;
@@ -72,7 +75,8 @@ impl Epoch {
         Some(Self(millis as u64))
     }
 
-    /// Returns the epoch at a time, cut to the millisecond; `None` under the conditions of [`Self::from_millis`].
+    /// Returns the epoch at a time, cut to the millisecond; `None` under the conditions of
+    /// [`Self::from_millis`].
     pub const fn from_micros(micros: UnixMicros) -> Option<Self> {
         Self::from_millis(micros.0.div_euclid(1000))
     }
@@ -112,8 +116,8 @@ impl Origin {
         }
     }
 
-    /// Returns when `tick` begins. Ticks beyond the numbers of microseconds begin at infinity, and so do all that count
-    /// from infinity. Those that count from minus infinity begin there.
+    /// Returns when `tick` begins. Ticks beyond the numbers of microseconds begin at infinity, and
+    /// so do all that count from infinity. Those that count from minus infinity begin there.
     const fn start(self, tick: Tick) -> UnixMicros {
         match self.0.0 {
             i64::MIN => self.0,
@@ -121,8 +125,9 @@ impl Origin {
         }
     }
 
-    /// Returns the first tick of the positive half that begins at a time or later, as [`Scale::first_from`] does. A
-    /// time that is too far from the origin for a number is outside the layout, on the side of that infinity.
+    /// Returns the first tick of the positive half that begins at a time or later, as
+    /// [`Scale::first_from`] does. A time that is too far from the origin for a number is outside
+    /// the layout, on the side of that infinity.
     const fn first_from(self, time: UnixMicros) -> TickPosition {
         SIGNED.first_from(match (time.0, self.0.0) {
             (i64::MIN, _) => time,
@@ -131,7 +136,8 @@ impl Origin {
         })
     }
 
-    /// Returns the last tick of the positive half that begins not after a time, as [`Scale::last_until`] does.
+    /// Returns the last tick of the positive half that begins not after a time, as
+    /// [`Scale::last_until`] does.
     const fn last_until(self, time: UnixMicros) -> TickPosition {
         SIGNED.last_until(match (time.0, self.0.0) {
             (i64::MAX, _) | (_, i64::MIN) => UnixMicros(i64::MAX),
@@ -170,8 +176,8 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside the 42 bits from `epoch`; [`Error::FieldOutOfRange`] for a value outside its
-    /// field.
+    /// [`Error::TimeOutOfRange`] outside the 42 bits from `epoch`; [`Error::FieldOutOfRange`] for a
+    /// value outside its field.
     pub const fn encode(
         time: UnixMicros,
         datacenter: i64,
@@ -182,12 +188,12 @@ impl Id {
         Self::encode_within(epoch.scale(), time, datacenter, worker, counter)
     }
 
-    /// Creates the positive ID of these fields at `time`, cut to the millisecond. A signed column sorts it by its
-    /// time.
+    /// Creates the positive ID of these fields at `time`, cut to the millisecond. A signed column
+    /// sorts it by its time.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`; [`Error::FieldOutOfRange`] for a value outside its
-    /// field.
+    /// [`Error::TimeOutOfRange`] outside the 41 bits from `epoch`; [`Error::FieldOutOfRange`] for a
+    /// value outside its field.
     pub const fn encode_signed(
         time: UnixMicros,
         datacenter: i64,
@@ -240,7 +246,8 @@ impl Id {
         origin.start(self.parts().tick)
     }
 
-    /// Returns the smallest positive ID whose time is not before `time`; the largest if there is no such ID.
+    /// Returns the smallest positive ID whose time is not before `time`; the largest if there is no
+    /// such ID.
     pub const fn min(time: UnixMicros, origin: Origin) -> Self {
         match origin.first_from(time) {
             TickPosition::At(tick) => Self::pack(tick, 0, 0),
@@ -249,7 +256,8 @@ impl Id {
         }
     }
 
-    /// Returns the largest positive ID whose time is not after `time`; the smallest if there is no such ID.
+    /// Returns the largest positive ID whose time is not after `time`; the smallest if there is no
+    /// such ID.
     pub const fn max(time: UnixMicros, origin: Origin) -> Self {
         match origin.last_until(time) {
             TickPosition::At(tick) => Self::last(tick),
@@ -258,8 +266,8 @@ impl Id {
         }
     }
 
-    /// Returns the smallest and the largest positive ID whose time is from `from` until `to`, both included. If there
-    /// is no such ID, the first is above the second.
+    /// Returns the smallest and the largest positive ID whose time is from `from` until `to`, both
+    /// included. If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros, origin: Origin) -> (Self, Self) {
         match (origin.first_from(from), origin.last_until(to)) {
             (TickPosition::At(first), TickPosition::At(last)) if first.0 <= last.0 => {
@@ -274,8 +282,9 @@ impl Id {
     }
 }
 
-/// The ways to write an ID, each as the number's 64 bits without sign. They are those of go-flakeid: no leading
-/// zeros, lower-case hex, base64 of the eight bytes from the lowest to the highest.
+/// The ways to write an ID, each as the number's 64 bits without sign. They are those of
+/// go-flakeid: no leading zeros, lower-case hex, base64 of the eight bytes from the lowest to the
+/// highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Decimal,

@@ -6,14 +6,15 @@
 //! | 48 | worker | the MAC address of one of the server's network interfaces |
 //! | 16 | sequence | within the millisecond |
 //!
-//! The bytes, big-endian, sort as the ID does. The text is the number in [`base62`] without padding. It has 18 digits
-//! from January 1975 to October 2284, and sorts as the ID does among texts of one length.
+//! The bytes, big-endian, sort as the ID does. The text is the number in [`base62`] without
+//! padding. It has 18 digits from January 1975 to October 2284, and sorts as the ID does among
+//! texts of one length.
 //!
-//! Reference: boundary/flake 0.7. There the 65,537th ID of a millisecond is the first again; here it waits for the
-//! next millisecond.
+//! Reference: boundary/flake 0.7. There the 65,537th ID of a millisecond is the first again; here
+//! it waits for the next millisecond.
 //!
-//! The times of the layout end long after any calendar. Those beyond the years that microseconds in 64 bits can count
-//! are shown as infinity.
+//! The times of the layout end long after any calendar. Those beyond the years that microseconds in
+//! 64 bits can count are shown as infinity.
 
 use crate::base62::{self, Case, Text};
 use crate::bits::Field;
@@ -121,8 +122,8 @@ impl Id {
         }
     }
 
-    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included. If there is no
-    /// such ID, the first is above the second.
+    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included.
+    /// If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::pack(first, 0, 0), Self::last(last)),
@@ -139,8 +140,9 @@ impl Id {
         base62::encode(self.word(), base)
     }
 
-    /// Reads the ID of a text in `base`, which is from 2 to 62. In a base up to 36 the upper and lower case of a
-    /// letter are the same digit; above that they are different digits. Leading zeros are allowed.
+    /// Reads the ID of a text in `base`, which is from 2 to 62. In a base up to 36 the upper and
+    /// lower case of a letter are the same digit; above that they are different digits. Leading
+    /// zeros are allowed.
     ///
     /// # Errors
     /// The errors of [`base62::decode`].
@@ -149,8 +151,8 @@ impl Id {
         base62::decode(text, base, case, TIME.end()).map(Self::from_word)
     }
 
-    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the same for
-    /// different IDs.
+    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the
+    /// same for different IDs.
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         let worker = WORKER.get(reference.word());

@@ -1,8 +1,9 @@
 //! The computation of the next ID: a pure function of a cell's word, the clock and the rules.
 //!
-//! Summary: [`step`] is the one place where an ID is decided. It takes the last ID of a generator ID as a word of 64
-//! bits. It returns the next word with its IDs, or the tick for which the session must wait. It never returns a
-//! smaller word. [`change_timeline`] does this for sno when the clock has stepped back.
+//! Summary: [`step`] is the one place where an ID is decided. It takes the last ID of a generator
+//! ID as a word of 64 bits. It returns the next word with its IDs, or the tick for which the
+//! session must wait. It never returns a smaller word. [`change_timeline`] does this for sno when
+//! the clock has stepped back.
 //!
 //! # The word
 //! The last ID that one ID type has issued with one generator ID is one word of 64 bits:
@@ -11,17 +12,19 @@
 //! | tick | toggle, if the ID type has a tick-tock bit | sequence |
 //! ```
 //!
-//! The part above the sequence is the word's [`Stamp`]. An ID sorts by it before anything else, so words, stamps and
-//! IDs of one generator ID have one order. A word is only replaced by a greater one, except at a change of timeline.
-//! That moves to the other timeline at a time that this timeline has never had (see [`change_timeline`]). In both
-//! cases no word repeats, and so no ID does.
+//! The part above the sequence is the word's [`Stamp`]. An ID sorts by it before anything else, so
+//! words, stamps and IDs of one generator ID have one order. A word is only replaced by a greater
+//! one, except at a change of timeline. That moves to the other timeline at a time that this
+//! timeline has never had (see [`change_timeline`]). In both cases no word repeats, and so no ID
+//! does.
 //!
 //! # The tick of the next ID
-//! The tick of the next ID is the greatest of three: the clock's, the word's, and that of the session's last ID. If
-//! the clock is ahead of the others, it is the clock's. If the clock is behind the word, the word's tick is *held*:
-//! the rest of its sequence is used, and when that is exhausted the session must wait. A session that is ahead of
-//! both waits for the clock, since a word never moves to a tick that no clock has read. So if a word is more than a
-//! tick ahead of a clock, that clock has stepped back. It is never just a difference between the clocks of two
+//! The tick of the next ID is the greatest of three: the clock's, the word's, and that of the
+//! session's last ID. If the clock is ahead of the others, it is the clock's. If the clock is
+//! behind the word, the word's tick is *held*: the rest of its sequence is used, and when that is
+//! exhausted the session must wait. A session that is ahead of both waits for the clock, since a
+//! word never moves to a tick that no clock has read. So if a word is more than a tick ahead of a
+//! clock, that clock has stepped back. It is never just a difference between the clocks of two
 //! processors.
 
 use crate::clock::Tick;
@@ -30,14 +33,14 @@ use crate::clock::Tick;
 pub trait IdLayout {
     /// The width of the sequence, in bits.
     const SEQUENCE_BITS: u32;
-    /// Whether a tick-tock bit follows the time. Then the generator changes to the other timeline when the clock
-    /// steps back.
+    /// Whether a tick-tock bit follows the time. Then the generator changes to the other timeline
+    /// when the clock steps back.
     const TICK_TOCK: bool;
-    /// Whether the sequence stands above the generator ID. Then a session's order over several generator IDs is that
-    /// of the sequence first: see [`in_turn`](crate::in_turn).
+    /// Whether the sequence stands above the generator ID. Then a session's order over several
+    /// generator IDs is that of the sequence first: see [`in_turn`](crate::in_turn).
     const SEQUENCE_FIRST: bool = false;
-    /// The width of the fraction of a tick that an ID has between its tick and its generator ID. The clock of a session
-    /// gives it below the tick. See [`session`](crate::session).
+    /// The width of the fraction of a tick that an ID has between its tick and its generator ID.
+    /// The clock of a session gives it below the tick. See [`session`](crate::session).
     const FRACTION_BITS: u32 = 0;
 }
 
@@ -58,7 +61,8 @@ impl Stamp {
     /// The first stamp of all.
     pub const FIRST: Self = Self(0);
 
-    /// Creates the stamp of a tick and a timeline. An ID type without a tick-tock bit ignores `toggle`.
+    /// Creates the stamp of a tick and a timeline. An ID type without a tick-tock bit ignores
+    /// `toggle`.
     pub const fn new<S: IdLayout>(tick: Tick, toggle: bool) -> Self {
         Self(tick.0 << S::TICK_TOCK as u32 | (toggle && S::TICK_TOCK) as u64)
     }
@@ -79,13 +83,15 @@ impl Stamp {
         Tick(tick.0 + (Self::new::<S>(tick, self.toggle::<S>()).0 < floor.0) as u64)
     }
 
-    /// Returns the stamp of the next tick in the first timeline, which is above every ID of this tick.
+    /// Returns the stamp of the next tick in the first timeline, which is above every ID of this
+    /// tick.
     pub const fn next_tick<S: IdLayout>(self) -> Self {
         Self::new::<S>(Tick(self.tick::<S>().0 + 1), false)
     }
 }
 
-/// The last ID that was issued with a generator ID, without the fields that all its IDs have in common.
+/// The last ID that was issued with a generator ID, without the fields that all its IDs have in
+/// common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Word(pub(crate) u64);
 
@@ -154,8 +160,8 @@ pub enum Step {
     Ended,
 }
 
-/// Computes the next `want` IDs after `word`, for a session whose IDs must sort at or above `floor`. `want` is at
-/// least one. The block has fewer IDs if the tick has fewer left.
+/// Computes the next `want` IDs after `word`, for a session whose IDs must sort at or above
+/// `floor`. `want` is at least one. The block has fewer IDs if the tick has fewer left.
 #[inline]
 pub fn step<S: IdLayout>(word: Word, now: Tick, floor: Stamp, rules: &Rules, want: u32) -> Step {
     let last = word.stamp::<S>();
@@ -179,16 +185,16 @@ pub fn step<S: IdLayout>(word: Word, now: Tick, floor: Stamp, rules: &Rules, wan
     Step::Issue(block.last::<S>(), block)
 }
 
-/// Returns whether the clock has stepped back from the tick of `stamp`. A difference of one tick is the noise between
-/// two processors' clocks, and does not count.
+/// Returns whether the clock has stepped back from the tick of `stamp`. A difference of one tick is
+/// the noise between two processors' clocks, and does not count.
 #[inline]
 pub const fn stepped_back<S: IdLayout>(stamp: Stamp, now: Tick) -> bool {
     now.0 + 1 < stamp.tick::<S>().0
 }
 
-/// Computes the first `want` IDs at `now` in the timeline other than `word`'s (a tick-tock). `safe` is the last tick
-/// that the other timeline has had. Returns `None` if `now` is not past it: that is a second step back into one
-/// period, for which the session waits.
+/// Computes the first `want` IDs at `now` in the timeline other than `word`'s (a tick-tock). `safe`
+/// is the last tick that the other timeline has had. Returns `None` if `now` is not past it: that
+/// is a second step back into one period, for which the session waits.
 pub fn change_timeline<S: IdLayout>(
     word: Word,
     now: Tick,

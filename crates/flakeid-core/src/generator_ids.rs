@@ -52,8 +52,8 @@ pub enum ParseError<'a> {
 }
 
 impl GeneratorIdSource {
-    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`. `host` returns the host's name, and is
-    /// called only if the setting needs it.
+    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`. `host` returns the host's
+    /// name, and is called only if the setting needs it.
     ///
     /// # Errors
     /// [`ParseError`], for the first error from the left.
@@ -86,7 +86,8 @@ impl GeneratorIdSource {
 impl GeneratorIds {
     const NONE: Self = Self { ids: [0; MAX_OWNED], len: 0 };
 
-    /// Creates the list of these numbers, in any order; `None` if there are no numbers, too many, or a repeated one.
+    /// Creates the list of these numbers, in any order; `None` if there are no numbers, too many,
+    /// or a repeated one.
     pub fn of(numbers: &[u16]) -> Option<Self> {
         let mut ids = Self::NONE;
         for &id in numbers {
@@ -95,8 +96,8 @@ impl GeneratorIds {
         (ids.len > 0).then_some(ids)
     }
 
-    /// Creates the list for a host whose name ends in the number n: `count` IDs from n times `count` on. StatefulSets
-    /// of Kubernetes name their hosts in this way.
+    /// Creates the list for a host whose name ends in the number n: `count` IDs from n times
+    /// `count` on. StatefulSets of Kubernetes name their hosts in this way.
     fn of_host<'a>(count: u16, host: &str) -> Result<Self, ParseError<'a>> {
         let first_label = host.split('.').next().unwrap_or(host);
         let digits = first_label.trim_end_matches(|c: char| c.is_ascii_digit()).len();

@@ -8,22 +8,24 @@
 //! | d | time | the fine part |
 //! | 14 | sequence | within the tick |
 //!
-//! A guid_local has the same fields without the node: drift, 47 bits of time, sequence. The time is in units of
-//! 131.072 us (2^17 ns) since 1970-01-01 UTC. The node stands between the two parts of the time. Suppose that the
-//! clocks of nodes are apart by less than the drift. Then their IDs sort by node, before the part of the time that
-//! cannot be compared.
+//! A guid_local has the same fields without the node: drift, 47 bits of time, sequence. The time is
+//! in units of 131.072 us (2^17 ns) since 1970-01-01 UTC. The node stands between the two parts of
+//! the time. Suppose that the clocks of nodes are apart by less than the drift. Then their IDs sort
+//! by node, before the part of the time that cannot be compared.
 //!
-//! The bytes, big-endian, sort as the ID does. So does the text in [`sortable`] base64: sixteen digits of six bits
-//! each, or of four bits for a guid_local. IDs of different drift sort by drift first; those of one drift and node
-//! sort by time.
+//! The bytes, big-endian, sort as the ID does. So does the text in [`sortable`] base64: sixteen
+//! digits of six bits each, or of four bits for a guid_local. IDs of different drift sort by drift
+//! first; those of one drift and node sort by time.
 //!
 //! # The inverse clock
-//! The inverse clock counts down: its time is that of the other clock subtracted from the largest, and so is its
-//! sequence. So the newest ID sorts first. The two clocks generate different IDs as long as the time's highest bit
-//! distinguishes them, until 2262. There both end ([`END`]). An ID does not tell which clock generated it.
+//! The inverse clock counts down: its time is that of the other clock subtracted from the largest,
+//! and so is its sequence. So the newest ID sorts first. The two clocks generate different IDs as
+//! long as the time's highest bit distinguishes them, until 2262. There both end ([`END`]). An ID
+//! does not tell which clock generated it.
 //!
-//! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, and a difference whose sequence
-//! is negative is garbage. Characters outside the alphabet are read as zeros.
+//! Reference: fogfish/guid v2.1.0. There the time and the sequence are two numbers, and a
+//! difference whose sequence is negative is garbage. Characters outside the alphabet are read as
+//! zeros.
 
 use crate::base62::{self, Case, Text};
 use crate::base64::sortable;
@@ -70,7 +72,8 @@ impl IdLayout for Guid {
     const TICK_TOCK: bool = false;
 }
 
-/// The distance that the nodes' clocks may have: a code from 0 to 7, of which the library generates 1 to 7.
+/// The distance that the nodes' clocks may have: a code from 0 to 7, of which the library generates
+/// 1 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drift(pub(crate) u8);
 
@@ -78,7 +81,8 @@ impl Drift {
     /// At most 274 seconds.
     pub const DEFAULT: Self = Self(3);
 
-    /// Returns the least drift from code 1 on that covers this many nanoseconds, as the library does.
+    /// Returns the least drift from code 1 on that covers this many nanoseconds, as the library
+    /// does.
     pub const fn covering(nanos: i128) -> Self {
         let mut code = 1;
         while code < 7 && nanos > Self(code).seconds() as i128 * 1_000_000_000 {
@@ -87,9 +91,9 @@ impl Drift {
         Self(code)
     }
 
-    /// Returns the drift that a number of nanoseconds names. The number that [`Self::seconds`] gives for code 0 is
-    /// code 0, so that each ID's drift has a name. Every other number is the least code from 1 on that
-    /// [covers](Self::covering) it.
+    /// Returns the drift that a number of nanoseconds names. The number that [`Self::seconds`]
+    /// gives for code 0 is code 0, so that each ID's drift has a name. Every other number is the
+    /// least code from 1 on that [covers](Self::covering) it.
     pub const fn named(nanos: i128) -> Self {
         if nanos == Self(0).seconds() as i128 * 1_000_000_000 {
             return Self(0);
@@ -113,13 +117,15 @@ impl Drift {
         self.0 as u64
     }
 
-    /// Returns the whole seconds that the drift covers: those that the fine part of the time can count.
+    /// Returns the whole seconds that the drift covers: those that the fine part of the time can
+    /// count.
     pub const fn seconds(self) -> u64 {
         (UNIT << self.fine()) / 1_000_000_000
     }
 
-    /// Returns the share of these times among the IDs between the ends of [`Id::range`], if the IDs are evenly
-    /// distributed. Between the ends lie all IDs with the coarse part of one of these times.
+    /// Returns the share of these times among the IDs between the ends of [`Id::range`], if the IDs
+    /// are evenly distributed. Between the ends lie all IDs with the coarse part of one of these
+    /// times.
     pub const fn share(self, from: UnixMicros, to: UnixMicros) -> f64 {
         match SCALE.between(from, to) {
             Some((first, last)) => {
@@ -146,7 +152,8 @@ impl Drift {
         18 + self.0 as u32
     }
 
-    /// Returns the fields of the fine part of the time, of the node above it, and of the coarse part.
+    /// Returns the fields of the fine part of the time, of the node above it, and of the coarse
+    /// part.
     const fn fields(self) -> (Field, Field, Field) {
         let fine = Field::above("time", SEQUENCE, self.fine());
         let node = Field::above(NODE.name, fine, NODE.width());
@@ -170,7 +177,8 @@ impl Clock {
         }
     }
 
-    /// Converts a tick and a sequence number of this clock to those in an ID, and the other way round.
+    /// Converts a tick and a sequence number of this clock to those in an ID, and the other way
+    /// round.
     #[inline]
     pub const fn convert(self, tick: Tick, sequence: u64) -> (Tick, u64) {
         match self {
@@ -230,8 +238,8 @@ impl Parts {
         )
     }
 
-    /// Returns the least fields whose time is not before `time`, by the clock that counts up. If there are no such
-    /// fields, returns the greatest.
+    /// Returns the least fields whose time is not before `time`, by the clock that counts up. If
+    /// there are no such fields, returns the greatest.
     pub(crate) const fn min(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.first_from(time) {
@@ -241,8 +249,8 @@ impl Parts {
         }
     }
 
-    /// Returns the greatest fields whose time is not after `time`, by the clock that counts up. If there are no such
-    /// fields, returns the least.
+    /// Returns the greatest fields whose time is not after `time`, by the clock that counts up. If
+    /// there are no such fields, returns the least.
     pub(crate) const fn max(time: UnixMicros, drift: Drift) -> Self {
         let (first, last) = Self::ends(drift, Tick(0), SCALE.last());
         match SCALE.last_until(time) {
@@ -252,8 +260,8 @@ impl Parts {
         }
     }
 
-    /// Returns the least and the greatest fields whose time is from `from` until `to`, both included. If there are no
-    /// such fields, the first are above the second.
+    /// Returns the least and the greatest fields whose time is from `from` until `to`, both
+    /// included. If there are no such fields, the first are above the second.
     pub(crate) const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -277,8 +285,8 @@ impl Parts {
         TIME.put(self.time.0) | SEQUENCE.put(self.sequence)
     }
 
-    /// Returns the difference of two such numbers, modulo their width. A negative difference of the sequence borrows
-    /// from the time.
+    /// Returns the difference of two such numbers, modulo their width. A negative difference of the
+    /// sequence borrows from the time.
     pub(crate) const fn minus(self, other: Self) -> Self {
         let apart = self.moment().wrapping_sub(other.moment());
         Self { time: Tick(TIME.get(apart)), sequence: SEQUENCE.get(apart), ..self }
@@ -308,7 +316,8 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to the tick.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value outside its field.
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value
+    /// outside its field.
     pub const fn encode(
         time: UnixMicros,
         node: i64,
@@ -340,20 +349,21 @@ impl Id {
         self.parts().time(clock)
     }
 
-    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there is no such ID. IDs
-    /// above it can be of an earlier time, by less than the drift.
+    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there
+    /// is no such ID. IDs above it can be of an earlier time, by less than the drift.
     pub const fn min(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::min(time, drift))
     }
 
-    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there is no such ID. IDs
-    /// below it can be of a later time, by less than the drift.
+    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there
+    /// is no such ID. IDs below it can be of a later time, by less than the drift.
     pub const fn max(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::max(time, drift))
     }
 
-    /// Returns the smallest and the largest ID of this drift whose time by this clock is from `from` until `to`, both
-    /// included. If there is no such ID, the first is above the second. Between them can be IDs of other times, too.
+    /// Returns the smallest and the largest ID of this drift whose time by this clock is from
+    /// `from` until `to`, both included. If there is no such ID, the first is above the second.
+    /// Between them can be IDs of other times, too.
     pub const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -364,14 +374,14 @@ impl Id {
         (Self::pack(first), Self::pack(last))
     }
 
-    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its width, with this ID's
-    /// drift and node.
+    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its
+    /// width, with this ID's drift and node.
     pub const fn diff(self, other: Self) -> Self {
         Self::pack(self.parts().minus(other.parts()))
     }
 
-    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the same for
-    /// different IDs.
+    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the
+    /// same for different IDs.
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         let node = reference.node().get(reference.word());
@@ -379,8 +389,8 @@ impl Id {
         near(own, fold(reference.word(), reference.node(), node))
     }
 
-    /// Returns the field of the ID's node. For each drift a fold is 66 bits long and has the drift as its highest
-    /// bits. So IDs of different drift are in order, too.
+    /// Returns the field of the ID's node. For each drift a fold is 66 bits long and has the drift
+    /// as its highest bits. So IDs of different drift are in order, too.
     const fn node(self) -> Field {
         Drift(DRIFT.get(self.word()) as u8).fields().1
     }

@@ -25,7 +25,8 @@ impl Local {
     /// Creates the ID of these fields at `time`, cut to the tick.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value outside its field.
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2554; [`Error::FieldOutOfRange`] for a value
+    /// outside its field.
     pub const fn encode(
         time: UnixMicros,
         sequence: i64,
@@ -54,18 +55,20 @@ impl Local {
         self.parts().time(clock)
     }
 
-    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there is no such ID.
+    /// Returns the smallest ID of this drift whose time is not before `time`; the largest if there
+    /// is no such ID.
     pub const fn min(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::min(time, drift))
     }
 
-    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there is no such ID.
+    /// Returns the largest ID of this drift whose time is not after `time`; the smallest if there
+    /// is no such ID.
     pub const fn max(time: UnixMicros, drift: Drift) -> Self {
         Self::pack(Parts::max(time, drift))
     }
 
-    /// Returns the smallest and the largest ID of this drift whose time by this clock is from `from` until `to`, both
-    /// included. If there is no such ID, the first is above the second.
+    /// Returns the smallest and the largest ID of this drift whose time by this clock is from
+    /// `from` until `to`, both included. If there is no such ID, the first is above the second.
     pub const fn range(
         from: UnixMicros,
         to: UnixMicros,
@@ -76,8 +79,8 @@ impl Local {
         (Self::pack(first), Self::pack(last))
     }
 
-    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its width, with this ID's
-    /// drift.
+    /// Returns the difference of two IDs: that of time and sequence as one number, modulo its
+    /// width, with this ID's drift.
     pub const fn diff(self, other: Self) -> Self {
         Self::pack(self.parts().minus(other.parts()))
     }

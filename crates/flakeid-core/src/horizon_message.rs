@@ -1,4 +1,5 @@
-//! The horizon as a server writes it into its write-ahead log (WAL), for standbys and for recovery from a backup.
+//! The horizon as a server writes it into its write-ahead log (WAL), for standbys and for recovery
+//! from a backup.
 //!
 //! All numbers are little-endian; times are nanoseconds since 1970-01-01 UTC.
 //!
@@ -10,8 +11,8 @@
 //! | 26 | 8 | the reading of the clock when the horizon moved |
 //! | 34 | 8 | the earliest epoch of this server's flakes; 2^64 - 1 if there is no flake |
 //!
-//! A later format begins with the same fields, and has its own after them. So each version reads the horizon of all
-//! later ones.
+//! A later format begins with the same fields, and has its own after them. So each version reads
+//! the horizon of all later ones.
 
 use crate::clock::UnixNanos;
 use crate::gate::{Horizon, TRACKS};

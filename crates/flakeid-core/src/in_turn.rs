@@ -1,23 +1,26 @@
-//! Generator IDs taken in turn, for an ID type whose sequence stands above the generator ID (uniqueid).
+//! Generator IDs taken in turn, for an ID type whose sequence stands above the generator ID
+//! (uniqueid).
 //!
-//! Summary: in such an ID type the IDs of one tick sort by sequence and then by generator ID. So all sessions take
-//! the least number that any generator ID still has: the first of each, then the second of each, and so on. The
-//! numbers of a tick are issued in their order, so those of each session increase. No number is skipped, so N
-//! generator IDs have N times the numbers of one.
+//! Summary: in such an ID type the IDs of one tick sort by sequence and then by generator ID. So
+//! all sessions take the least number that any generator ID still has: the first of each, then the
+//! second of each, and so on. The numbers of a tick are issued in their order, so those of each
+//! session increase. No number is skipped, so N generator IDs have N times the numbers of one.
 //!
-//! If a session exhausted one generator ID before it took the next, its IDs would decrease. There is one exception to
-//! the order. A session whose processor's clock is a tick late for once may pass over generator IDs that are not in
-//! that tick yet. Their numbers are left for other sessions.
+//! If a session exhausted one generator ID before it took the next, its IDs would decrease. There
+//! is one exception to the order. A session whose processor's clock is a tick late for once may
+//! pass over generator IDs that are not in that tick yet. Their numbers are left for other
+//! sessions.
 //!
 //! # Why the least
-//! First all words are read, and then the clock. Then [`step`] computes the number that each cell would issue. The
-//! swap of the least one's word succeeds only if that word has not changed. The words of the others may have moved
-//! since they were read, but only upwards. So at the time of the swap no cell has a lower number for this reading of
-//! the clock. The cell itself guarantees that the number is new, for every choice.
+//! First all words are read, and then the clock. Then [`step`] computes the number that each cell
+//! would issue. The swap of the least one's word succeeds only if that word has not changed. The
+//! words of the others may have moved since they were read, but only upwards. So at the time of the
+//! swap no cell has a lower number for this reading of the clock. The cell itself guarantees that
+//! the number is new, for every choice.
 //!
-//! A session that has just had a number can find the least without a look at all cells. It is the same number of the
-//! next generator ID, or the next number of the first, if that cell offers it. There is no free number between the
-//! two, or it would have been taken before the session's last.
+//! A session that has just had a number can find the least without a look at all cells. It is the
+//! same number of the next generator ID, or the next number of the first, if that cell offers it.
+//! There is no free number between the two, or it would have been taken before the session's last.
 
 use crate::cell::Stall;
 use crate::clock::Tick;
@@ -53,8 +56,8 @@ impl Offer {
     }
 }
 
-/// Takes the least number after `last` from these cells, of which there are at most [`MAX_OWNED`]. Returns the slot
-/// and the block. `generation` is that of the session's list.
+/// Takes the least number after `last` from these cells, of which there are at most [`MAX_OWNED`].
+/// Returns the slot and the block. `generation` is that of the session's list.
 ///
 /// # Errors
 /// The [`Stall`] for which there is no ID.
@@ -151,8 +154,8 @@ fn least<S: IdLayout>(
             }
         }
     }
-    // After a step back, a cell that is ahead of the clock has only numbers of later ticks. A session does not use
-    // them while another cell has numbers in the next tick.
+    // After a step back, a cell that is ahead of the clock has only numbers of later ticks. A
+    // session does not use them while another cell has numbers in the next tick.
     if until.0 <= now.0 + 2 {
         best = best.filter(|best| !stepped_back::<S>(best.position.stamp, now));
     }

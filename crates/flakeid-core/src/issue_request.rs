@@ -6,7 +6,8 @@ use crate::generator::Stamp;
 /// The arguments of [`Cell::issue`](crate::cell::Cell::issue) that describe what a session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct IssueRequest {
-    /// The stamp of the session's last ID. The next one sorts at or above it, except after a change of timeline.
+    /// The stamp of the session's last ID. The next one sorts at or above it, except after a change
+    /// of timeline.
     pub floor: Stamp,
     /// Whether the next ID must be of a later tick than `floor`.
     pub later: bool,
@@ -14,17 +15,18 @@ pub struct IssueRequest {
     pub within: Tick,
     /// The number of IDs that the caller wants, at least one.
     pub want: u32,
-    /// The number of IDs that the caller uses at once, so that the swap counts them. The caller counts the others
-    /// later, when it uses them.
+    /// The number of IDs that the caller uses at once, so that the swap counts them. The caller
+    /// counts the others later, when it uses them.
     pub at_once: u32,
     /// The number of IDs of this cell that the caller has used and nothing has counted yet.
     pub uncounted: u32,
-    /// Whether the caller can use other cells. Then this cell issues nothing of a tick that the clock has not
-    /// reached.
+    /// Whether the caller can use other cells. Then this cell issues nothing of a tick that the
+    /// clock has not reached.
     pub current: bool,
     /// The generation of the server's identity for which the caller looked up this cell.
     pub generation: u64,
-    /// The first tick that the caller may have. Unlike `floor` it holds across a change of timeline.
+    /// The first tick that the caller may have. Unlike `floor` it holds across a change of
+    /// timeline.
     pub least: Tick,
 }
 

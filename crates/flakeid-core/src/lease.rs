@@ -1,37 +1,41 @@
 //! Leased generator IDs: the limits of a server whose claims on generator IDs end by themselves.
 //!
-//! Summary: a registry that all servers reach (etcd) keeps two things for each generator ID of a pool. One is a
-//! claim, which ends when its holder no longer renews it. The other is a **high-water mark**, a time that outlives
-//! the claim. Every ID that was ever issued with that generator ID has a tick that begins before its high-water mark.
-//! A holder issues only up to a time that the registry has as the high-water mark, and the next holder begins above
-//! it. So no two holders issue the same ID, with any clocks.
+//! Summary: a registry that all servers reach (etcd) keeps two things for each generator ID of a
+//! pool. One is a claim, which ends when its holder no longer renews it. The other is a
+//! **high-water mark**, a time that outlives the claim. Every ID that was ever issued with that
+//! generator ID has a tick that begins before its high-water mark. A holder issues only up to a
+//! time that the registry has as the high-water mark, and the next holder begins above it. So no
+//! two holders issue the same ID, with any clocks.
 //!
 //! # Why no two holders issue the same ID
-//! 1. *The high-water mark is ahead of the IDs.* Before a server may issue up to a time, its [`LeaseLimits::ceiling`], that
-//!    time is in the registry as the high-water mark. It was written in one transaction with the proof that the
-//!    server still has the claim. The server's gate is never past the ceiling ([`LeaseLimits::caps`]), and an ID is issued
-//!    only for a tick that begins before the gate.
-//! 2. *A successor begins above the high-water mark.* It reads the high-water mark, and takes the claim in such a way
-//!    that the claim fails if the high-water mark has changed since. Without the claim no server can change the
-//!    high-water mark afterwards. The successor's cells begin ([`Cell::revive`](crate::cell::Cell::revive)) above it,
-//!    in both timelines.
-//! 3. Therefore uniqueness depends on no clock and no timer. The registry's clock may end a claim early. The clock of
-//!    this server may be set. A process may stop for any time between a look at the gate and its swap. In each case
-//!    the tick that the swap writes is before the ceiling.
+//! 1. *The high-water mark is ahead of the IDs.* Before a server may issue up to a time, its
+//!    [`LeaseLimits::ceiling`], that time is in the registry as the high-water mark. It was written
+//!    in one transaction with the proof that the server still has the claim. The server's gate is
+//!    never past the ceiling ([`LeaseLimits::caps`]), and an ID is issued only for a tick that
+//!    begins before the gate.
+//! 2. *A successor begins above the high-water mark.* It reads the high-water mark, and takes the
+//!    claim in such a way that the claim fails if the high-water mark has changed since. Without
+//!    the claim no server can change the high-water mark afterwards. The successor's cells begin
+//!    ([`Cell::revive`](crate::cell::Cell::revive)) above it, in both timelines.
+//! 3. Therefore uniqueness depends on no clock and no timer. The registry's clock may end a claim
+//!    early. The clock of this server may be set. A process may stop for any time between a look at
+//!    the gate and its swap. In each case the tick that the swap writes is before the ceiling.
 //!
 //! # The deadline
-//! By the deadline a server stops before another can begin. So IDs stay k-ordered, and the other server does not have
-//! to wait for the high-water mark. Suppose that a request sent at `sent` last renewed a claim, for `ttl`. Then the
-//! claim ends at `sent + ttl` or later. The server stops a [margin](LeaseDuration::margin) before that, by the clock
-//! since boot, which is never set and which continues while the machine sleeps. It also stops by the wall clock, with
-//! which the gate is compared: the gate is never further ahead than the time until the deadline. A deadline that has
-//! passed is final, for every later answer.
+//! By the deadline a server stops before another can begin. So IDs stay k-ordered, and the other
+//! server does not have to wait for the high-water mark. Suppose that a request sent at `sent` last
+//! renewed a claim, for `ttl`. Then the claim ends at `sent + ttl` or later. The server stops a
+//! [margin](LeaseDuration::margin) before that, by the clock since boot, which is never set and
+//! which continues while the machine sleeps. It also stops by the wall clock, with which the gate
+//! is compared: the gate is never further ahead than the time until the deadline. A deadline that
+//! has passed is final, for every later answer.
 //!
 //! # When the holder releases a generator ID
-//! It first seals the cells of the generator ID ([`Cell::seal`](crate::cell::Cell::seal)). Then their last tick is
-//! exact, and becomes the high-water mark. Nothing can follow, even if a session still has the cell in its list. If
-//! the same server claims the generator ID again, it revives the sealed cell: above all that the cell itself had,
-//! above the high-water mark, and above the horizon.
+//! It first seals the cells of the generator ID ([`Cell::seal`](crate::cell::Cell::seal)). Then
+//! their last tick is exact, and becomes the high-water mark. Nothing can follow, even if a session
+//! still has the cell in its list. If the same server claims the generator ID again, it revives the
+//! sealed cell: above all that the cell itself had, above the high-water mark, and above the
+//! horizon.
 
 use crate::clock::UnixNanos;
 use crate::gate::Horizon;
@@ -44,7 +48,8 @@ use core::time::Duration;
 pub struct LeaseDuration(pub Duration);
 
 impl LeaseDuration {
-    /// Returns the part at the end that is not used: it covers the differences in clock rates, and rounding.
+    /// Returns the part at the end that is not used: it covers the differences in clock rates, and
+    /// rounding.
     pub fn margin(self) -> Duration {
         (self.0 / 10).max(Duration::from_secs(1)).min(self.0 / 2)
     }
@@ -72,15 +77,16 @@ pub struct RequestTime {
 /// The limits of a server that holds generator IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseLimits {
-    /// The time before which the tick of each ID must begin. The registry has it, or a later time, as the
-    /// high-water mark of each of the generator IDs.
+    /// The time before which the tick of each ID must begin. The registry has it, or a later time,
+    /// as the high-water mark of each of the generator IDs.
     pub ceiling: UnixNanos,
     /// The time since boot from which the claim is lost.
     pub deadline: Duration,
 }
 
 impl LeaseLimits {
-    /// Creates the claim that results from a request sent at `sent`, once the registry has granted it.
+    /// Creates the claim that results from a request sent at `sent`, once the registry has granted
+    /// it.
     pub fn from_grant(sent: RequestTime, term: LeaseDuration) -> Self {
         let usable = term.usable();
         let ahead = u64::try_from(usable.as_nanos()).unwrap_or(u64::MAX);
@@ -90,8 +96,8 @@ impl LeaseLimits {
         }
     }
 
-    /// Returns the claim after a renewal that was sent at `sent`. The ceiling never decreases: IDs may have been
-    /// issued up to it.
+    /// Returns the claim after a renewal that was sent at `sent`. The ceiling never decreases: IDs
+    /// may have been issued up to it.
     #[must_use]
     pub fn renewed(self, sent: RequestTime, term: LeaseDuration) -> Self {
         let next = Self::from_grant(sent, term);
@@ -103,8 +109,8 @@ impl LeaseLimits {
         boot >= self.deadline
     }
 
-    /// Returns the horizon, cut to the ceiling and to the time until the deadline. A gate of leased generator IDs
-    /// stands at most there.
+    /// Returns the horizon, cut to the ceiling and to the time until the deadline. A gate of leased
+    /// generator IDs stands at most there.
     pub fn caps(self, horizon: Horizon, now: UnixNanos, boot: Duration) -> Horizon {
         let left = self.deadline.saturating_sub(boot);
         if left.is_zero() {
@@ -116,9 +122,10 @@ impl LeaseLimits {
     }
 }
 
-/// Chooses up to `want` generator IDs of the pool that no server holds. First come those whose high-water mark the
-/// clock is past. The search begins at `start`, and continues from the beginning of the pool. Servers that begin at
-/// different places seldom choose the same IDs at the same time. Each ID is looked at once.
+/// Chooses up to `want` generator IDs of the pool that no server holds. First come those whose
+/// high-water mark the clock is past. The search begins at `start`, and continues from the
+/// beginning of the pool. Servers that begin at different places seldom choose the same IDs at the
+/// same time. Each ID is looked at once.
 pub fn choose(
     pool: RangeInclusive<u16>,
     start: u16,

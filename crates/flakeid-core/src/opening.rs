@@ -1,25 +1,30 @@
-//! Where a server begins when its memory is new: what its state says, what recovery has shown, and whether that is all.
+//! Where a server begins when its memory is new: what its state says, what recovery has shown, and
+//! whether that is all.
 //!
-//! Beside its state a server keeps its [`Location`]: the place of the server that wrote the state, and the WAL that the
-//! state covers. [`decide`] makes one of three things of what is known: a beginning, or the reason why the server
-//! generates no IDs, that the state may be of another server, lacks a part of the WAL, or is too old. A timeline is one
-//! of the WAL in this file, and not one of sno.
+//! Beside its state a server keeps its [`Location`]: the place of the server that wrote the state,
+//! and the WAL that the state covers. [`decide`] makes one of three things of what is known: a
+//! beginning, or the reason why the server generates no IDs, that the state may be of another
+//! server, lacks a part of the WAL, or is too old. A timeline is one of the WAL in this file, and
+//! not one of sno.
 //!
 //! # Whose state it is
 //! A server that generates IDs writes its own place. So a state counts as moved ([`moved`])
-//! 1. if the place has another host or data directory: the server is a copy, a standby, or was moved; or
-//! 2. if the timeline is another one in the same place: the server was promoted or recovered after the write, and another
-//!    one may have generated IDs in between; or
+//! 1. if the place has another host or data directory: the server is a copy, a standby, or was
+//!    moved; or
+//! 2. if the timeline is another one in the same place: the server was promoted or recovered after
+//!    the write, and another one may have generated IDs in between; or
 //! 3. if there is no place: recovery wrote the state, or the location is lost.
 //!
 //! Without a state and without a location there is nothing that moved.
 //!
 //! # Which WAL it covers
-//! A state covers a timeline ([`covers`]) if it was written on it, or by a recovery that replayed it, or by one that
-//! replayed the timeline before it up to where it began. No state covers the first timeline: that of a new server. A
-//! state whose location is lost, or says nothing of timelines, is trusted. A server may begin ([`is_covered`])
+//! A state covers a timeline ([`covers`]) if it was written on it, or by a recovery that replayed
+//! it, or by one that replayed the timeline before it up to where it began. No state covers the
+//! first timeline: that of a new server. A state whose location is lost, or says nothing of
+//! timelines, is trusted. A server may begin ([`is_covered`])
 //! 1. if the state covers the timeline on which the server is; or
-//! 2. if the state covers the timeline on which the server started, and the server sees all that it replays; or
+//! 2. if the state covers the timeline on which the server started, and the server sees all that it
+//!    replays; or
 //! 3. if the server still has in memory what was replayed.
 
 use crate::clock::UnixNanos;
@@ -78,8 +83,8 @@ impl Extent {
         }
     }
 
-    /// Returns all that is known of the IDs that exist: that of the state, or the present time if there is no state; and what
-    /// recovery has shown.
+    /// Returns all that is known of the IDs that exist: that of the state, or the present time if
+    /// there is no state; and what recovery has shown.
     pub fn known(
         state: Option<Self>,
         recovered: Option<HorizonMessage>,
@@ -90,8 +95,8 @@ impl Extent {
         state.with_recovered(recovered).with_primary_time(primary_time)
     }
 
-    /// Adds the greatest horizon of the WAL. If that is past the state, it is the later one, and its timeline of sno is
-    /// the one in use.
+    /// Adds the greatest horizon of the WAL. If that is past the state, it is the later one, and
+    /// its timeline of sno is the one in use.
     #[must_use]
     pub fn with_recovered(self, recovered: Option<HorizonMessage>) -> Self {
         let Some(message) = recovered else { return self };
@@ -142,7 +147,8 @@ pub fn moved(has_state: bool, there: Option<&Location>, here: &Location) -> Opti
     }
 }
 
-/// Returns whether what is on disk covers a timeline. `beginning` returns where a timeline began, if that is known.
+/// Returns whether what is on disk covers a timeline. `beginning` returns where a timeline began,
+/// if that is known.
 pub fn covers(
     has_state: bool,
     location: Option<&Location>,

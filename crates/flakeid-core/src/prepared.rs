@@ -1,23 +1,25 @@
 //! The list of prepared transactions, for readers of the watermark.
 //!
-//! A prepared transaction stands in no [`TransactionSlot`](crate::watermark::TransactionSlot), as its session has gone
-//! on. So a server keeps a list of those that have generated IDs, and a scan adds the bound of each that its snapshot
-//! does not see.
+//! A prepared transaction stands in no [`TransactionSlot`](crate::watermark::TransactionSlot), as
+//! its session has gone on. So a server keeps a list of those that have generated IDs, and a scan
+//! adds the bound of each that its snapshot does not see.
 //!
 //! # What the list keeps
-//! An entry stays after its transaction has ended, since old snapshots do not see the transaction. It goes when all
-//! snapshots see it. A snapshot of an hour would make the list long, so it keeps a limited number of ended
-//! transactions, and forgets the others. Of those it keeps the least bound, and a [`Position`] that was read after
-//! they had ended ([`Forgotten`]). A snapshot that covers the position sees all of them. For any other snapshot that
-//! bound counts.
+//! An entry stays after its transaction has ended, since old snapshots do not see the transaction.
+//! It goes when all snapshots see it. A snapshot of an hour would make the list long, so it keeps a
+//! limited number of ended transactions, and forgets the others. Of those it keeps the least bound,
+//! and a [`Position`] that was read after they had ended ([`Forgotten`]). A snapshot that covers
+//! the position sees all of them. For any other snapshot that bound counts.
 //!
-//! The watermark of new snapshots must not fall when the list forgets. So it forgets an entry only if new snapshots
-//! cover the position that was read after the entry's transaction had ended. That is the case once a transaction has
-//! ended that began after that. The exception is a list without room.
+//! The watermark of new snapshots must not fall when the list forgets. So it forgets an entry only
+//! if new snapshots cover the position that was read after the entry's transaction had ended. That
+//! is the case once a transaction has ended that began after that. The exception is a list without
+//! room.
 //!
 //! # What it costs
-//! [`prune`] asks about each entry. A caller that prunes when the list has doubled, and keeps half as many ended
-//! transactions as there is room for, asks about each entry some two times. [`List::add`] does so.
+//! [`prune`] asks about each entry. A caller that prunes when the list has doubled, and keeps half
+//! as many ended transactions as there is room for, asks about each entry some two times.
+//! [`List::add`] does so.
 
 use crate::clock::UnixNanos;
 use crate::transactions::Transactions;
@@ -61,7 +63,8 @@ pub struct Forgotten {
 /// How long a list may get.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The greatest number of transactions that have ended and that the list keeps after it is pruned.
+    /// The greatest number of transactions that have ended and that the list keeps after it is
+    /// pruned.
     pub ended: usize,
     /// The least length at which the list is pruned.
     pub least_pruned: usize,
@@ -104,8 +107,8 @@ impl List<'_> {
         self.state.length = 0;
     }
 
-    /// Adds a transaction that is prepared when the list is made; nothing if it has ended. One without a bound is not
-    /// known. Returns whether it counts as unknown.
+    /// Adds a transaction that is prepared when the list is made; nothing if it has ended. One
+    /// without a bound is not known. Returns whether it counts as unknown.
     ///
     /// # Errors
     /// The list has no room.
@@ -124,7 +127,8 @@ impl List<'_> {
         Ok(bound.is_none())
     }
 
-    /// Adds an entry, and prunes the list first if it has doubled since it was pruned last, or is full.
+    /// Adds an entry, and prunes the list first if it has doubled since it was pruned last, or is
+    /// full.
     ///
     /// # Errors
     /// The list has no room.
@@ -149,9 +153,10 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Returns the least bound of all prepared transactions that a snapshot does not see, or may not see. `early` are
-    /// those that ran when the snapshot was taken, and that began before the list was made. One of them that has ended
-    /// and is not in the list may have been prepared, with any bound.
+    /// Returns the least bound of all prepared transactions that a snapshot does not see, or may
+    /// not see. `early` are those that ran when the snapshot was taken, and that began before the
+    /// list was made. One of them that has ended and is not in the list may have been prepared,
+    /// with any bound.
     pub fn unseen_bound(
         &self,
         sees: impl Fn(u64) -> bool,
@@ -172,7 +177,8 @@ impl List<'_> {
         may_have_ids.filter(|entry| !transactions.has_ended(entry.transaction)).copied()
     }
 
-    /// Returns a number that changes when a transaction is prepared, or when one of the list has ended.
+    /// Returns a number that changes when a transaction is prepared, or when one of the list has
+    /// ended.
     pub fn fingerprint(&self, transactions: &impl Transactions) -> u64 {
         let numbers = self.entries().iter().map(|entry| {
             let has_ended = transactions.has_ended(entry.transaction);
@@ -182,9 +188,9 @@ impl List<'_> {
     }
 }
 
-/// Takes transactions off a list that have ended: those that all snapshots see, and then the oldest ones, until it has
-/// at most `ended` that have ended and `length` in all. Returns how many entries are left, at the beginning of the
-/// slice.
+/// Takes transactions off a list that have ended: those that all snapshots see, and then the oldest
+/// ones, until it has at most `ended` that have ended and `length` in all. Returns how many entries
+/// are left, at the beginning of the slice.
 pub fn prune(
     entries: &mut [Entry],
     forgotten: &mut Option<Forgotten>,
@@ -244,8 +250,8 @@ fn retain(entries: &mut [Entry], mut stays: impl FnMut(&Entry) -> bool) -> usize
     left
 }
 
-/// Returns the least bound of a list's transactions that a snapshot does not see, and of the forgotten ones that it may
-/// not see; [`NO_IDS`] if there is no such transaction.
+/// Returns the least bound of a list's transactions that a snapshot does not see, and of the
+/// forgotten ones that it may not see; [`NO_IDS`] if there is no such transaction.
 pub fn unseen_bound(
     entries: &[Entry],
     forgotten: Option<Forgotten>,

@@ -1,25 +1,27 @@
-//! The public form of an ID: a text or a UUID that shows neither its time nor its order, and that only the key turns back.
+//! The public form of an ID: a text or a UUID that shows neither its time nor its order, and that
+//! only the key turns back.
 //!
-//! The form is frozen: texts that exist must always be read. A version names a key and the algorithm, and a key of another
-//! algorithm would have another version.
+//! The form is frozen: texts that exist must always be read. A version names a key and the
+//! algorithm, and a key of another algorithm would have another version.
 //!
 //! # Text
-//! `prefix_` if there is a prefix, then the character of the key's version, then the encrypted number in base 62, with so many
-//! digits that each number of this length fits:
+//! `prefix_` if there is a prefix, then the character of the key's version, then the encrypted
+//! number in base 62, with so many digits that each number of this length fits:
 //!
 //! | bits of an ID | 64 | 80 | 96 | 122 | 128 |
 //! |---|---|---|---|---|---|
 //! | digits | 11 | 14 | 17 | 21 | 22 |
 //!
 //! # UUID
-//! A UUID of version 8 has 122 free bits. A uuidv7 has as many, and they are encrypted as they are. A smaller ID leaves room:
-//! the highest 6 bits are the version of the key, as the position of its character among the digits of base 62. The other 116
-//! bits are the encrypted ID, with zeros above it. A forged UUID does not have these zeros when it is decrypted. A flake128 has
-//! no such form.
+//! A UUID of version 8 has 122 free bits. A uuidv7 has as many, and they are encrypted as they are.
+//! A smaller ID leaves room: the highest 6 bits are the version of the key, as the position of its
+//! character among the digits of base 62. The other 116 bits are the encrypted ID, with zeros above
+//! it. A forged UUID does not have these zeros when it is decrypted. A flake128 has no such form.
 //!
 //! # Encryption
-//! [FF1](crate::ff1) with AES-256 in radix 2, over as many bits as the ID has, or 116 in a UUID. The tweak is the name of the ID
-//! type, a colon and the prefix: `flake:order`. So texts with different prefixes, or of different ID types, are not related.
+//! [FF1](crate::ff1) with AES-256 in radix 2, over as many bits as the ID has, or 116 in a UUID.
+//! The tweak is the name of the ID type, a colon and the prefix: `flake:order`. So texts with
+//! different prefixes, or of different ID types, are not related.
 
 use crate::base62::{self, Case};
 use crate::error::Error;
@@ -37,7 +39,8 @@ const UUID_NUMBER_BITS: u32 = UUID_BITS - VERSION_BITS;
 /// The bits that hold the position of a version's character.
 const VERSION_BITS: u32 = 6;
 
-/// Returns whether a text can be a prefix: ASCII letters, digits, underscores and hyphens, or nothing.
+/// Returns whether a text can be a prefix: ASCII letters, digits, underscores and hyphens, or
+/// nothing.
 pub fn is_prefix(text: &[u8]) -> bool {
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
     text.len() <= MAX_PREFIX_LEN && text.iter().all(is_allowed)
@@ -112,8 +115,8 @@ impl PublicForm {
     /// Reads the last part of a text.
     ///
     /// # Errors
-    /// [`Error::TextLength`]; [`Error::TextCharacter`] for a version or a digit that is not of base 62;
-    /// [`Error::TextOverflow`] for a number of too many bits.
+    /// [`Error::TextLength`]; [`Error::TextCharacter`] for a version or a digit that is not of base
+    /// 62; [`Error::TextOverflow`] for a number of too many bits.
     pub fn read_text(&self, text: &[u8]) -> Result<(Version, u128), Error> {
         let expected = 1 + self.digits;
         let [version, digits @ ..] = text else { return Err(Error::TextEmpty) };
@@ -142,8 +145,9 @@ impl PublicForm {
         })
     }
 
-    /// Reads a UUID: the version of its key, if it holds one, and the encrypted number. Returns `None` for a UUID of another
-    /// version than 8, and for one whose version of the key is no digit of base 62.
+    /// Reads a UUID: the version of its key, if it holds one, and the encrypted number. Returns
+    /// `None` for a UUID of another version than 8, and for one whose version of the key is no
+    /// digit of base 62.
     pub fn read_uuid(&self, uuid: [u8; 16]) -> Option<(Option<Version>, u128)> {
         let number = bits_of(uuid)?;
         if !self.has_version_in_uuid() {

@@ -8,10 +8,11 @@
 //! | 16 | partition | the generator ID |
 //! | 16 | sequence | within the 4 ms |
 //!
-//! The text is sixteen characters of [`base32`]. The bytes, big-endian, and the text both sort as the ID does.
+//! The text is sixteen characters of [`base32`]. The bytes, big-endian, and the text both sort as
+//! the ID does.
 //!
-//! Reference: muyo/sno v1.2.1. There texts are not checked beyond their length, and times outside the years 2010 to
-//! 2079 wrap. Here both are errors.
+//! Reference: muyo/sno v1.2.1. There texts are not checked beyond their length, and times outside
+//! the years 2010 to 2079 wrap. Here both are errors.
 
 use crate::base32;
 use crate::bits::Field;
@@ -52,12 +53,12 @@ impl IdLayout for TickTock {
     const TICK_TOCK: bool = true;
 }
 
-/// Reads the part of the sequence that a server may use, from the first number to the last. With such parts several
-/// servers can share a generator ID.
+/// Reads the part of the sequence that a server may use, from the first number to the last. With
+/// such parts several servers can share a generator ID.
 ///
 /// # Errors
-/// [`ParseError`] for anything except two numbers of the sequence, the first not above the second. [`ParseError`] also for
-/// fewer than four numbers, the minimum in sno's documentation.
+/// [`ParseError`] for anything except two numbers of the sequence, the first not above the second.
+/// [`ParseError`] also for fewer than four numbers, the minimum in sno's documentation.
 pub fn parse_slice(setting: &str) -> Result<(u32, u32), ParseError<'_>> {
     let (first, last) = setting.split_once('-').ok_or(ParseError::NotARange(setting.trim()))?;
     let (first, last) = (number(first)?, number(last)?);
@@ -106,7 +107,8 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to 4 ms.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 2010 to 2079; [`Error::FieldOutOfRange`] for a value outside its field.
+    /// [`Error::TimeOutOfRange`] outside 2010 to 2079; [`Error::FieldOutOfRange`] for a value
+    /// outside its field.
     pub const fn encode(
         time: UnixMicros,
         tick: i64,
@@ -188,8 +190,8 @@ impl Id {
         }
     }
 
-    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included. If there is no
-    /// such ID, the first is above the second.
+    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included.
+    /// If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::first(first), Self::last(last)),
@@ -221,8 +223,8 @@ impl Id {
         base32::decode(text).map(Self::from_word)
     }
 
-    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the same for
-    /// different IDs.
+    /// Returns a number that never contradicts the order of IDs, for one `reference`. It can be the
+    /// same for different IDs.
     #[inline]
     pub const fn sort_key(self, reference: Self) -> u64 {
         sort_key::near(self.word(), reference.word())

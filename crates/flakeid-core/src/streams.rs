@@ -1,4 +1,5 @@
-//! Streams: the parts of all IDs that have watermarks of their own. [`watermark`](crate::watermark) argues about them.
+//! Streams: the parts of all IDs that have watermarks of their own. [`watermark`](crate::watermark)
+//! argues about them.
 
 /// A stream of IDs, by its place in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +9,8 @@ impl Stream {
     /// The stream of all IDs.
     pub const ALL: Self = Self(0);
 
-    /// Returns the stream with a place. It is below the number of streams of the slots, and at most 63.
+    /// Returns the stream with a place. It is below the number of streams of the slots, and at
+    /// most 63.
     pub const fn at(place: usize) -> Self {
         assert!(place < u64::BITS as usize, "a set of streams has a bit for each");
         Self(place as u8)

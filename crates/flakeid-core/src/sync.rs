@@ -14,7 +14,8 @@ pub(crate) use loom::{
 
 /// Keeps accesses before and after it in the one order of all SeqCst accesses.
 ///
-/// Accesses that are SeqCst themselves need no more. loom treats them as AcqRel, and knows only the order of fences.
+/// Accesses that are SeqCst themselves need no more. loom treats them as AcqRel, and knows only the
+/// order of fences.
 #[inline(always)]
 pub(crate) fn keep_seq_cst_order() {
     #[cfg(loom)]

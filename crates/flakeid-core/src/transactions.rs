@@ -1,6 +1,7 @@
 //! Numbers of transactions: 64 bits, of which PostgreSQL compares 32.
 //!
-//! Shared memory keeps numbers for as long as the server runs, and PostgreSQL assigns the same 32 bits again.
+//! Shared memory keeps numbers for as long as the server runs, and PostgreSQL assigns the same 32
+//! bits again.
 
 use crate::watermark::Position;
 
@@ -15,21 +16,23 @@ pub trait Transactions {
     /// Returns the number that the next transaction gets.
     fn next(&self) -> Position;
 
-    /// Returns a number below which all snapshots, present and later ones, see each transaction that has ended.
+    /// Returns a number below which all snapshots, present and later ones, see each transaction
+    /// that has ended.
     fn oldest_unseen(&self) -> u64;
 
     /// Returns whether all new snapshots cover a position.
     fn new_snapshots_cover(&self, position: Position) -> bool;
 }
 
-/// Returns the 64 bits of a transaction's ID, which is at most 2^31 before the next one or equal to it.
+/// Returns the 64 bits of a transaction's ID, which is at most 2^31 before the next one or equal to
+/// it.
 pub const fn full_transaction(id: u32, next: u64) -> u64 {
     let before = (next as u32).wrapping_sub(id);
     next.saturating_sub(before as u64)
 }
 
-/// Returns whether a transaction has ended, if its number and the next one tell that; `None` if the database must be
-/// asked. So it is asked only about a number whose 32 bits it can compare.
+/// Returns whether a transaction has ended, if its number and the next one tell that; `None` if the
+/// database must be asked. So it is asked only about a number whose 32 bits it can compare.
 pub const fn has_ended_by_number(transaction: u64, next: u64) -> Option<bool> {
     match next.checked_sub(transaction) {
         None | Some(0) => Some(false),

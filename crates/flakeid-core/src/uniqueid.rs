@@ -9,12 +9,13 @@
 //! | 8 | generator | the lower bits |
 //! | 4 | cluster | |
 //!
-//! The bytes, big-endian, sort as the number does. So does the text: sixteen hexadecimal digits. Only IDs of the mode
-//! TIME_SEQUENTIAL sort by their time. The sequence stands above the generator ID, so a session that uses several
-//! generator IDs takes them in turn: see [`in_turn`](crate::in_turn).
+//! The bytes, big-endian, sort as the number does. So does the text: sixteen hexadecimal digits.
+//! Only IDs of the mode TIME_SEQUENTIAL sort by their time. The sequence stands above the generator
+//! ID, so a session that uses several generator IDs takes them in turn: see
+//! [`in_turn`](crate::in_turn).
 //!
-//! Reference: LableOrg/java-uniqueid 4.7-1. There the 65th ID of a millisecond fails; here it waits for the next
-//! millisecond.
+//! Reference: LableOrg/java-uniqueid 4.7-1. There the 65th ID of a millisecond fails; here it waits
+//! for the next millisecond.
 
 use crate::bits::Field;
 use crate::clock::{Scale, Tick, TickPosition, UnixMicros};
@@ -76,8 +77,8 @@ impl Mode {
         }
     }
 
-    /// Converts the time's bits to those that this mode stores, and the other way round: each conversion is its own
-    /// inverse.
+    /// Converts the time's bits to those that this mode stores, and the other way round: each
+    /// conversion is its own inverse.
     const fn order(self, time: u64) -> u64 {
         match self {
             Self::Spread => time.reverse_bits() >> (u64::BITS - TIME.width()),
@@ -123,7 +124,8 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] outside 1970 to 2109; [`Error::FieldOutOfRange`] for a value outside its field.
+    /// [`Error::TimeOutOfRange`] outside 1970 to 2109; [`Error::FieldOutOfRange`] for a value
+    /// outside its field.
     pub const fn encode(
         time: UnixMicros,
         sequence: i64,
@@ -175,7 +177,8 @@ impl Id {
         SCALE.start(self.parts().time)
     }
 
-    /// Returns the smallest TIME_SEQUENTIAL ID whose time is not before `time`; the largest if there is no such ID.
+    /// Returns the smallest TIME_SEQUENTIAL ID whose time is not before `time`; the largest if
+    /// there is no such ID.
     pub const fn min(time: UnixMicros) -> Self {
         match SCALE.first_from(time) {
             TickPosition::At(tick) => Self::first(tick),
@@ -184,7 +187,8 @@ impl Id {
         }
     }
 
-    /// Returns the largest TIME_SEQUENTIAL ID whose time is not after `time`; the smallest if there is no such ID.
+    /// Returns the largest TIME_SEQUENTIAL ID whose time is not after `time`; the smallest if there
+    /// is no such ID.
     pub const fn max(time: UnixMicros) -> Self {
         match SCALE.last_until(time) {
             TickPosition::At(tick) => Self::last(tick),
@@ -193,8 +197,8 @@ impl Id {
         }
     }
 
-    /// Returns the smallest and the largest TIME_SEQUENTIAL ID whose time is from `from` until `to`, both included.
-    /// If there is no such ID, the first is above the second.
+    /// Returns the smallest and the largest TIME_SEQUENTIAL ID whose time is from `from` until
+    /// `to`, both included. If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::first(first), Self::last(last)),
@@ -226,8 +230,8 @@ impl Id {
     /// Reads the ID of a text. Digits are read in either case.
     ///
     /// # Errors
-    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the first byte that is no
-    /// hexadecimal digit.
+    /// [`Error::TextLength`] unless the text has sixteen bytes. [`Error::TextCharacter`] at the
+    /// first byte that is no hexadecimal digit.
     pub fn from_text(text: &[u8]) -> Result<Self, Error> {
         if text.len() != TEXT_LEN {
             return Err(Error::TextLength { expected: TEXT_LEN, found: text.len() });

@@ -10,28 +10,30 @@
 //! | 8 | sequence | within the lane and the millisecond |
 //! | 52 | random | from a cryptographic generator |
 //!
-//! The bytes, big-endian, sort as the ID does: by the clock, to a quarter of a microsecond. RFC 9562 calls the fraction
-//! method 3 of its section 6.2. The `uuidv7()` of PostgreSQL 18 has the same fraction at the same place, so that its IDs
-//! and these sort together by the clock.
+//! The bytes, big-endian, sort as the ID does: by the clock, to a quarter of a microsecond. RFC
+//! 9562 calls the fraction method 3 of its section 6.2. The `uuidv7()` of PostgreSQL 18 has the
+//! same fraction at the same place, so that its IDs and these sort together by the clock.
 //!
 //! # Unique
-//! A session that generates an ID owns a lane and a sequence number for the millisecond. It uses them again in each fraction
-//! that the clock shows, and takes another number for a second ID in one fraction: see [`session`](crate::session). So the
-//! IDs of a server differ by time, fraction, lane and sequence. A lane is a cell. Lanes have no meaning beyond one server:
-//! they keep its sessions from changing one cell. The IDs of different servers differ by their random bits alone.
+//! A session that generates an ID owns a lane and a sequence number for the millisecond. It uses
+//! them again in each fraction that the clock shows, and takes another number for a second ID in
+//! one fraction: see [`session`](crate::session). So the IDs of a server differ by time, fraction,
+//! lane and sequence. A lane is a cell. Lanes have no meaning beyond one server: they keep its
+//! sessions from changing one cell. The IDs of different servers differ by their random bits alone.
 //!
 //! # The time of an ID
-//! The time of an ID is its millisecond, as for all readers of version 7. So the bounds of a time are those of whole
-//! milliseconds.
+//! The time of an ID is its millisecond, as for all readers of version 7. So the bounds of a time
+//! are those of whole milliseconds.
 //!
-//! A UUID of another version or variant has no time, and no bounds contain it: it can stand between two IDs, but
-//! [`Id::is_valid`] tells it apart.
+//! A UUID of another version or variant has no time, and no bounds contain it: it can stand between
+//! two IDs, but [`Id::is_valid`] tells it apart.
 //!
 //! # Why not a tick of the fraction
-//! If a cell counted in ticks of 1/4096 ms, nearly each ID would change it, as a session seldom asks twice within 244 ns.
-//! That was measured: an ID took 35 ns more than reading the clock, and a flake128 8 ns more. If the twelve bits were a
-//! sequence within the millisecond, an ID would be as cheap as here, but the IDs of several sessions, and those of
-//! PostgreSQL, would be in order to the millisecond alone.
+//! If a cell counted in ticks of 1/4096 ms, nearly each ID would change it, as a session seldom
+//! asks twice within 244 ns. That was measured: an ID took 35 ns more than reading the clock, and a
+//! flake128 8 ns more. If the twelve bits were a sequence within the millisecond, an ID would be as
+//! cheap as here, but the IDs of several sessions, and those of PostgreSQL, would be in order to
+//! the millisecond alone.
 
 use crate::bits::Field;
 use crate::clock::{Scale, Tick, TickPosition, UnixMicros, UnixNanos};
@@ -124,8 +126,8 @@ impl Id {
     /// Creates the ID of these fields at `time`, cut to the millisecond.
     ///
     /// # Errors
-    /// [`Error::TimeOutOfRange`] before 1970 and after the year 10889; [`Error::FieldOutOfRange`] for a value outside its
-    /// field.
+    /// [`Error::TimeOutOfRange`] before 1970 and after the year 10889; [`Error::FieldOutOfRange`]
+    /// for a value outside its field.
     pub const fn encode(
         time: UnixMicros,
         fraction: i64,
@@ -149,15 +151,16 @@ impl Id {
         }
     }
 
-    /// Creates an ID at `time`, to the microsecond. Of `number` the lowest ten bits are the lane and the sequence, and of
-    /// `random` the lowest 52 bits count.
+    /// Creates an ID at `time`, to the microsecond. Of `number` the lowest ten bits are the lane
+    /// and the sequence, and of `random` the lowest 52 bits count.
     ///
     /// # Errors
     /// [`Error::TimeOutOfRange`] before 1970 and after the year 10889.
     pub const fn at(time: UnixMicros, number: u64, random: u64) -> Result<Self, Error> {
         const MICROS: i64 = (UNIT / 1000) as i64;
         let fraction = time.0.rem_euclid(MICROS) << FRACTION.width();
-        // The first fraction that is not before this microsecond, so that the microsecond can be read back from it.
+        // The first fraction that is not before this microsecond, so that the microsecond can be
+        // read back from it.
         let fraction = (fraction + MICROS - 1) / MICROS;
         let (lane, sequence) = (number >> SEQUENCE.width() & LANE.max(), number & SEQUENCE.max());
         let random = (random & RANDOM.max()) as i64;
@@ -202,7 +205,8 @@ impl Id {
         }
     }
 
-    /// Returns the largest ID whose time is not after `time`; a UUID below all IDs if there is no such ID.
+    /// Returns the largest ID whose time is not after `time`; a UUID below all IDs if there is no
+    /// such ID.
     pub const fn max(time: UnixMicros) -> Self {
         match SCALE.last_until(time) {
             TickPosition::At(tick) => Self::last(tick),
@@ -211,8 +215,8 @@ impl Id {
         }
     }
 
-    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included. If there is no
-    /// such ID, the first is above the second.
+    /// Returns the smallest and the largest ID whose time is from `from` until `to`, both included.
+    /// If there is no such ID, the first is above the second.
     pub const fn range(from: UnixMicros, to: UnixMicros) -> (Self, Self) {
         match SCALE.between(from, to) {
             Some((first, last)) => (Self::pack(first, 0, 0, 0, 0), Self::last(last)),

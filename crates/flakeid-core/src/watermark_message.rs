@@ -11,24 +11,30 @@
 //! A later format begins with the same fields, and has its own after them.
 //!
 //! # Why it holds on a standby
-//! Take a row with an ID before the watermark. The watermark holds for every snapshot that sees all transactions which had
-//! left before the scan ([`Scan::settled`](crate::watermark::Scan::settled)). So the row's transaction T had left by then,
-//! or shows the row to nobody. PostgreSQL writes the commit of T into the WAL before T ends, and T has ended when it
-//! leaves. So the commit of T precedes the message in the WAL. Whether T has waited for the commit to be flushed
-//! (`synchronous_commit`) makes no difference, since the WAL is replayed in its order. A prepared transaction commits by
-//! a record of its own, and ends after that. A subtransaction ends with its transaction.
+//! Take a row with an ID before the watermark. The watermark holds for every snapshot that sees all
+//! transactions which had left before the scan
+//! ([`Scan::settled`](crate::watermark::Scan::settled)). So the row's transaction T had left by
+//! then, or shows the row to nobody. PostgreSQL writes the commit of T into the WAL before T ends,
+//! and T has ended when it leaves. So the commit of T precedes the message in the WAL. Whether T
+//! has waited for the commit to be flushed (`synchronous_commit`) makes no difference, since the
+//! WAL is replayed in its order. A prepared transaction commits by a record of its own, and ends
+//! after that. A subtransaction ends with its transaction.
 //!
-//! A standby that has replayed the message has replayed the commit of T. A snapshot that it takes from then on sees T.
+//! A standby that has replayed the message has replayed the commit of T. A snapshot that it takes
+//! from then on sees T.
 //!
-//! An older snapshot of the standby may not see T. Two things show that a snapshot S sees all commits before a message:
-//! 1. *S is equal to a snapshot that is taken now*, after the message was replayed. Equal snapshots see the same.
-//! 2. *S covers the position in the message*, as on the primary ([`Position`]). If the position is at or below `xmin`, S
-//!    sees all smaller numbers. If it is below `xmax`, a transaction had ended in the standby's replay, when S was taken,
-//!    whose number was assigned after the scan. Its end follows the commits before the scan in the WAL.
+//! An older snapshot of the standby may not see T. Two things show that a snapshot S sees all
+//! commits before a message:
+//! 1. *S is equal to a snapshot that is taken now*, after the message was replayed. Equal snapshots
+//!    see the same.
+//! 2. *S covers the position in the message*, as on the primary ([`Position`]). If the position is
+//!    at or below `xmin`, S sees all smaller numbers. If it is below `xmax`, a transaction had
+//!    ended in the standby's replay, when S was taken, whose number was assigned after the scan.
+//!    Its end follows the commits before the scan in the WAL.
 //!
-//! The first serves a standby on which no transaction ends, and the second one on which many do. The standby keeps some
-//! earlier messages for the second ([`History`](crate::watermark::History)). If no message is known to hold for S, there
-//! is no watermark for it.
+//! The first serves a standby on which no transaction ends, and the second one on which many do.
+//! The standby keeps some earlier messages for the second ([`History`](crate::watermark::History)).
+//! If no message is known to hold for S, there is no watermark for it.
 
 use crate::clock::UnixNanos;
 use crate::watermark::Position;

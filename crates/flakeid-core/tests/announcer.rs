@@ -1,14 +1,15 @@
 #![cfg(not(loom))]
 //! Announcements of the watermark on a server with random transactions, clocks and looks.
 //!
-//! Each row has an ID that is not after the clock at which it was generated, and becomes visible some time later. The
-//! watermark follows the clock, but open transactions hold it back, and it never falls. Then:
+//! Each row has an ID that is not after the clock at which it was generated, and becomes visible
+//! some time later. The watermark follows the clock, but open transactions hold it back, and it
+//! never falls. Then:
 //! * Each row is below an announced watermark at last.
 //! * Two announcements are at least an interval apart.
 //! * When each row is covered and no transaction ends, nothing is announced any more.
 //!
-//! The clock is set forth and back, but not back before a look has seen it ahead. After a step back, an ID may be the
-//! next one after an ID that is ahead of the clock.
+//! The clock is set forth and back, but not back before a look has seen it ahead. After a step
+//! back, an ID may be the next one after an ID that is ahead of the clock.
 
 use flakeid_core::announcer::Announcer;
 use flakeid_core::clock::UnixNanos;
@@ -27,8 +28,8 @@ const LONGEST_LOOK: u64 = 40;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Nothing,
-    /// A transaction generates an ID, and ends after so many milliseconds. If the clock is behind the last ID, the ID may
-    /// be of the same tick.
+    /// A transaction generates an ID, and ends after so many milliseconds. If the clock is behind
+    /// the last ID, the ID may be of the same tick.
     Transaction {
         length: u64,
         is_ahead: bool,

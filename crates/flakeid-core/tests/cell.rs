@@ -206,7 +206,8 @@ fn the_generator_ids_of_a_server_follow_a_change_of_timeline() {
     let cells = [(); 2].map(|()| begun::<TickTock>([5, 5], false, 5, 10));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 100), (100, false)));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[1], 80), (80, false)));
-    // For the second cell this is no step back, but the first cell has changed its timeline, and the server with it.
+    // For the second cell this is no step back, but the first cell has changed its timeline, and
+    // the server with it.
     assert_eq!(take::<TickTock>(&cells[0], 90), stepped_back(100, 90));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cells[0], 90), (90, true)));
     for now in [90, 91, 150] {
@@ -315,7 +316,8 @@ fn a_change_of_timeline_ends_a_step_back_and_the_next_one_is_reported_again() {
     assert_eq!(take::<TickTock>(&cell, 90), stepped_back(100, 90));
     assert!(is_issued::<TickTock>(take::<TickTock>(&cell, 90), (90, true)));
     assert_eq!(take::<TickTock>(&cell, 80), stepped_back(90, 80));
-    // The session's own tick has IDs left. When it is exhausted, this timeline is free before the other one is.
+    // The session's own tick has IDs left. When it is exhausted, this timeline is free before the
+    // other one is.
     let rest = ask::<TickTock>(&cell, &node_in(true), 40, || 80);
     assert!(is_issued::<TickTock>(rest, (90, true)));
     assert_eq!(take::<TickTock>(&cell, 80), wait(91, 80));
@@ -323,8 +325,8 @@ fn a_change_of_timeline_ends_a_step_back_and_the_next_one_is_reported_again() {
     assert_eq!((steps_back, largest_step, tick_tocks), (2, 10, 1));
 }
 
-/// Two threads notice one step back. One has read the word. Before it reads the clock, the other one reports the step
-/// back and changes the timeline.
+/// Two threads notice one step back. One has read the word. Before it reads the clock, the other
+/// one reports the step back and changes the timeline.
 #[test]
 fn a_step_back_is_reported_once_however_two_threads_meet() {
     let cell = begun::<TickTock>([5; 2], false, 5, 10);
@@ -428,7 +430,8 @@ fn a_cell_that_has_issued_nothing_since_it_began_says_so_sealed_or_not() {
     assert_eq!(after(&[100]), [100, 0]);
     assert_eq!(after(&[100, 50]), [100, 50]);
     assert_eq!(after(&[100, 50, 40]), [100, 50]);
-    // Only the other timeline has issued: the clock is behind the time at which the floors were written.
+    // Only the other timeline has issued: the clock is behind the time at which the floors were
+    // written.
     assert_eq!(issued::<TickTock>(&begun::<TickTock>([30, 20], false, 25, 22)), [0, 0]);
     let turned = begun::<TickTock>([30, 20], false, 25, 22);
     assert!(is_issued::<TickTock>(take::<TickTock>(&turned, 22), (22, true)));

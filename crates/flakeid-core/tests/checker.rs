@@ -54,8 +54,8 @@ impl Issue for Cell {
     }
 }
 
-/// Lets one session read the clock. Before it does anything else, another session gets IDs at each of these readings.
-/// Then the first session continues with its old reading.
+/// Lets one session read the clock. Before it does anything else, another session gets IDs at each
+/// of these readings. Then the first session continues with its old reading.
 fn overtaken<S: IdLayout>(cell: &impl Issue, now: u64, others: &[u64]) -> Result<(), Fault> {
     let ledger = RefCell::new(Ledger::new(Steps::Never, 0));
     let enter = |session, block: Option<Block>| match block {

@@ -1,5 +1,6 @@
 #![cfg(not(loom))]
-//! FF1 against NIST's samples, the crate `fpe`, and an implementation on digits that follows the steps of the standard.
+//! FF1 against NIST's samples, the crate `fpe`, and an implementation on digits that follows the
+//! steps of the standard.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
@@ -37,7 +38,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// NIST, "Block Cipher Modes of Operation: FF1 Method for Format-Preserving Encryption", examples with intermediate values.
+/// NIST, "Block Cipher Modes of Operation: FF1 Method for Format-Preserving Encryption", examples
+/// with intermediate values.
 const KEY: &str = "2B7E151628AED2A6ABF7158809CF4F3CEF4359D8D580AA4F7F036D6F04FC6A94";
 const TWEAK_10: &str = "39383736353433323130";
 const TWEAK_36: &str = "3737373770717273373737";

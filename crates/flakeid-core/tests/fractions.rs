@@ -1,6 +1,7 @@
 #![cfg(not(loom))]
-//! Sessions of an ID type that has a fraction of its tick: they use their numbers again in each fraction. Several sessions
-//! of one server take IDs in turn, by a clock that advances, stands still or steps back.
+//! Sessions of an ID type that has a fraction of its tick: they use their numbers again in each
+//! fraction. Several sessions of one server take IDs in turn, by a clock that advances, stands
+//! still or steps back.
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::{Scale, Tick};
@@ -53,7 +54,8 @@ fn events(steps_back: bool) -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..400)
 }
 
-/// Lets sessions play a script, and checks all promises. Returns how often a session used a number again.
+/// Lets sessions play a script, and checks all promises. Returns how often a session used a number
+/// again.
 fn play(script: &[Event], steps_back: bool) -> u64 {
     let cells: Vec<Cell> = (0..3).map(|_| Cell::after::<Fractioned>(Tick(0))).collect();
     let gate = Gate::open();

@@ -1,4 +1,5 @@
-//! Tests of gates: the stamps that they admit, how they move, which part is durable, and which generation they serve.
+//! Tests of gates: the stamps that they admit, how they move, which part is durable, and which
+//! generation they serve.
 
 #![cfg(not(loom))]
 

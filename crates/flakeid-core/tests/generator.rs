@@ -1,6 +1,6 @@
 #![cfg(not(loom))]
-//! One generator ID against a model that keeps every ID it ever issued, and finds the next one among all possible
-//! IDs, under any clock.
+//! One generator ID against a model that keeps every ID it ever issued, and finds the next one
+//! among all possible IDs, under any clock.
 
 use flakeid_core::cell::{Cell, IssueRequest, Stall};
 use flakeid_core::clock::{Tick, UnixNanos};
@@ -29,7 +29,8 @@ impl IdLayout for TickTock3 {
 
 const START: u64 = 1000;
 
-/// The number of ticks by which a clock may be behind another's reading without having stepped back.
+/// The number of ticks by which a clock may be behind another's reading without having stepped
+/// back.
 const LATE: u64 = 1;
 
 /// A tick and its timeline. Tuples have the order that stamps must have.
@@ -91,8 +92,8 @@ struct Model {
     tick_tock: bool,
     last: (At, u32),
     used: BTreeSet<(At, u32)>,
-    /// The tick at which the model began, while it has issued nothing. A clock from this tick on has not stepped
-    /// back.
+    /// The tick at which the model began, while it has issued nothing. A clock from this tick on
+    /// has not stepped back.
     waits_from: Option<u64>,
     /// Whether the model has reported that the clock has stepped back.
     said: bool,
@@ -123,7 +124,8 @@ impl Model {
             used: before.into(),
             waits_from: (start.now.is_none() || floor(toggle) > now)
                 .then_some(start.last_clock_reading.0),
-            // If the clock is past the floor of the other timeline, no session will notice the step back any more.
+            // If the clock is past the floor of the other timeline, no session will notice the step
+            // back any more.
             said: S::TICK_TOCK && toggle != own && is_past(toggle),
         }
     }
@@ -142,10 +144,12 @@ impl Model {
             self.said = true;
             return Answer::SteppedBack(held);
         }
-        // This is the last tick that the other timeline has had, so it is free from the next one on.
+        // This is the last tick that the other timeline has had, so it is free from the next one
+        // on.
         let others = self.used.iter().filter(|&&((_, timeline), _)| timeline != toggle);
         let safe = others.map(|&((tick, _), _)| tick).max().unwrap_or(0);
-        // A session's order ends at a step back, but not for the sessions that have seen the other timeline's IDs.
+        // A session's order ends at a step back, but not for the sessions that have seen the other
+        // timeline's IDs.
         let across = self.tick_tock && now + LATE < floor.0;
         let follows = node != toggle && now > held && (across || (now, !toggle) >= least);
         if self.tick_tock && (stepped_back || follows) && safe < now && now <= rules.end.0 {

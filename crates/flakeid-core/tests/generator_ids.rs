@@ -1,5 +1,6 @@
 #![cfg(not(loom))]
-//! The settings of a server's generator IDs and of sno's sequence, against a naive parser that allocates.
+//! The settings of a server's generator IDs and of sno's sequence, against a naive parser that
+//! allocates.
 
 use flakeid_core::generator_ids::GeneratorIdSource;
 use flakeid_core::sno::parse_slice;

@@ -43,9 +43,10 @@ fn above(high_water_mark: UnixNanos, now: u64) -> CellInit {
     CellInit { floors, toggle: false, last_clock_reading: Tick(0), now: Some(Tick(now)) }
 }
 
-/// The process has read the word, the clock and the gate. Then the ID is released with its exact high-water mark, the
-/// clock steps back, and the same server claims the ID again. Then the server is lost, and another one begins at the
-/// high-water mark. No swap with the old word succeeds, or both servers would issue the same ID.
+/// The process has read the word, the clock and the gate. Then the ID is released with its exact
+/// high-water mark, the clock steps back, and the same server claims the ID again. Then the server
+/// is lost, and another one begins at the high-water mark. No swap with the old word succeeds, or
+/// both servers would issue the same ID.
 #[test]
 fn a_process_that_stood_still_issues_nothing_by_the_word_of_an_earlier_claim() {
     let cell = Cell::after::<Plain>(Tick(5));

@@ -1,5 +1,5 @@
-//! Where a server begins, and when it refuses to: the rows of `tests/STATE.md` on the horizon and on the place of the
-//! state.
+//! Where a server begins, and when it refuses to: the rows of `tests/STATE.md` on the horizon and
+//! on the place of the state.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;

@@ -1,4 +1,5 @@
-//! The list of prepared transactions: what it keeps, what it forgets, and what that is for a snapshot.
+//! The list of prepared transactions: what it keeps, what it forgets, and what that is for a
+//! snapshot.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::prepared::{
@@ -251,7 +252,8 @@ impl Snapshot {
 }
 
 proptest! {
-    /// Transactions are prepared and end, snapshots are taken and end, and the list is pruned, in any order.
+    /// Transactions are prepared and end, snapshots are taken and end, and the list is pruned, in
+    /// any order.
     #[test]
     fn a_list_never_tells_a_snapshot_more_than_it_may(
         steps in prop::collection::vec((0_u8..6, 0_usize..100), 1..300),

@@ -1,5 +1,6 @@
 #![cfg(not(loom))]
-//! The public form: texts and UUIDs are read as they were written, and show nothing of the order of the IDs.
+//! The public form: texts and UUIDs are read as they were written, and show nothing of the order of
+//! the IDs.
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -116,8 +117,9 @@ fn prefixes() {
     }
 }
 
-/// A million consecutive IDs: each bit of the encrypted numbers is set for half of them, within five standard deviations. If
-/// one bit of an ID changes, half of the bits of the encrypted number do.
+/// A million consecutive IDs: each bit of the encrypted numbers is set for half of them, within
+/// five standard deviations. If one bit of an ID changes, half of the bits of the encrypted number
+/// do.
 #[test]
 fn consecutive_ids_look_random() {
     const IDS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 #![cfg(not(loom))]
-//! Sessions that share a server's generator IDs, in one thread but interleaved in every way. A session may run in the
-//! middle of another's call, at each point where that one reads the clock. That is between its load of the word and
-//! its swap.
+//! Sessions that share a server's generator IDs, in one thread but interleaved in every way. A
+//! session may run in the middle of another's call, at each point where that one reads the clock.
+//! That is between its load of the word and its swap.
 
 mod ledger;
 
@@ -49,7 +49,8 @@ enum Clock {
     StepsBack,
 }
 
-/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks late.
+/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks
+/// late.
 type Reading = (i64, u64);
 
 #[derive(Clone, Debug)]
@@ -60,7 +61,8 @@ struct Call {
     interruption: Option<Box<Interruption>>,
 }
 
-/// Another call, made while a session reads the clock for the n-th time: before the reading, or after it.
+/// Another call, made while a session reads the clock for the n-th time: before the reading, or
+/// after it.
 #[derive(Clone, Debug)]
 struct Interruption {
     reads: usize,
@@ -94,7 +96,8 @@ struct Script {
 struct Walker {
     session: Session,
     owned: Vec<usize>,
-    /// The tick of its last ID, and the slot of that ID if the session's list has not changed since.
+    /// The tick of its last ID, and the slot of that ID if the session's list has not changed
+    /// since.
     last: Option<(u64, Option<usize>)>,
     /// The tick until which it was told to wait.
     waits: u64,
@@ -189,7 +192,8 @@ impl<S: IdLayout> World<S> {
         reading
     }
 
-    /// Makes one call of a session. Returns `None` if the session is in the middle of a call already.
+    /// Makes one call of a session. Returns `None` if the session is in the middle of a call
+    /// already.
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
@@ -250,11 +254,12 @@ impl<S: IdLayout> World<S> {
         Some(given)
     }
 
-    /// Checks a wait with a clock that does not step back. No generator ID from the session's slot on has a number
-    /// left in the tick from which it must take.
+    /// Checks a wait with a clock that does not step back. No generator ID from the session's slot
+    /// on has a number left in the tick from which it must take.
     fn assert_nothing_left(&self, walker: &Walker, home: usize, now: u64) {
         if now < walker.waits {
-            // It has been at an exhausted generator ID since. Its home may be lower now, for the next tick.
+            // It has been at an exhausted generator ID since. Its home may be lower now, for the
+            // next tick.
             return;
         }
         let (tick, place) = match walker.last {
@@ -298,8 +303,8 @@ impl<S: IdLayout> World<S> {
         }
     }
 
-    /// The IDs taken from the cells are those that the sessions used, once no session has prefetched IDs. A session
-    /// that asks for a single ID in two ticks has none left.
+    /// The IDs taken from the cells are those that the sessions used, once no session has
+    /// prefetched IDs. A session that asks for a single ID in two ticks has none left.
     fn assert_all_are_counted(&self) {
         for _ in 0..2 {
             let mut state = self.state.borrow_mut();
@@ -376,8 +381,8 @@ fn play<S: IdLayout>(script: &Script, clock: Clock) {
     }
 }
 
-/// Checks every run: no ID repeats, none is ahead of all clocks or below the session's last, and a session that waits
-/// as it was told continues.
+/// Checks every run: no ID repeats, none is ahead of all clocks or below the session's last, and a
+/// session that waits as it was told continues.
 fn play_all(script: &Script, clock: Clock) {
     play::<Plain2>(script, clock);
     play::<TickTock2>(script, clock);

@@ -1,5 +1,6 @@
 #![cfg(not(loom))]
-//! A session's choice of generator IDs, step by step: where it begins, when it spills, and when it goes home.
+//! A session's choice of generator IDs, step by step: where it begins, when it spills, and when it
+//! goes home.
 
 use flakeid_core::cell::Cell;
 use flakeid_core::clock::Tick;
@@ -97,8 +98,8 @@ fn a_lone_session_with_a_high_home_gets_room_and_goes_home_again() {
     assert_eq!(exhaust::<Plain>(session, &cells, 102), all_of(1..8));
     assert_eq!(exhaust::<Plain>(session, &cells, 103), all_of(0..8));
     assert_eq!(exhaust::<Plain>(session, &cells, 104), all_of(0..8));
-    // The first tick after the rush begins at the slot that the rush needed. The second tick shows that the room is
-    // not needed any more.
+    // The first tick after the rush begins at the slot that the rush needed. The second tick shows
+    // that the room is not needed any more.
     assert_eq!(take::<Plain>(session, &cells, 105), Ok((0, 105, false)));
     assert_eq!(take::<Plain>(session, &cells, 106), Ok((0, 106, false)));
     assert_eq!(session.home(), 7);
@@ -210,8 +211,8 @@ fn a_clock_a_tick_late_is_no_step_back_and_two_ticks_are_one() {
     assert_eq!(take::<TickTock>(session, &cells, 98), Ok((0, 98, !toggle)));
 }
 
-/// Both generator IDs gave an ID at 200. Then the clock has stepped back to 161. The session has noticed that, but
-/// only with the generator ID from which it took its IDs.
+/// Both generator IDs gave an ID at 200. Then the clock has stepped back to 161. The session has
+/// noticed that, but only with the generator ID from which it took its IDs.
 #[test]
 fn a_session_rises_at_a_generator_id_that_has_not_noticed_the_step_back() {
     let cells = cells::<TickTock>(2);

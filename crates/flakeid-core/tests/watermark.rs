@@ -1,5 +1,6 @@
 #![cfg(not(loom))]
-//! The watermark in one thread: what a slot keeps, what a scan finds, and which watermarks a history still has.
+//! The watermark in one thread: what a slot keeps, what a scan finds, and which watermarks a
+//! history still has.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::watermark::{
@@ -142,7 +143,8 @@ fn entries_that_were_overwritten_are_missed_only_by_snapshots_that_need_them() {
         slots[0].enter(ALL, &floor, || at(10 * transaction));
         slots[0].leave(Some(transaction));
     }
-    // A reader can use the entries of 8, 9 and 10, and must find one among them that the snapshot sees.
+    // A reader can use the entries of 8, 9 and 10, and must find one among them that the snapshot
+    // sees.
     for xmin in 0..=12 {
         let expected = match xmin {
             ..=8 => None,
@@ -234,7 +236,8 @@ fn a_history_gives_the_last_watermark_that_holds() {
     assert_eq!(history.watermark(10, 10), Some(at(1000)));
     assert_eq!(history.watermark(5, 11), Some(at(1000)));
     assert_eq!(history.watermark(5, 20), Some(at(1000)));
-    // The last one has an earlier position, and counts for the snapshots that cover the last position.
+    // The last one has an earlier position, and counts for the snapshots that cover the last
+    // position.
     assert_eq!(history.watermark(15, 20), Some(at(1000)));
     assert_eq!(history.watermark(20, 20), Some(at(9000)));
     assert_eq!(history.watermark(1, 1000), Some(at(9000)));
@@ -277,7 +280,8 @@ proptest! {
         }
     }
 
-    /// A scan finds the least bound of what is open and of what the snapshot does not see, or says that it can't.
+    /// A scan finds the least bound of what is open and of what the snapshot does not see, or says
+    /// that it can't.
     #[test]
     fn a_scan_agrees_with_a_list(
         steps in prop::collection::vec((0usize..3, any::<bool>(), 1u64..50), 0..60),
@@ -312,7 +316,8 @@ proptest! {
         }
     }
 
-    /// A scan of a stream finds the least bound, in the stream, of what is open and of what the snapshot does not see.
+    /// A scan of a stream finds the least bound, in the stream, of what is open and of what the
+    /// snapshot does not see.
     #[test]
     fn a_scan_of_a_stream_agrees_with_a_list(
         steps in prop::collection::vec((0usize..3, 0usize..6, 1u64..50), 0..60),

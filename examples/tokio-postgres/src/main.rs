@@ -1,7 +1,7 @@
 //! flakeid with tokio-postgres.
 //!
-//! Needs Rust 1.88; PGHOST, PGPORT, PGUSER and PGDATABASE lead to a database that has the extension.
-//! Run: cargo run --manifest-path examples/tokio-postgres/Cargo.toml
+//! Needs Rust 1.88; PGHOST, PGPORT, PGUSER and PGDATABASE lead to a database that has the
+//! extension. Run: cargo run --manifest-path examples/tokio-postgres/Cargo.toml
 
 use std::env;
 use std::error::Error;
@@ -83,8 +83,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("made {} {} {item}", row.get::<_, i64>("id"), row.get::<_, Sno>("event"));
     }
 
-    // The server decides the type of a parameter. Beside a sno it is a sno, unless the statement names another type.
-    // The argument of flake_min is a time.
+    // The server decides the type of a parameter. Beside a sno it is a sno, unless the statement
+    // names another type. The argument of flake_min is a time.
     let since = SystemTime::now() - Duration::from_secs(5 * 60);
     let by_id = "SELECT id FROM orders WHERE id >= flake_min($1) ORDER BY id";
     println!("recent by id: {}", column::<i64>(&client.query(by_id, &[&since]).await?));

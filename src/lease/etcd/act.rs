@@ -1,5 +1,6 @@
-//! One action of the protocol: a call to etcd, a change of shared memory, a write of the memory's file, or a line in the
-//! log. What follows from its outcome is decided in [`flakeid_core::registry::turn`].
+//! One action of the protocol: a call to etcd, a change of shared memory, a write of the memory's
+//! file, or a line in the log. What follows from its outcome is decided in
+//! [`flakeid_core::registry::turn`].
 
 use super::client::{CallError, Etcd, Patience};
 use super::listing::HighWaterMarks;
@@ -119,8 +120,8 @@ impl Actor {
         Ok(Outcome::Listed(listing))
     }
 
-    /// Reads high-water marks, fewer at a time if they are too large for one answer. If a later part fails, the earlier
-    /// ones count.
+    /// Reads high-water marks, fewer at a time if they are too large for one answer. If a later
+    /// part fails, the earlier ones count.
     fn read_marks(
         &mut self,
         registry: &Registry,
@@ -154,7 +155,8 @@ impl Actor {
         is_usable
     }
 
-    /// Lets calls take until this time since boot, in any case; `None` for as long as the process need not end.
+    /// Lets calls take until this time since boot, in any case; `None` for as long as the process
+    /// need not end.
     pub fn wait_until(&mut self, latest: Option<Duration>) {
         self.etcd.patience = latest.map_or(Patience::While(may_go_on), Patience::Until);
     }

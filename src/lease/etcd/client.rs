@@ -1,18 +1,20 @@
 //! Calls to etcd from a process that must not hang.
 //!
-//! * There is one connection for each endpoint, and this process tries one after the other itself. The client's own
-//!   balancer sends every call to one of two at random. So one member that accepts and never answers would swallow a
-//!   part of all calls for ever.
-//! * Every call has a deadline of its own. It runs in slices. Between them this process checks its latch, its signals
-//!   and the deadline of its lease. So neither a shutdown nor the loss of a lease waits for etcd.
-//! * A connection ends with its client. Otherwise the task that drives it would continue until the peer has read all
-//!   that is still to be sent. A peer that never reads would keep the task, and its descriptor, for good ([`Tasks`]).
-//! * All that comes from the peer or from a file has a limit: files by [`credentials`], answers by the client's
-//!   4 MiB, texts for people by [`excerpt`].
-//! * The runtime has this one thread, and signals are blocked while it runs. The name of a host is resolved in another
-//!   thread, in which PostgreSQL's signal handlers must not run.
-//! * A call whose answer was not seen may have been done. It is made again at the next endpoint. So each call must be
-//!   safe to repeat.
+//! * There is one connection for each endpoint, and this process tries one after the other itself.
+//!   The client's own balancer sends every call to one of two at random. So one member that accepts
+//!   and never answers would swallow a part of all calls for ever.
+//! * Every call has a deadline of its own. It runs in slices. Between them this process checks its
+//!   latch, its signals and the deadline of its lease. So neither a shutdown nor the loss of a
+//!   lease waits for etcd.
+//! * A connection ends with its client. Otherwise the task that drives it would continue until the
+//!   peer has read all that is still to be sent. A peer that never reads would keep the task, and
+//!   its descriptor, for good ([`Tasks`]).
+//! * All that comes from the peer or from a file has a limit: files by [`credentials`], answers by
+//!   the client's 4 MiB, texts for people by [`excerpt`].
+//! * The runtime has this one thread, and signals are blocked while it runs. The name of a host is
+//!   resolved in another thread, in which PostgreSQL's signal handlers must not run.
+//! * A call whose answer was not seen may have been done. It is made again at the next endpoint. So
+//!   each call must be safe to repeat.
 
 use super::credentials;
 use crate::clock::since_boot;
@@ -77,8 +79,8 @@ struct Connection {
 #[derive(Clone, Default)]
 struct Tasks(Arc<Mutex<JoinSet<()>>>);
 
-/// Aborts the tasks when it is dropped. The tasks themselves have [`Tasks`]. The runtime drops an aborted task, and
-/// closes its socket, with the next call, to any endpoint.
+/// Aborts the tasks when it is dropped. The tasks themselves have [`Tasks`]. The runtime drops an
+/// aborted task, and closes its socket, with the next call, to any endpoint.
 #[derive(Default)]
 struct TasksOwner(Tasks);
 
@@ -218,7 +220,8 @@ impl Etcd {
         Err(CallError::Etcd(error))
     }
 
-    /// Calls this endpoint and no other, since the call depends on an earlier answer of this endpoint.
+    /// Calls this endpoint and no other, since the call depends on an earlier answer of this
+    /// endpoint.
     ///
     /// # Errors
     /// [`CallError`].
@@ -238,8 +241,8 @@ impl Etcd {
         longest: Duration,
         what: &impl AsyncFn(&mut Client) -> Result<T, Error>,
     ) -> Result<T, CallError> {
-        // This also happens between calls that are answered at once. A peer that answers fast must not keep this
-        // process from its signals and its deadlines.
+        // This also happens between calls that are answered at once. A peer that answers fast must
+        // not keep this process from its signals and its deadlines.
         if let Patience::While(may_go_on) = self.patience
             && !may_go_on()
         {
@@ -345,8 +348,8 @@ fn drive<T>(
     }
 }
 
-/// Returns the innermost reason of an error, cut to the length of a line. It holds no secret: neither etcd nor the
-/// client repeats a password.
+/// Returns the innermost reason of an error, cut to the length of a line. It holds no secret:
+/// neither etcd nor the client repeats a password.
 fn say(error: &Error) -> String {
     let said = match error {
         Error::GRpcStatus(status) => {

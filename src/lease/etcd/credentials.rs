@@ -1,5 +1,5 @@
-//! The options of a connection to etcd: user and password, and for `https` the certificates. They come from files,
-//! whose length is limited by [`crate::regular_file`].
+//! The options of a connection to etcd: user and password, and for `https` the certificates. They
+//! come from files, whose length is limited by [`crate::regular_file`].
 
 use crate::error::excerpt;
 use crate::guc::etcd::Access;
@@ -13,15 +13,15 @@ use std::path::Path;
 /// The longest file with a password, in bytes.
 const PASSWORD_LIMIT: usize = 64 * 1024;
 
-/// The longest file with a key or with certificates, in bytes: all authorities of an operating system are a quarter of
-/// it.
+/// The longest file with a key or with certificates, in bytes: all authorities of an operating
+/// system are a quarter of it.
 const PEM_LIMIT: usize = 1024 * 1024;
 
 /// The longest path that a message repeats, in bytes.
 const PATH_LIMIT: usize = 300;
 
-/// Returns the options of a connection, and for `https` those of the certificate check. Files are read for each
-/// connection, since they may have changed.
+/// Returns the options of a connection, and for `https` those of the certificate check. Files are
+/// read for each connection, since they may have changed.
 pub fn options(
     access: &Access,
     endpoint: &str,
@@ -73,8 +73,8 @@ fn read(path: &Path, limit: usize) -> Result<(Vec<u8>, Metadata), String> {
     })
 }
 
-/// Returns the content of a file if it has a PEM block of this label. The TLS library would only say that something
-/// failed.
+/// Returns the content of a file if it has a PEM block of this label. The TLS library would only
+/// say that something failed.
 fn pem(path: &Path, content: Vec<u8>, label: &str) -> Result<Vec<u8>, String> {
     let end = format!("{label}-----");
     let begins = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&end);
@@ -84,8 +84,8 @@ fn pem(path: &Path, content: Vec<u8>, label: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Reads a file with a secret. As PostgreSQL requires for keys, only its owner may read it; or root owns it, and a
-/// group of the server may read it, too.
+/// Reads a file with a secret. As PostgreSQL requires for keys, only its owner may read it; or root
+/// owns it, and a group of the server may read it, too.
 fn private(path: &Path, limit: usize) -> Result<Vec<u8>, String> {
     let (content, meta) = read(path, limit)?;
     let open_to_others = if meta.uid() == 0 { 0o027 } else { 0o077 };

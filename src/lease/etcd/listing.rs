@@ -1,9 +1,10 @@
 //! How a listing is read from etcd.
 //!
-//! Anyone may have written anything there, also more than one answer of etcd can hold. So a listing has keys alone, in
-//! pages. High-water marks are read when they are needed, in parts that become smaller if they are too large for one
-//! answer. So a broken value stops its own generator ID and no other. The listing and the high-water marks need not be
-//! of one revision: a claim is only made if all that it depends on is still as it was read.
+//! Anyone may have written anything there, also more than one answer of etcd can hold. So a listing
+//! has keys alone, in pages. High-water marks are read when they are needed, in parts that become
+//! smaller if they are too large for one answer. So a broken value stops its own generator ID and
+//! no other. The listing and the high-water marks need not be of one revision: a claim is only made
+//! if all that it depends on is still as it was read.
 
 use super::registry::{Registry, gets, other_etcd, parse_time};
 use crate::error::excerpt;
@@ -14,7 +15,8 @@ use flakeid_core::registry::transaction::Key;
 /// The longest part of a value that is kept as the reason why it is not a time, in bytes.
 const EXCERPT: usize = 64;
 
-/// The most keys that one answer has. Each has less than 200 bytes, so they are far below the client's 4 MiB.
+/// The most keys that one answer has. Each has less than 200 bytes, so they are far below the
+/// client's 4 MiB.
 const PAGE: i64 = 4096;
 
 /// The result of reading several high-water marks.
@@ -30,12 +32,14 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
 }
 
-/// Returns whether an answer was longer than the client takes. gRPC has no code of its own for that.
+/// Returns whether an answer was longer than the client takes. gRPC has no code of its own for
+/// that.
 fn is_too_large(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status) if status.message().contains("message length too large"))
 }
 
-/// Returns the end of the range of all keys that begin with this prefix. The prefix ends in a slash.
+/// Returns the end of the range of all keys that begin with this prefix. The prefix ends in a
+/// slash.
 fn end_of(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     if let Some(last) = end.last_mut() {
@@ -185,7 +189,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the high-water marks of these generator IDs, of the registry with this ID in the etcd with this cluster ID.
+    /// Reads the high-water marks of these generator IDs, of the registry with this ID in the etcd
+    /// with this cluster ID.
     pub async fn high_water_marks(
         &self,
         client: &mut Client,

@@ -1,5 +1,5 @@
-//! The lines that the worker writes into the server's log, and the reasons as people read them. [`Repeated`] keeps it from
-//! repeating itself.
+//! The lines that the worker writes into the server's log, and the reasons as people read them.
+//! [`Repeated`] keeps it from repeating itself.
 
 use crate::clock::{now, since_boot};
 use crate::error::log;
@@ -24,8 +24,8 @@ const BURST: u32 = 5;
 /// The time after which there may be another line.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A kind of line that gives a reason. It is written when the reason changes, which other programs can cause. So there
-/// may be a few lines at once, and then one every [`PAUSE`].
+/// A kind of line that gives a reason. It is written when the reason changes, which other programs
+/// can cause. So there may be a few lines at once, and then one every [`PAUSE`].
 #[derive(Debug)]
 struct Repeated {
     reason: String,
@@ -42,7 +42,8 @@ impl Default for Repeated {
 }
 
 impl Repeated {
-    /// Returns how many lines were suppressed since the last, if a line with this reason is due now.
+    /// Returns how many lines were suppressed since the last, if a line with this reason is due
+    /// now.
     fn due(&mut self, reason: &str) -> Option<u64> {
         if self.reason == reason {
             return None;
@@ -144,7 +145,8 @@ fn loss(loss: Loss) -> &'static str {
     }
 }
 
-/// The longest part of a value that a message repeats, in bytes; and that of an address with one that it replaces.
+/// The longest part of a value that a message repeats, in bytes; and that of an address with one
+/// that it replaces.
 const EXCERPT: usize = 64;
 const ADDRESS_EXCERPT: usize = 256;
 

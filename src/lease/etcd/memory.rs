@@ -1,8 +1,9 @@
-//! The file `flakeid/etcd` below the data directory: what this server remembers of the registry that it leased from last.
+//! The file `flakeid/etcd` below the data directory: what this server remembers of the registry
+//! that it leased from last.
 //!
-//! It is a JSON document for people and, on its last line, the CRC-32 of all bytes before that line, as the state file
-//! is. It is written as that is, too: see [`regular_file::replace`]. Version 0.6.1 wrote the registry's address alone,
-//! filled up with empty lines.
+//! It is a JSON document for people and, on its last line, the CRC-32 of all bytes before that
+//! line, as the state file is. It is written as that is, too: see [`regular_file::replace`].
+//! Version 0.6.1 wrote the registry's address alone, filled up with empty lines.
 
 use crate::document;
 use crate::horizon;
@@ -18,11 +19,12 @@ const FILE: &str = "etcd";
 /// The version of the document, which 0.7.0 wrote first. A change of its fields raises it.
 const VERSION: u32 = 4;
 
-/// The oldest version that a release may have written. It has neither retired registries nor the revision of the address.
+/// The oldest version that a release may have written. It has neither retired registries nor the
+/// revision of the address.
 const OLDEST: u32 = 3;
 
-/// The length of every file, in bytes. With other lengths, a backup that reads the size of one file and then copies the
-/// next would cut it. The document is filled up with empty lines.
+/// The length of every file, in bytes. With other lengths, a backup that reads the size of one file
+/// and then copies the next would cut it. The document is filled up with empty lines.
 const LENGTH: usize = 4096;
 
 /// The longest file of an address alone.

@@ -1,5 +1,6 @@
 //! The keys in etcd, and how a change of the registry becomes one transaction of etcd.
-//! [`flakeid_core::registry::transaction`] decides what a change depends on, and says why that is safe.
+//! [`flakeid_core::registry::transaction`] decides what a change depends on, and says why that is
+//! safe.
 //!
 //! | key below the namespace | value |
 //! |---|---|
@@ -136,7 +137,8 @@ impl Registry {
     /// Makes a change of the registry that was listed.
     ///
     /// # Errors
-    /// The error of etcd or of the connection, as for all calls to etcd; another etcd answered than the change needs.
+    /// The error of etcd or of the connection, as for all calls to etcd; another etcd answered than
+    /// the change needs.
     pub async fn change(
         &self,
         client: &mut Client,
@@ -247,7 +249,8 @@ async fn keep_alive(client: &mut Client, lease: i64) -> Result<KeepAlive, Error>
     })
 }
 
-/// Requests a lease with an ID that the caller chose, so that two requests make one lease. Returns its duration.
+/// Requests a lease with an ID that the caller chose, so that two requests make one lease. Returns
+/// its duration.
 ///
 /// # Errors
 /// The errors of all calls to etcd.

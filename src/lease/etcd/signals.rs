@@ -1,5 +1,5 @@
-//! The process of the worker: its signals and the deadline of its lease, which are checked while a call waits, and how
-//! its claims describe this server.
+//! The process of the worker: its signals and the deadline of its lease, which are checked while a
+//! call waits, and how its claims describe this server.
 
 use super::log;
 use super::registry::ClaimDocument;
@@ -23,7 +23,8 @@ pub static RELOADED: AtomicBool = AtomicBool::new(false);
 /// Whether the log has the warning that the lease was not renewed in half its time.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Waits for a reload, an end or the latch, but not longer than this. Returns false if the process must end.
+/// Waits for a reload, an end or the latch, but not longer than this. Returns false if the process
+/// must end.
 pub fn wait_for_events(longest: Duration) -> bool {
     let longest = longest.min(LONGEST_SLEEP);
     if !ENDED.load(Ordering::Relaxed) && !BackgroundWorker::wait_latch(Some(longest)) {
@@ -79,7 +80,8 @@ pub fn log_if_recovered() {
 
 /// Returns how the claims of this server describe it.
 pub fn server() -> ClaimDocument {
-    // SAFETY: PostgreSQL sets both when the server starts, and `DataDir` is a string that ends in NUL.
+    // SAFETY: PostgreSQL sets both when the server starts, and `DataDir` is a string that ends in
+    // NUL.
     let (data, port) = unsafe {
         let data = std::ffi::CStr::from_ptr(pg_sys::DataDir).to_string_lossy().into_owned();
         (data, pg_sys::PostPortNumber)

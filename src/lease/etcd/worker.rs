@@ -1,5 +1,5 @@
-//! The turns of the worker: view, decide, plan, act. [`flakeid_core::registry`] decides. The lease is in shared memory
-//! ([`LeaseState`]), and what the server remembers is in a file ([`memory`]).
+//! The turns of the worker: view, decide, plan, act. [`flakeid_core::registry`] decides. The lease
+//! is in shared memory ([`LeaseState`]), and what the server remembers is in a file ([`memory`]).
 
 use super::act::Actor;
 use super::client::{Etcd, Patience};
@@ -88,7 +88,8 @@ fn random_numbers() -> Option<Random> {
     })
 }
 
-/// Returns the longest time of a call at one endpoint: a tenth of the lease, so that several can be asked in time.
+/// Returns the longest time of a call at one endpoint: a tenth of the lease, so that several can be
+/// asked in time.
 fn longest_call(ttl: Duration) -> Duration {
     (ttl / 10).clamp(Duration::from_millis(500), Duration::from_secs(2))
 }
@@ -139,7 +140,8 @@ impl LeaseWorker {
             let (setting, reason) = (&refusal.setting, &refusal.reason);
             return Err(Refusal::Failed(format!("\"{setting}\" is invalid: {reason}")));
         }
-        // The first server of a registry writes its epoch there. It must not be one that its own state refuses.
+        // The first server of a registry writes its epoch there. It must not be one that its own
+        // state refuses.
         horizon::ensure_agrees(Some(self.actor.shared))
             .map_err(|report| Refusal::Failed(report.line().0))
     }
@@ -202,7 +204,8 @@ impl LeaseWorker {
             }
             TurnEnd::Backoff(until) => until.saturating_sub(since_boot()),
             TurnEnd::Again => {
-                // A renewal does not end the reason why no more is claimed. The next turn finds whether it applies.
+                // A renewal does not end the reason why no more is claimed. The next turn finds
+                // whether it applies.
                 if shared.lease_snapshot().status != LeaseStatus::Held {
                     self.actor.log.forget_error();
                 }

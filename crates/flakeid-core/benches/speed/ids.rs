@@ -1,18 +1,21 @@
-//! The next ID, as a user of the core takes it. Every thread has its own session over its server's cells, and takes
-//! one ID at a time, packed into the layout of its ID type.
+//! The next ID, as a user of the core takes it. Every thread has its own session over its server's
+//! cells, and takes one ID at a time, packed into the layout of its ID type.
 //!
-//! A time is that in which all threads together take a million IDs. So *a millisecond in the table is a nanosecond
-//! for an ID*, and `Mitem/s` are the server's million IDs per second. With one thread it is the time for an ID:
-//! reading the clock, choosing the number and packing. If the tick has no number left, it includes reading the clock
-//! until the next tick. With two threads (`t=2`) an ID takes a thread twice the time in the table. If the threads do
-//! not disturb each other, the table has half of the time with one thread. If the ID type has no more IDs, it has the
-//! same time.
+//! A time is that in which all threads together take a million IDs. So *a millisecond in the table
+//! is a nanosecond for an ID*, and `Mitem/s` are the server's million IDs per second. With one
+//! thread it is the time for an ID: reading the clock, choosing the number and packing. If the tick
+//! has no number left, it includes reading the clock until the next tick. With two threads (`t=2`)
+//! an ID takes a thread twice the time in the table. If the threads do not disturb each other, the
+//! table has half of the time with one thread. If the ID type has no more IDs, it has the same
+//! time.
 //!
-//! `Clock` is reading the clock alone, a million times. Every ID does that at least once, so nothing can be below it.
-//! It is the clock of std; `clock_gettime` itself is some nanoseconds faster.
+//! `Clock` is reading the clock alone, a million times. Every ID does that at least once, so
+//! nothing can be below it. It is the clock of std; `clock_gettime` itself is some nanoseconds
+//! faster.
 //!
-//! Flake, Sno and UniqueId are measured with the number of generator IDs in `<>`, usually eight. A server has one
-//! identity for flake128 or guid, and so one cell. uuidv7 has four lanes. An ID type has no more than
+//! Flake, Sno and UniqueId are measured with the number of generator IDs in `<>`, usually eight. A
+//! server has one identity for flake128 or guid, and so one cell. uuidv7 has four lanes. An ID type
+//! has no more than
 //!
 //! | | IDs | ns for an ID |
 //! |---|---|---|
@@ -25,10 +28,11 @@
 //! | `UniqueId<8>` | 8 x 64 in 1 ms | 1,953 |
 //! | `UniqueId<64>` | 64 x 64 in 1 ms | 244 |
 //!
-//! `UniqueId<8>` always exhausts its milliseconds. Its figure is that of the ID type, 512 IDs in each, and does not
-//! depend on the code. This also applies to `UniqueId<64>` if its code takes less than 244 ns, and to `Flake<8>` with
-//! two threads. The cost of flake's code is in `Flake<64>`. (Such a figure can be better than the table by up to a
-//! tick, as a sample may begin late in an unused one.)
+//! `UniqueId<8>` always exhausts its milliseconds. Its figure is that of the ID type, 512 IDs in
+//! each, and does not depend on the code. This also applies to `UniqueId<64>` if its code takes
+//! less than 244 ns, and to `Flake<8>` with two threads. The cost of flake's code is in
+//! `Flake<64>`. (Such a figure can be better than the table by up to a tick, as a sample may begin
+//! late in an unused one.)
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -66,8 +70,9 @@ trait Measured {
 
 /// Lets all threads take a million IDs together, each with a session of its own.
 ///
-/// The threads share the million, and do not take half of it each. If there are too few IDs for both, one may get
-/// more of them. When that one had its half, the other would continue alone, as fast as if it had always been alone.
+/// The threads share the million, and do not take half of it each. If there are too few IDs for
+/// both, one may get more of them. When that one had its half, the other would continue alone, as
+/// fast as if it had always been alone.
 fn measure<S, I>(
     bencher: Bencher,
     session: impl Fn() -> S + Sync,
@@ -106,8 +111,8 @@ impl<F: Format> Measured for F {
     }
 }
 
-/// Returns the number of this thread's sessions. divan runs a bench in the main thread and in others that it keeps
-/// for the next bench.
+/// Returns the number of this thread's sessions. divan runs a bench in the main thread and in
+/// others that it keeps for the next bench.
 fn thread_number() -> u32 {
     static THREADS: AtomicU32 = AtomicU32::new(0);
     thread_local!(static NUMBER: u32 = THREADS.fetch_add(1, Ordering::Relaxed));

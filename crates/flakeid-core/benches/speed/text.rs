@@ -1,8 +1,9 @@
-//! An ID's fields and its text: `pack` puts the fields together, `parts` takes the ID apart, `write` and `read` are
-//! its text, in the bases of its ID type.
+//! An ID's fields and its text: `pack` puts the fields together, `parts` takes the ID apart,
+//! `write` and `read` are its text, in the bases of its ID type.
 //!
-//! A time is that of one call. It is always the same ID, so caches and branch prediction know it: the time is the
-//! least that a call costs. Calls that take less than a nanosecond are not distinguished.
+//! A time is that of one call. It is always the same ID, so caches and branch prediction know it:
+//! the time is the least that a call costs. Calls that take less than a nanosecond are not
+//! distinguished.
 
 use divan::{Bencher, black_box};
 use flakeid_core::clock::Tick;

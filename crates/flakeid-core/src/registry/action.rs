@@ -1,10 +1,11 @@
 //! Actions: the things that a worker does, one at a time, and the results of a renewal.
 //!
 //! # A renewal that is answered
-//! A keep-alive alone proves nothing. A leader that has been replaced and does not know it yet answers "ok", and the
-//! lease ends nevertheless ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the renewal counts only if
-//! the transaction that follows on the same connection was committed in the term in which the keep-alive was answered.
-//! Then a majority was in that term, so there was no later leader.
+//! A keep-alive alone proves nothing. A leader that has been replaced and does not know it yet
+//! answers "ok", and the lease ends nevertheless
+//! ([etcd#15247](https://github.com/etcd-io/etcd/issues/15247)). So the renewal counts only if the
+//! transaction that follows on the same connection was committed in the term in which the
+//! keep-alive was answered. Then a majority was in that term, so there was no later leader.
 
 use super::listing::{Authority, ClaimRevision};
 use super::memory::Memory;
@@ -101,8 +102,8 @@ pub enum Report {
     PoolEmpty,
 }
 
-/// One thing that a worker does. Those that name an endpoint (`at`) are done there and nowhere else. The others begin
-/// with the endpoint that answered last.
+/// One thing that a worker does. Those that name an endpoint (`at`) are done there and nowhere
+/// else. The others begin with the endpoint that answered last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     List {
@@ -110,8 +111,8 @@ pub enum Action {
     },
     /// Lets the next call begin with this endpoint.
     Prefer(String),
-    /// Reads these high-water marks of the registry with this ID, in the etcd with this cluster ID. The revisions of a
-    /// copy must not be taken for those of the registry.
+    /// Reads these high-water marks of the registry with this ID, in the etcd with this cluster ID.
+    /// The revisions of a copy must not be taken for those of the registry.
     ReadMarks {
         ids: Vec<u16>,
         etcd: u64,
@@ -143,7 +144,8 @@ pub enum Action {
         memory: Memory,
         purpose: MemoryPurpose,
     },
-    /// Seals the cells of these generator IDs, and gives them up. `is_lost` if they are not given up on purpose.
+    /// Seals the cells of these generator IDs, and gives them up. `is_lost` if they are not given
+    /// up on purpose.
     GiveUp {
         ids: Vec<u16>,
         is_lost: bool,
@@ -167,7 +169,8 @@ pub enum Action {
 pub enum MemoryPurpose {
     /// The server claims something there next.
     Claim,
-    /// The server leases from it instead of the last one. The names of both, if a grace period has begun for that.
+    /// The server leases from it instead of the last one. The names of both, if a grace period has
+    /// begun for that.
     Switch(Option<(String, String)>),
     /// The memory gets more exact. The server continues if that fails.
     Note,
@@ -179,7 +182,8 @@ pub enum KeepAlive {
     /// The lease does not exist any more.
     Gone,
     NoAnswer,
-    /// By this etcd, in this term of its leader, for this long from the time at which the request was sent.
+    /// By this etcd, in this term of its leader, for this long from the time at which the request
+    /// was sent.
     Alive {
         etcd: u64,
         term: u64,
@@ -191,7 +195,8 @@ pub enum KeepAlive {
 /// The result of a renewal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The lease is renewed from this request on. The high-water marks are at its ceiling, as of these revisions.
+    /// The lease is renewed from this request on. The high-water marks are at its ceiling, as of
+    /// these revisions.
     Done { sent: RequestTime, limits: LeaseLimits, revisions: Vec<ClaimRevision> },
     /// Only these claims are still this lease's, as of these revisions. Nothing was renewed.
     Only(Vec<ClaimRevision>),

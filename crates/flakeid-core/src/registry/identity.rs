@@ -1,7 +1,7 @@
 //! The ID of a registry: a random number that it gets when it is founded.
 //!
-//! etcd's cluster ID does not tell two etcds apart that were set up with the same peer URLs and token.
-//! This ID does.
+//! etcd's cluster ID does not tell two etcds apart that were set up with the same peer URLs and
+//! token. This ID does.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
@@ -13,8 +13,8 @@ const MOST_FOLLOWED: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub id: u64,
-    /// The IDs of the registries whose data this etcd has lost, newest first. Servers that remembered
-    /// them have named them. This registry follows them: see [`trust`](super::trust).
+    /// The IDs of the registries whose data this etcd has lost, newest first. Servers that
+    /// remembered them have named them. This registry follows them: see [`trust`](super::trust).
     pub followed: Vec<u64>,
 }
 
@@ -24,8 +24,8 @@ fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok().filter(|&number| is_number && number != 0)
 }
 
-/// Returns which of the named registries the one with this ID followed: each once, without itself, and
-/// only the first ones if they are too many.
+/// Returns which of the named registries the one with this ID followed: each once, without itself,
+/// and only the first ones if they are too many.
 pub(super) fn followed_by(id: u64, named: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut followed = Vec::new();
     for named in named {
@@ -50,7 +50,8 @@ impl Identity {
         Some(Self { id, followed: numbers.collect::<Option<_>>()? })
     }
 
-    /// Returns the identity of this registry if it also follows `lost`, and those that `lost` followed.
+    /// Returns the identity of this registry if it also follows `lost`, and those that `lost`
+    /// followed.
     #[must_use]
     pub fn follow(&self, lost: u64, earlier: &[u64]) -> Self {
         let named = self.followed.iter().chain(earlier).copied();

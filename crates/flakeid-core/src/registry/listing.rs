@@ -9,15 +9,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// The longest part of a value that is read, in bytes. An address with those that it replaces is the
-/// longest value.
+/// The longest part of a value that is read, in bytes. An address with those that it replaces is
+/// the longest value.
 pub const VALUE_LIMIT: usize = 1024;
 
 /// A generator ID, and the revision in which its claim was last written.
 pub type ClaimRevision = (u16, i64);
 
-/// The etcd and the registry that granted a lease. Two etcds can have one cluster ID, and a registry can
-/// be copied into another etcd, so both count.
+/// The etcd and the registry that granted a lease. Two etcds can have one cluster ID, and a
+/// registry can be copied into another etcd, so both count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Authority {
     /// The cluster ID of the etcd.
@@ -26,8 +26,8 @@ pub struct Authority {
     pub registry: u64,
 }
 
-/// The beginning of a value, the revision of its last change, and the lease that it is bound to. Revision
-/// and lease are 0 if the key does not exist.
+/// The beginning of a value, the revision of its last change, and the lease that it is bound to.
+/// Revision and lease are 0 if the key does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versioned {
     pub value: Option<String>,
@@ -102,7 +102,8 @@ impl Listing {
         identity.map(Some).ok_or_else(|| Refusal::InvalidId(value.clone()))
     }
 
-    /// Returns the etcd and the ID of the registry. An ID that cannot be read counts as no registry.
+    /// Returns the etcd and the ID of the registry. An ID that cannot be read counts as no
+    /// registry.
     pub fn authority(&self) -> Authority {
         let identity = self.identity().ok().flatten();
         Authority { etcd: self.etcd, registry: identity.map_or(0, |identity| identity.id) }
@@ -117,7 +118,8 @@ impl Listing {
         Ok(name(&address(self.etcd, namespace), id))
     }
 
-    /// Returns the registries that this one replaces, as an administrator has written beside the address.
+    /// Returns the registries that this one replaces, as an administrator has written beside the
+    /// address.
     ///
     /// # Errors
     /// [`Refusal::Copy`]: the key has the address of another registry.
@@ -147,8 +149,8 @@ impl Listing {
     }
 }
 
-/// Returns the registries that this one replaces, by the value of its key `address`: the part after the
-/// first comma. Returns `None` if the value is of another address.
+/// Returns the registries that this one replaces, by the value of its key `address`: the part after
+/// the first comma. Returns `None` if the value is of another address.
 fn replaced<'a>(value: &'a str, address: &str) -> Option<&'a str> {
     let rest = value.trim_end_matches('\n').strip_prefix(address)?;
     match rest.chars().next() {

@@ -1,9 +1,10 @@
 //! The memory of a server: the registry that it leased from last.
 //!
-//! The memory is durable before the server claims anything ([`plan`](super::plan)). The worker keeps it in the
-//! file `flakeid/etcd`. What can outlive what:
+//! The memory is durable before the server claims anything ([`plan`](super::plan)). The worker
+//! keeps it in the file `flakeid/etcd`. What can outlive what:
 //! * A restart and a crash leave the memory as it is.
-//! * A copy of the server has a copy of the memory. It leases from the same registry, and from no other.
+//! * A copy of the server has a copy of the memory. It leases from the same registry, and from no
+//!   other.
 //! * Without a memory the server leases from the registry that its settings name.
 //! * A memory that cannot be read stops the server from leasing.
 
@@ -25,8 +26,8 @@ pub struct Memory {
     pub followed: Vec<u64>,
     /// The endpoints at which the registry has answered, of those that the settings named last.
     pub endpoints: Vec<String>,
-    /// The revision in which its key `address` was written, which may say that it replaces others. 0 if version
-    /// 0.6.1 wrote the memory.
+    /// The revision in which its key `address` was written, which may say that it replaces others.
+    /// 0 if version 0.6.1 wrote the memory.
     pub address_revision: i64,
     /// The registries that servers have retired: see [`retired`].
     pub retired: Vec<RetiredRegistry>,
@@ -44,13 +45,14 @@ impl Memory {
         name(&self.address, self.id)
     }
 
-    /// Returns its ID and those that it followed, newest first. A registry that follows this one names them.
+    /// Returns its ID and those that it followed, newest first. A registry that follows this one
+    /// names them.
     pub fn chain(&self) -> impl Iterator<Item = u64> {
         self.id.into_iter().chain(self.followed.iter().copied())
     }
 
-    /// Returns what a server remembers from now on, if it remembered `last` and leases from the listed registry.
-    /// `configured` are the endpoints of the settings.
+    /// Returns what a server remembers from now on, if it remembered `last` and leases from the
+    /// listed registry. `configured` are the endpoints of the settings.
     ///
     /// # Errors
     /// [`Refusal::InvalidId`].
@@ -87,8 +89,8 @@ impl Memory {
         })
     }
 
-    /// Returns the remembered registry as a retired one, if the server goes from it to the registry with this
-    /// address and identity. Returns `None` if it is the same one, or was lost.
+    /// Returns the remembered registry as a retired one, if the server goes from it to the registry
+    /// with this address and identity. Returns `None` if it is the same one, or was lost.
     fn retired_for(&self, address: &str, next: &Identity, seen: Seen) -> Option<RetiredRegistry> {
         let id = self.id?;
         let is_lost = next.followed.contains(&id) || self.followed.contains(&next.id);
@@ -101,7 +103,8 @@ impl Memory {
         Some(RetiredRegistry { name: self.name(), revision: seen.max(self.address_revision) })
     }
 
-    /// Returns the registries that the listed one must name as retired, if it does not name them all yet.
+    /// Returns the registries that the listed one must name as retired, if it does not name them
+    /// all yet.
     ///
     /// # Errors
     /// [`Refusal::InvalidId`].
@@ -118,8 +121,8 @@ impl Memory {
     }
 }
 
-/// Returns the registries that the one with this identity followed, by its own value and by the memory, newest
-/// first.
+/// Returns the registries that the one with this identity followed, by its own value and by the
+/// memory, newest first.
 fn followed(identity: &Identity, address: &str, last: Option<&Memory>) -> Vec<u64> {
     let named = identity.followed.iter().copied();
     let Some(last) = last.filter(|last| last.address == address) else {

@@ -1,34 +1,40 @@
-//! Plans: the ordered actions of a server on its lease. Each plan is a pure function of the lease, a
-//! listing that [`trust`](super::trust) lets the server use, the settings and the clocks.
+//! Plans: the ordered actions of a server on its lease. Each plan is a pure function of the lease,
+//! a listing that [`trust`](super::trust) lets the server use, the settings and the clocks.
 //!
 //! # A listing that etcd has forgotten
-//! A server claims a generator ID only if all that the claim depends on is still as it was listed. But etcd can be
-//! restored to an older state between the listing and the claim. In that state everything can be as it was listed, and
-//! etcd can have forgotten that another server has claimed the same generator ID since. So a claim also depends on
-//! something that this server wrote into etcd before the listing, and that no older state has:
-//! * *A new lease* depends on itself. The server requests it, lists again, and only then claims. An etcd that was
-//!   restored to a state from before the grant has no such lease, and refuses to bind a key to it.
-//! * *A lease that this server holds already* depends on one of its claims. The server renews the lease, lists again,
-//!   and claims only if that claim is as the renewal wrote it.
+//! A server claims a generator ID only if all that the claim depends on is still as it was listed.
+//! But etcd can be restored to an older state between the listing and the claim. In that state
+//! everything can be as it was listed, and etcd can have forgotten that another server has claimed
+//! the same generator ID since. So a claim also depends on something that this server wrote into
+//! etcd before the listing, and that no older state has:
+//! * *A new lease* depends on itself. The server requests it, lists again, and only then claims. An
+//!   etcd that was restored to a state from before the grant has no such lease, and refuses to bind
+//!   a key to it.
+//! * *A lease that this server holds already* depends on one of its claims. The server renews the
+//!   lease, lists again, and claims only if that claim is as the renewal wrote it.
 //!
-//! One state could still mislead: it has the grant or the renewal but not the other server's claim, which came after
-//! the listing. Someone would have to save and restore that state within one lease: IDs that are claimed later are not
-//! used.
+//! One state could still mislead: it has the grant or the renewal but not the other server's claim,
+//! which came after the listing. Someone would have to save and restore that state within one
+//! lease: IDs that are claimed later are not used.
 //!
 //! # The order of effects
 //! * The server remembers a registry, durably, before it claims anything there.
-//! * It begins a grace period before it gives up what etcd has forgotten, so that no other server claims that first.
-//! * It gives up generator IDs, with their cells sealed, before it writes their exact high-water marks.
+//! * It begins a grace period before it gives up what etcd has forgotten, so that no other server
+//!   claims that first.
+//! * It gives up generator IDs, with their cells sealed, before it writes their exact high-water
+//!   marks.
 //!
 //! # A claim whose answer is lost
-//! etcd may have done a claim whose answer does not arrive in time. If the server then revoked the lease and began
-//! again, it would find high-water marks that are ahead by most of a lease, although no ID was generated with them. It
-//! would take other generator IDs, or its sessions would wait. So it makes the claim a second time with the same lease,
-//! and takes the first one as its own. It does so only without a lease: a server that holds one must renew it in time.
+//! etcd may have done a claim whose answer does not arrive in time. If the server then revoked the
+//! lease and began again, it would find high-water marks that are ahead by most of a lease,
+//! although no ID was generated with them. It would take other generator IDs, or its sessions would
+//! wait. So it makes the claim a second time with the same lease, and takes the first one as its
+//! own. It does so only without a lease: a server that holds one must renew it in time.
 //!
-//! Claims that this server does not use can stay under its lease: orphans. For example, someone deletes one claim of the
-//! first call before the second call. So the next renewals look for orphans and delete them. If the pool has nothing to
-//! claim, orphans of the server itself may be what fills it. So the server revokes an unused lease before it waits.
+//! Claims that this server does not use can stay under its lease: orphans. For example, someone
+//! deletes one claim of the first call before the second call. So the next renewals look for
+//! orphans and delete them. If the pool has nothing to claim, orphans of the server itself may be
+//! what fills it. So the server revokes an unused lease before it waits.
 
 use super::action::{Action, Lease, MemoryPurpose, NewLease};
 use super::listing::{ClaimRevision, HighWaterMark, Listing};
@@ -60,7 +66,8 @@ pub struct Settings<'a> {
     pub endpoints: &'a [String],
 }
 
-/// Generator IDs that this server held by a lease that etcd has forgotten, with their exact high-water marks.
+/// Generator IDs that this server held by a lease that etcd has forgotten, with their exact
+/// high-water marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forgotten {
     pub held: Vec<LeasedId>,
@@ -80,8 +87,8 @@ pub enum Due {
     Rest(Duration),
 }
 
-/// Returns what is due. `requested_ttl` is the duration for which the lease was requested, and `next_claim_at` the time
-/// since boot before which nothing is claimed beside what is held.
+/// Returns what is due. `requested_ttl` is the duration for which the lease was requested, and
+/// `next_claim_at` the time since boot before which nothing is claimed beside what is held.
 pub fn due(
     lease: Option<&Lease>,
     settings: &Settings<'_>,
@@ -118,13 +125,15 @@ pub fn due(
 pub enum Choice {
     /// Read these high-water marks first.
     Read(Vec<u16>),
-    /// Claim these. Each has the high-water mark above which its IDs must be, and the revision of that.
+    /// Claim these. Each has the high-water mark above which its IDs must be, and the revision of
+    /// that.
     Claim(Vec<LeasedId>),
     /// There is nothing to claim.
     Nothing,
 }
 
-/// Returns the high-water mark of a generator ID as it was listed and read. Returns `None` if its value is not a time.
+/// Returns the high-water mark of a generator ID as it was listed and read. Returns `None` if its
+/// value is not a time.
 fn high_water_mark(
     listing: &Listing,
     high_water_marks: &BTreeMap<u16, HighWaterMark>,
@@ -142,8 +151,8 @@ fn is_unread(listing: &Listing, high_water_marks: &BTreeMap<u16, HighWaterMark>,
     listing.mark_revisions.contains_key(&id) && !high_water_marks.contains_key(&id)
 }
 
-/// Chooses at most `want` generator IDs that are free, beginning at this place in the pool. Only the high-water marks of
-/// those that may be chosen are read.
+/// Chooses at most `want` generator IDs that are free, beginning at this place in the pool. Only
+/// the high-water marks of those that may be chosen are read.
 pub fn choose_free(
     listing: &Listing,
     high_water_marks: &BTreeMap<u16, HighWaterMark>,
@@ -173,8 +182,9 @@ pub fn choose_free(
     Choice::Read(candidates.as_slice().iter().copied().filter(is_unread).collect())
 }
 
-/// Chooses at most `want` generator IDs that this server may claim in a grace period: those that it held until just now,
-/// and that are not claimed in etcd. Each has the least high-water mark that it gets.
+/// Chooses at most `want` generator IDs that this server may claim in a grace period: those that it
+/// held until just now, and that are not claimed in etcd. Each has the least high-water mark that
+/// it gets.
 pub fn choose_forgotten(
     listing: &Listing,
     high_water_marks: &BTreeMap<u16, HighWaterMark>,
@@ -275,8 +285,8 @@ pub fn orphans(lease: &Lease, listing: &Listing) -> Vec<ClaimRevision> {
     listing.claims_of(lease.lease).into_iter().filter(|&(id, _)| !is_held(id)).collect()
 }
 
-/// Returns the actions that delete orphans, and how many of them cannot be deleted: those whose high-water mark is not
-/// known.
+/// Returns the actions that delete orphans, and how many of them cannot be deleted: those whose
+/// high-water mark is not known.
 pub fn delete_orphans(
     lease: &Lease,
     listing: &Listing,
@@ -307,8 +317,8 @@ pub fn delete_orphans(
     (releases, unknown)
 }
 
-/// Returns the actions that write the exact high-water marks of generator IDs that etcd has forgotten, as far as it has
-/// lower ones.
+/// Returns the actions that write the exact high-water marks of generator IDs that etcd has
+/// forgotten, as far as it has lower ones.
 pub fn finalize_forgotten(
     cluster: u16,
     gone: &[LeasedId],

@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::time::Duration;
 
-/// The reason why a server leases nothing by what the endpoints show. Values are as the endpoints have them.
+/// The reason why a server leases nothing by what the endpoints show. Values are as the endpoints
+/// have them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A call failed, a file could not be read or written, or a setting is wrong: the reason.
@@ -16,7 +17,8 @@ pub enum Refusal {
     InvalidCluster(String),
     /// The key `epoch` is not the epoch of this server.
     OtherEpoch(String),
-    /// The last lease was of another registry, which this one neither replaces nor follows. Both by name.
+    /// The last lease was of another registry, which this one neither replaces nor follows. Both by
+    /// name.
     OtherRegistry { last: String, listed: String },
     /// Two endpoints show different registries: the name and the endpoint of each.
     DifferentRegistries { first: (String, String), other: (String, String) },

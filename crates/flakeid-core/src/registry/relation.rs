@@ -17,8 +17,8 @@ pub enum RegistryRelation {
     SetBack,
     /// The last registry is lost, and there is no other.
     Lost,
-    /// The last registry is lost. A server that did not remember it has founded this one, and its grace period
-    /// is not over.
+    /// The last registry is lost. A server that did not remember it has founded this one, and its
+    /// grace period is not over.
     Successor,
     Other,
 }
@@ -44,8 +44,8 @@ impl RegistryRelation {
             }
             (Some(id), Some(listed)) if is_here => {
                 let is_named = listed.followed.contains(&id);
-                // This also applies if each says that it followed the other: what the listed one says is older
-                // than the memory.
+                // This also applies if each says that it followed the other: what the listed one
+                // says is older than the memory.
                 if last.followed.contains(&listed.id) && (is_known || is_named) {
                     Self::SetBack
                 } else if is_named {
@@ -62,8 +62,8 @@ impl RegistryRelation {
     }
 }
 
-/// Returns whether the listed registry says that it replaces the remembered one. If their addresses differ, the
-/// address alone is enough. An old entry does not count: see [`retired`].
+/// Returns whether the listed registry says that it replaces the remembered one. If their addresses
+/// differ, the address alone is enough. An old entry does not count: see [`retired`].
 fn is_replaced(
     listing: &Listing,
     listed: &str,

@@ -1,36 +1,38 @@
 //! Registries that servers have retired, so that an old entry in one of them does not count again.
 //!
 //! An administrator writes into the key `address` of a registry that it replaces another one:
-//! `<address>,<replaced>`. That entry stays. A fleet that moves from A to B by the entry in B, and later back
-//! to A by an entry in A, leaves B with its entry: B still says that it replaces A. A server that is led to B
-//! then would lease there what others lease from A.
+//! `<address>,<replaced>`. That entry stays. A fleet that moves from A to B by the entry in B, and
+//! later back to A by an entry in A, leaves B with its entry: B still says that it replaces A. A
+//! server that is led to B then would lease there what others lease from A.
 //!
-//! So a server that goes from one registry to the next by an administrator's entry retires the first one: it
-//! writes down its name, with the latest revision that it has seen there. An entry that was written in that
-//! revision or before it is old, and does not count. An administrator who writes the entry again, even the same
-//! one, gives it a later revision.
+//! So a server that goes from one registry to the next by an administrator's entry retires the
+//! first one: it writes down its name, with the latest revision that it has seen there. An entry
+//! that was written in that revision or before it is old, and does not count. An administrator who
+//! writes the entry again, even the same one, gives it a later revision.
 //!
-//! * The server keeps the retired registries on disk ([`memory`](super::memory)), with the revision of the entry
-//!   of its present registry.
-//! * It writes them into the key `left` of the registry that it leases from, before it claims anything there.
-//!   All others that lease there read that key and remember it, too. So a server that never leased from B learns
-//!   that B was retired.
+//! * The server keeps the retired registries on disk ([`memory`](super::memory)), with the revision
+//!   of the entry of its present registry.
+//! * It writes them into the key `left` of the registry that it leases from, before it claims
+//!   anything there. All others that lease there read that key and remember it, too. So a server
+//!   that never leased from B learns that B was retired.
 //! * Only a server that has not leased from A since B was retired does not learn it.
 //!
-//! A registry that was lost is not retired: those that followed it name it ([`trust`](super::trust)).
+//! A registry that was lost is not retired: those that followed it name it
+//! ([`trust`](super::trust)).
 //!
 //! # An entry that is lost with the data
-//! If B loses its data, its entry is lost, too. A server whose last lease was of B founds it again, or goes on
-//! there, by the rules for a loss. A server that still remembers A finds a registry that does not say that it
-//! replaces A. It leases nothing there, and says so, until an administrator writes the entry again. So what is
-//! lost makes a server refuse, and never lease. The key `left` can be lost in the same way. Each server that
-//! leased there has its names on disk, and writes them again with its next listing, before any further claim of
-//! its own. An entry is a key in B, and `left` a key in A: a loss of `left` makes an old entry count again for
-//! those servers alone that have no memory of A's `left`.
+//! If B loses its data, its entry is lost, too. A server whose last lease was of B founds it again,
+//! or goes on there, by the rules for a loss. A server that still remembers A finds a registry that
+//! does not say that it replaces A. It leases nothing there, and says so, until an administrator
+//! writes the entry again. So what is lost makes a server refuse, and never lease. The key `left`
+//! can be lost in the same way. Each server that leased there has its names on disk, and writes
+//! them again with its next listing, before any further claim of its own. An entry is a key in B,
+//! and `left` a key in A: a loss of `left` makes an old entry count again for those servers alone
+//! that have no memory of A's `left`.
 //!
 //! # How many
-//! A value has at most [`LENGTH`] bytes, which is room for more than ten names. Existing names stay, so all
-//! servers write the same value.
+//! A value has at most [`LENGTH`] bytes, which is room for more than ten names. Existing names
+//! stay, so all servers write the same value.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -72,8 +74,8 @@ pub fn value(retired: &[RetiredRegistry]) -> String {
     retired.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the entries that exist, and as many of the new ones as there is room for. Each has its latest
-/// revision.
+/// Returns the entries that exist, and as many of the new ones as there is room for. Each has its
+/// latest revision.
 #[must_use]
 pub fn merged(
     existing: &[RetiredRegistry],
@@ -94,7 +96,8 @@ pub fn merged(
     all
 }
 
-/// Returns whether the registry of this name was retired after an entry in it was written in this revision.
+/// Returns whether the registry of this name was retired after an entry in it was written in this
+/// revision.
 pub fn is_old(retired: &[RetiredRegistry], name: &str, address_revision: i64) -> bool {
     retired.iter().any(|retired| retired.name == name && address_revision <= retired.revision)
 }

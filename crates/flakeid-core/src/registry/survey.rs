@@ -1,38 +1,48 @@
 //! How a server asks all endpoints before it acts on what one of them shows.
 //!
 //! # Why
-//! A server can find at one endpoint that its registry is lost, older than it was, followed by another one, or replaced.
-//! That says something about this endpoint alone. Examples of endpoints that mislead:
-//! * A member was removed from etcd's cluster, and starts again with an empty disk and its original flags. It forms a
-//!   cluster of its own, with the old cluster ID, at an endpoint at which the registry has answered.
+//! A server can find at one endpoint that its registry is lost, older than it was, followed by
+//! another one, or replaced. That says something about this endpoint alone. Examples of endpoints
+//! that mislead:
+//! * A member was removed from etcd's cluster, and starts again with an empty disk and its original
+//!   flags. It forms a cluster of its own, with the old cluster ID, at an endpoint at which the
+//!   registry has answered.
 //! * A name or a local address leads to another etcd than it did, which was set up alike.
-//! * A server was misled in one of these ways, and has founded a registry there that says that it follows the lost one.
-//! * A member was restored from a snapshot by itself. It has a copy of the registry, and another cluster ID.
+//! * A server was misled in one of these ways, and has founded a registry there that says that it
+//!   follows the lost one.
+//! * A member was restored from a snapshot by itself. It has a copy of the registry, and another
+//!   cluster ID.
 //!
-//! In each of them the registry lives on at other endpoints, and other servers lease from it. No wait is long enough
-//! then. So a server asks all endpoints of its settings first:
+//! In each of them the registry lives on at other endpoints, and other servers lease from it. No
+//! wait is long enough then. So a server asks all endpoints of its settings first:
 //!
-//! * *One shows the registry that the memory names.* Then it is not lost. The server continues at that endpoint, and
-//!   writes nothing to the one that misled it. This needs the registry's address and ID, in a revision that is not before
-//!   the last one that this server has seen, and with the high-water marks that it has written, where these are in doubt
+//! * *One shows the registry that the memory names.* Then it is not lost. The server continues at
+//!   that endpoint, and writes nothing to the one that misled it. This needs the registry's address
+//!   and ID, in a revision that is not before the last one that this server has seen, and with the
+//!   high-water marks that it has written, where these are in doubt
 //!   ([`trust::matches_memory`](super::trust::matches_memory)).
-//! * *One does not answer.* The registry may be there. The server leases nothing until that endpoint answers, or is not
-//!   in the settings any more.
-//! * *They show different registries.* The server can't know from which one others lease. It leases nothing.
-//! * *All answer, and show one registry, which does not match the memory.* That is true of etcd, and the server acts.
+//! * *One does not answer.* The registry may be there. The server leases nothing until that
+//!   endpoint answers, or is not in the settings any more.
+//! * *They show different registries.* The server can't know from which one others lease. It leases
+//!   nothing.
+//! * *All answer, and show one registry, which does not match the memory.* That is true of etcd,
+//!   and the server acts.
 //!
-//! A server without a memory asks all endpoints, too, as it has nothing to compare with. It leases nothing while they
-//! show different registries. It founds a registry only if all answer and show nothing.
+//! A server without a memory asks all endpoints, too, as it has nothing to compare with. It leases
+//! nothing while they show different registries. It founds a registry only if all answer and show
+//! nothing.
 //!
 //! # One after the other
-//! The endpoints of one etcd show one state, but they are asked at different times, and the state changes. An older
-//! state could have reached the revision that a server remembers when the second endpoint answers. So the first endpoint
-//! is asked again after another one has shown a registry that matches. Reads are linearizable: if both are of one etcd,
-//! the first one shows it then, too, and proves nothing. Only if it does not are there two etcds.
+//! The endpoints of one etcd show one state, but they are asked at different times, and the state
+//! changes. An older state could have reached the revision that a server remembers when the second
+//! endpoint answers. So the first endpoint is asked again after another one has shown a registry
+//! that matches. Reads are linearizable: if both are of one etcd, the first one shows it then, too,
+//! and proves nothing. Only if it does not are there two etcds.
 //!
 //! # The price
-//! A member that never comes back must be taken out of the settings. Otherwise nothing is leased after a
-//! loss. While the registry matches, a server does not ask further endpoints, so a member that is down costs nothing.
+//! A member that never comes back must be taken out of the settings. Otherwise nothing is leased
+//! after a loss. While the registry matches, a server does not ask further endpoints, so a member
+//! that is down costs nothing.
 
 use super::listing::{Authority, Listing, address, name};
 use super::refusal::Refusal;
@@ -58,8 +68,8 @@ pub(super) enum Survey {
     Failed(String),
 }
 
-/// Returns the endpoint that has to be asked next, or the result. `views` begin with the first view, and are in the order
-/// in which they were asked.
+/// Returns the endpoint that has to be asked next, or the result. `views` begin with the first
+/// view, and are in the order in which they were asked.
 pub(super) fn survey(
     views: &[View],
     endpoints: &[String],
@@ -81,8 +91,8 @@ pub(super) fn survey(
     endpoints.iter().find(is_unasked).map_or(Survey::Nowhere, |next| Survey::Ask(next.clone()))
 }
 
-/// Refuses unless all endpoints show one registry. An endpoint that does not answer may have another one, unless that
-/// does not matter.
+/// Refuses unless all endpoints show one registry. An endpoint that does not answer may have
+/// another one, unless that does not matter.
 pub(super) fn all_show_one(
     views: &[View],
     namespace: &str,
@@ -95,8 +105,8 @@ pub(super) fn all_show_one(
         return Err(Refusal::EndpointSilent(error.clone()));
     }
     let shown = |listing: &Listing| (listing.authority(), listing.is_new());
-    // In the order of the settings: the order of calls changes with each attempt, and so would the message, which is
-    // logged when it changes.
+    // In the order of the settings: the order of calls changes with each attempt, and so would the
+    // message, which is logged when it changes.
     let place =
         |listing: &&Listing| endpoints.iter().position(|endpoint| *endpoint == listing.endpoint);
     let mut listings: Vec<_> = views.iter().filter_map(|view| view.shown.as_ref().ok()).collect();

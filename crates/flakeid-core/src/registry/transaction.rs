@@ -1,5 +1,5 @@
-//! How a registry changes: each change is one transaction, with conditions that make it safe if its answer is lost,
-//! if it comes late, or if it reaches another registry.
+//! How a registry changes: each change is one transaction, with conditions that make it safe if its
+//! answer is lost, if it comes late, or if it reaches another registry.
 //!
 //! | key | bound to a lease | value |
 //! |---|---|---|
@@ -12,17 +12,20 @@
 //! | [`Key::Retired`] | no | the registries that servers have retired for this one: see [`retired`] |
 //! | [`Key::Grace`] | its own | while it exists, only its last holder can claim a generator ID; its end, for people |
 //!
-//! * A *claim* is made if nobody has claimed the generator IDs, and their high-water marks, the uniqueid cluster, epoch,
-//!   address, grace period and ID of the registry are as they were listed. It also needs what this server wrote before
-//!   the listing: see [`plan`](super::plan). The same transaction sets the high-water marks to the ceiling, before any
-//!   ID is generated. The answer to an earlier call of the same turn may be lost. Then its claim is taken as it is, but
-//!   its high-water marks are raised to the ceiling first.
-//! * A *renewal* moves the high-water marks if all claims are still as this lease wrote them last. It is not enough that
-//!   they are bound to the lease: a call that was given up may be done later, and must not lower a high-water mark.
+//! * A *claim* is made if nobody has claimed the generator IDs, and their high-water marks, the
+//!   uniqueid cluster, epoch, address, grace period and ID of the registry are as they were listed.
+//!   It also needs what this server wrote before the listing: see [`plan`](super::plan). The same
+//!   transaction sets the high-water marks to the ceiling, before any ID is generated. The answer
+//!   to an earlier call of the same turn may be lost. Then its claim is taken as it is, but its
+//!   high-water marks are raised to the ceiling first.
+//! * A *renewal* moves the high-water marks if all claims are still as this lease wrote them last.
+//!   It is not enough that they are bound to the lease: a call that was given up may be done later,
+//!   and must not lower a high-water mark.
 //! * A *release* writes the exact high-water marks and deletes the claims, on the same condition.
 //!
-//! Revisions do not tell two etcds apart: two that are set up alike and used alike have the same ones. So these
-//! conditions have a random number in them: the lease of the claims, or the ID of the registry.
+//! Revisions do not tell two etcds apart: two that are set up alike and used alike have the same
+//! ones. So these conditions have a random number in them: the lease of the claims, or the ID of
+//! the registry.
 
 use super::identity::Identity;
 use super::listing::{ClaimRevision, Listing};
@@ -184,16 +187,16 @@ impl Listed {
 pub struct NewKey {
     pub key: Key,
     pub value: Value,
-    /// Another key, which must be as it was listed. Otherwise a registry that was lost since could come back without a
-    /// grace period.
+    /// Another key, which must be as it was listed. Otherwise a registry that was lost since could
+    /// come back without a grace period.
     pub beside: Key,
 }
 
 /// A change of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Founds the registry, unless it has an address or epoch, with a grace period that is bound to `lease`. An existing
-    /// ID stays.
+    /// Founds the registry, unless it has an address or epoch, with a grace period that is bound to
+    /// `lease`. An existing ID stays.
     Found {
         lease: i64,
         until: UnixNanos,
@@ -211,7 +214,8 @@ pub enum Change {
     /// Writes which registries were retired.
     Retire(Vec<RetiredRegistry>),
     Create(NewKey),
-    /// Claims generator IDs, and sets their high-water marks to `ceiling`. `beside` is a claim of the same lease.
+    /// Claims generator IDs, and sets their high-water marks to `ceiling`. `beside` is a claim of
+    /// the same lease.
     Claim {
         holding: Holding,
         ceiling: UnixNanos,
@@ -229,8 +233,8 @@ pub enum Change {
     },
     /// Writes the exact high-water marks of claims, and deletes the claims.
     Release(Holding),
-    /// Writes the exact high-water mark of a generator ID whose claim was taken away from this server, if no server has
-    /// claimed it since.
+    /// Writes the exact high-water mark of a generator ID whose claim was taken away from this
+    /// server, if no server has claimed it since.
     FinalizeMark {
         cluster: u16,
         leased: LeasedId,
@@ -238,7 +242,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the cluster ID of the etcd that must answer, for a change that a copy of the registry would do, too.
+    /// Returns the cluster ID of the etcd that must answer, for a change that a copy of the
+    /// registry would do, too.
     pub fn etcd(&self) -> Option<u64> {
         match self {
             Self::Claim { holding, .. } | Self::ConfirmClaim { holding, .. } => Some(holding.etcd),
@@ -342,7 +347,8 @@ impl Holding {
         Transaction { conditions, writes: self.puts(ceiling), reads: self.keys() }
     }
 
-    /// Returns the transaction that writes the exact high-water marks of these claims, and deletes the claims.
+    /// Returns the transaction that writes the exact high-water marks of these claims, and deletes
+    /// the claims.
     fn release(&self) -> Transaction {
         let writes = |leased: &LeasedId| {
             let until = Value::Time(leased.high_water_mark);
@@ -356,16 +362,16 @@ impl Holding {
         Transaction { conditions: self.unchanged(), writes, reads: self.keys() }
     }
 
-    /// Returns the conditions that these claims are as the lease wrote them last. The lease's number is random, so it
-    /// exists in one etcd alone. It is enough to compare it for one claim.
+    /// Returns the conditions that these claims are as the lease wrote them last. The lease's
+    /// number is random, so it exists in one etcd alone. It is enough to compare it for one claim.
     fn unchanged(&self) -> Vec<Condition> {
         let unchanged = |leased: &LeasedId| Condition::Revision(self.key(leased), leased.revision);
         let is_ours = |leased: &LeasedId| Condition::Lease(self.key(leased), self.lease);
         self.held.iter().map(unchanged).chain(self.held.first().map(is_ours)).collect()
     }
 
-    /// Returns the writes of the claims and their high-water marks: the ceiling, or the one with which a generator ID
-    /// was claimed if that is later.
+    /// Returns the writes of the claims and their high-water marks: the ceiling, or the one with
+    /// which a generator ID was claimed if that is later.
     fn puts(&self, ceiling: UnixNanos) -> Vec<Write> {
         let puts = |leased: &LeasedId| {
             let until = ceiling.max(leased.high_water_mark);

@@ -1,86 +1,101 @@
-//! Whether a server may lease from the registry that an endpoint shows: etcd may have lost its data, be a copy, or be
-//! another one.
+//! Whether a server may lease from the registry that an endpoint shows: etcd may have lost its
+//! data, be a copy, or be another one.
 //!
-//! No two servers hold one generator ID as long as etcd remembers what servers wrote. So a server must notice an etcd
-//! that has forgotten. It must then lease nothing until all leases are over that etcd may have forgotten. [`decide`]
-//! decides that by the server's memory and by what the endpoints show, before each claim.
+//! No two servers hold one generator ID as long as etcd remembers what servers wrote. So a server
+//! must notice an etcd that has forgotten. It must then lease nothing until all leases are over
+//! that etcd may have forgotten. [`decide`] decides that by the server's memory and by what the
+//! endpoints show, before each claim.
 //!
 //! # How a server notices
-//! * *There is no registry.* A registry has an address and an epoch. A server that finds neither founds it. It can't
-//!   tell a new registry from one that etcd has lost, so a founded one begins with a grace period. An administrator who
-//!   knows that it is the first may write the address beforehand. A registry of 0.6.0 has an epoch alone, and continues
-//!   without a grace period. This does not apply to a server that has leased by its address.
-//! * *It is a copy.* The address names the etcd of the registry by its cluster ID. A registry with the address of
-//!   another etcd is a copy, and no server leases from it. A copy meets all conditions of a transaction. So claims and
-//!   renewals count only if the etcd answers that was listed.
-//! * *It is another registry.* A registry gets a random ID when it is founded, or from the first server that uses it
-//!   without an ID. A server keeps the address and the ID of the registry of its last lease on disk
-//!   ([`memory`](super::memory)). Other servers may still lease from that one, though this server is restarted or its
-//!   settings have changed. So it leases from another one only if that one's key `address` says that it replaces the
-//!   last: `<address>,<replaced>`. An administrator writes that, and has made sure that no server uses the replaced one
-//!   any more. The last leases there may not be over yet, so a grace period begins. Such an entry in a registry that
-//!   servers have retired is old, and does not count: see [`retired`](super::retired), which also argues that an entry
-//!   may be lost.
-//! * *It is older than it was.* etcd's revision is less than this server has seen or written. Or a renewal fails, and a
-//!   high-water mark does not exist, or is of an earlier revision than this server has written it in
-//!   ([`check_marks`]). A high-water mark stays when a lease ends or is revoked, or a claim is deleted. Or its ID is one
-//!   that the last registry followed: see below. A grace period begins.
+//! * *There is no registry.* A registry has an address and an epoch. A server that finds neither
+//!   founds it. It can't tell a new registry from one that etcd has lost, so a founded one begins
+//!   with a grace period. An administrator who knows that it is the first may write the address
+//!   beforehand. A registry of 0.6.0 has an epoch alone, and continues without a grace period. This
+//!   does not apply to a server that has leased by its address.
+//! * *It is a copy.* The address names the etcd of the registry by its cluster ID. A registry with
+//!   the address of another etcd is a copy, and no server leases from it. A copy meets all
+//!   conditions of a transaction. So claims and renewals count only if the etcd answers that was
+//!   listed.
+//! * *It is another registry.* A registry gets a random ID when it is founded, or from the first
+//!   server that uses it without an ID. A server keeps the address and the ID of the registry of
+//!   its last lease on disk ([`memory`](super::memory)). Other servers may still lease from that
+//!   one, though this server is restarted or its settings have changed. So it leases from another
+//!   one only if that one's key `address` says that it replaces the last: `<address>,<replaced>`.
+//!   An administrator writes that, and has made sure that no server uses the replaced one any more.
+//!   The last leases there may not be over yet, so a grace period begins. Such an entry in a
+//!   registry that servers have retired is old, and does not count: see
+//!   [`retired`](super::retired), which also argues that an entry may be lost.
+//! * *It is older than it was.* etcd's revision is less than this server has seen or written. Or a
+//!   renewal fails, and a high-water mark does not exist, or is of an earlier revision than this
+//!   server has written it in ([`check_marks`]). A high-water mark stays when a lease ends or is
+//!   revoked, or a claim is deleted. Or its ID is one that the last registry followed: see below. A
+//!   grace period begins.
 //!
-//! Each of these says something about one endpoint alone. So the server asks the others, too, before it acts:
-//! [`survey`] has the argument.
+//! Each of these says something about one endpoint alone. So the server asks the others, too,
+//! before it acts: [`survey`] has the argument.
 //!
 //! # Lost, or another etcd
-//! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd that has lost its data
-//! and another one that was set up alike look the same. Both have the address of the last registry, and its ID does not
-//! exist or is another one. In the first case no server can renew a lease of the last registry any more, and a grace
-//! period is enough. In the second case others still lease from it, and no wait is long enough. The content of etcd does
-//! not tell the two cases apart. These do:
+//! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd
+//! that has lost its data and another one that was set up alike look the same. Both have the
+//! address of the last registry, and its ID does not exist or is another one. In the first case no
+//! server can renew a lease of the last registry any more, and a grace period is enough. In the
+//! second case others still lease from it, and no wait is long enough. The content of etcd does not
+//! tell the two cases apart. These do:
 //!
-//! * *The endpoint.* The server keeps on disk at which endpoints of its settings the last registry has answered. If one
-//!   of these does not show it any more, and no other endpoint does, it is lost. An endpoint that has never shown it
-//!   proves nothing. All that a server writes because of a loss goes to the endpoint that showed the loss.
-//! * *What another server wrote.* A server that remembers the lost registry and founds it again names the lost one beside
-//!   the new ID: `<ID>,<followed>`. A server that remembers the followed one continues with the new one at any endpoint,
-//!   also after the grace period. This began after the loss, so all lost leases are over by then. With the lost one the
-//!   founder names all that this one followed, newest first. A server may come that remembers one of these: a standby, or
+//! * *The endpoint.* The server keeps on disk at which endpoints of its settings the last registry
+//!   has answered. If one of these does not show it any more, and no other endpoint does, it is
+//!   lost. An endpoint that has never shown it proves nothing. All that a server writes because of
+//!   a loss goes to the endpoint that showed the loss.
+//! * *What another server wrote.* A server that remembers the lost registry and founds it again
+//!   names the lost one beside the new ID: `<ID>,<followed>`. A server that remembers the followed
+//!   one continues with the new one at any endpoint, also after the grace period. This began after
+//!   the loss, so all lost leases are over by then. With the lost one the founder names all that
+//!   this one followed, newest first. A server may come that remembers one of these: a standby, or
 //!   one that was stopped during several losses.
-//! * *The ones that the last registry followed.* The server keeps these IDs on disk, too. If etcd shows one of them, it
-//!   has older data again, such as a volume that was not mounted for some time. It must show that at an endpoint where
-//!   the last registry has answered, or say itself that it follows the last one. The server begins a grace period and
-//!   continues there. It keeps the later ID: if etcd shows that one again, its data have changed once more. So `SetBack`
-//!   is decided before `Follows`: the ID that says that it follows is older than the memory.
-//! * *The grace period.* A server without a memory that founds the registry again cannot name the lost one. A server with
-//!   a memory that finds it by the endpoint, and in its grace period, adds the name, for itself and for all others. After
-//!   the grace period no server does so. If the endpoint is a name or a local address that leads elsewhere than it did,
-//!   another etcd that others have used for long looks the same. In that case an administrator decides.
+//! * *The ones that the last registry followed.* The server keeps these IDs on disk, too. If etcd
+//!   shows one of them, it has older data again, such as a volume that was not mounted for some
+//!   time. It must show that at an endpoint where the last registry has answered, or say itself
+//!   that it follows the last one. The server begins a grace period and continues there. It keeps
+//!   the later ID: if etcd shows that one again, its data have changed once more. So `SetBack` is
+//!   decided before `Follows`: the ID that says that it follows is older than the memory.
+//! * *The grace period.* A server without a memory that founds the registry again cannot name the
+//!   lost one. A server with a memory that finds it by the endpoint, and in its grace period, adds
+//!   the name, for itself and for all others. After the grace period no server does so. If the
+//!   endpoint is a name or a local address that leads elsewhere than it did, another etcd that
+//!   others have used for long looks the same. In that case an administrator decides.
 //!
 //! # What a grace period is
-//! It is a key that is bound to a lease of its own, so etcd ends it, and no server revokes it. While it exists, a server
-//! may claim only a generator ID that it held itself until just now, in the first half of its lease. No other server
-//! leases that one by the present content of etcd, unless a claim of it exists. But etcd may have ended the lease early,
-//! and another server may have leased it since. That server renews, and finds what etcd has forgotten, before the old
-//! ceiling of the first one. So servers that are alive continue with the generator IDs that they have.
+//! It is a key that is bound to a lease of its own, so etcd ends it, and no server revokes it.
+//! While it exists, a server may claim only a generator ID that it held itself until just now, in
+//! the first half of its lease. No other server leases that one by the present content of etcd,
+//! unless a claim of it exists. But etcd may have ended the lease early, and another server may
+//! have leased it since. That server renews, and finds what etcd has forgotten, before the old
+//! ceiling of the first one. So servers that are alive continue with the generator IDs that they
+//! have.
 //!
-//! A grace period lasts as long as this server's leases, and begins after the last renewal that etcd has forgotten. No
-//! server knows of a longer lease that was forgotten. So all servers that lease from one registry must have one
-//! `flakeid.etcd_lease_ttl`.
+//! A grace period lasts as long as this server's leases, and begins after the last renewal that
+//! etcd has forgotten. No server knows of a longer lease that was forgotten. So all servers that
+//! lease from one registry must have one `flakeid.etcd_lease_ttl`.
 //!
 //! # What is not noticed
-//! * A registry that was restored to a few revisions ago, in an etcd with the same cluster ID, by a server that has no
-//!   memory of it and comes before all others that have. This also applies to one that was restored to an earlier ID. A
-//!   snapshot that is restored with a new token has another cluster ID.
-//! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of the data directory, and
-//!   a snapshot that is restored with the old token, are such copies. A server that is led there while others lease from
-//!   the original leases there.
-//! * All endpoints of the settings lead to another etcd than they did, with the same cluster ID and a registry that is
-//!   empty or in a grace period. A server takes this for a loss of data. A server without a memory leases from a registry
-//!   that it finds at such endpoints, and remembers that one.
-//! * A registry that loses its data while one endpoint leads to an etcd without data and with the same cluster ID. Both
-//!   are empty then, and two servers can found two registries.
-//! * Another etcd, by a server without a memory, or with a memory of 0.6.1, which has an address alone.
-//! * A high-water mark that is lost, if its server does not write it again, since it is gone, cut off, or stopped before
-//!   it noticed. The next server that claims the generator ID begins after its own clock, which must not be behind the
-//!   other one's.
+//! * A registry that was restored to a few revisions ago, in an etcd with the same cluster ID, by a
+//!   server that has no memory of it and comes before all others that have. This also applies to
+//!   one that was restored to an earlier ID. A snapshot that is restored with a new token has
+//!   another cluster ID.
+//! * A copy of a registry in an etcd with the same cluster ID: its ID is the same, too. A copy of
+//!   the data directory, and a snapshot that is restored with the old token, are such copies. A
+//!   server that is led there while others lease from the original leases there.
+//! * All endpoints of the settings lead to another etcd than they did, with the same cluster ID and
+//!   a registry that is empty or in a grace period. A server takes this for a loss of data. A
+//!   server without a memory leases from a registry that it finds at such endpoints, and remembers
+//!   that one.
+//! * A registry that loses its data while one endpoint leads to an etcd without data and with the
+//!   same cluster ID. Both are empty then, and two servers can found two registries.
+//! * Another etcd, by a server without a memory, or with a memory of 0.6.1, which has an address
+//!   alone.
+//! * A high-water mark that is lost, if its server does not write it again, since it is gone, cut
+//!   off, or stopped before it noticed. The next server that claims the generator ID begins after
+//!   its own clock, which must not be behind the other one's.
 //! * Anything, by servers of 0.6.0.
 
 use super::identity::Identity;
@@ -104,10 +119,11 @@ pub struct Knowledge<'a> {
     pub epoch: UnixNanos,
     /// The endpoints of the settings.
     pub endpoints: &'a [String],
-    /// The registry that was listed last, and the latest revision of its etcd that this server knows.
+    /// The registry that was listed last, and the latest revision of its etcd that this server
+    /// knows.
     pub seen: Seen,
-    /// The registry that a grace period was begun for, and the one that it replaces, by name. `None` if the server has
-    /// remembered the former since.
+    /// The registry that a grace period was begun for, and the one that it replaces, by name.
+    /// `None` if the server has remembered the former since.
     pub replacing: Option<&'a (String, String)>,
     /// A random number, for the ID of a new registry.
     pub random: u64,
@@ -135,8 +151,8 @@ pub enum Preparation {
     Identify(Identity),
     Retire(Vec<RetiredRegistry>),
     Create(NewKey),
-    /// Remembers the listed registry instead of the last one. `names` are those of both, if a grace period must have
-    /// begun before.
+    /// Remembers the listed registry instead of the last one. `names` are those of both, if a grace
+    /// period must have begun before.
     SwitchTo {
         memory: Memory,
         names: Option<(String, String)>,
@@ -149,13 +165,14 @@ pub enum Preparation {
 pub enum Verdict {
     /// Decide again with a view of this endpoint, too.
     Ask(String),
-    /// Lease by the view at this place. `note` is what the server remembers of it from now on, if that is more than
-    /// before.
+    /// Lease by the view at this place. `note` is what the server remembers of it from now on, if
+    /// that is more than before.
     Lease {
         view: usize,
         note: Option<Memory>,
     },
-    /// Do these at the endpoint of the view at this place, in this order. Then decide again with new views.
+    /// Do these at the endpoint of the view at this place, in this order. Then decide again with
+    /// new views.
     Prepare {
         view: usize,
         first: Vec<Preparation>,
@@ -163,10 +180,11 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// Returns whether a listing shows the registry of the last lease, and not an older state of it than this server has
-/// seen.
+/// Returns whether a listing shows the registry of the last lease, and not an older state of it
+/// than this server has seen.
 pub fn matches_memory(listing: &Listing, last: &Memory, namespace: &str, seen: Seen) -> bool {
-    // A copy of a registry, or one whose ID cannot be read, does not match. Another endpoint may show the registry.
+    // A copy of a registry, or one whose ID cannot be read, does not match. Another endpoint may
+    // show the registry.
     let relation = RegistryRelation::of(listing, namespace, last);
     relation == Ok(RegistryRelation::Same) && !listing.is_new() && !is_older(listing, seen)
 }
@@ -176,8 +194,8 @@ fn is_older(listing: &Listing, seen: Seen) -> bool {
     seen.authority == listing.authority() && listing.revision < seen.revision
 }
 
-/// Decides whether the server may lease by these views. `views` begin with that of the endpoint that answered first, and
-/// are in the order in which the endpoints were asked.
+/// Decides whether the server may lease by these views. `views` begin with that of the endpoint
+/// that answered first, and are in the order in which the endpoints were asked.
 pub fn decide(knowledge: Knowledge<'_>, views: &[View]) -> Verdict {
     judge(knowledge, views).unwrap_or_else(Verdict::Refuse)
 }
@@ -259,8 +277,8 @@ fn resolve_mismatch(
                     return Ok(Resolved::As(place, relation));
                 }
             }
-            // Nothing is leased from another registry, so nothing has to be proved. In the order of the settings: see
-            // `all_show_one`.
+            // Nothing is leased from another registry, so nothing has to be proved. In the order of
+            // the settings: see `all_show_one`.
             let is_listed = |place: &usize| views[*place].shown.is_ok();
             let place = |place: &usize| {
                 let endpoint = &views[*place].endpoint;
@@ -341,8 +359,8 @@ fn prepare_other(
                 RegistryRelation::Replaces => GraceReason::Replaces,
                 _ => GraceReason::EarlierId,
             };
-            // Once, even if the server can't remember the listed one. Otherwise one full disk would keep all servers in
-            // grace periods.
+            // Once, even if the server can't remember the listed one. Otherwise one full disk would
+            // keep all servers in grace periods.
             if knowledge.replacing != Some(&names) {
                 first.extend(grace(why));
             }
@@ -368,8 +386,9 @@ fn chain_here(memory: Option<&Memory>, listing: &Listing, namespace: &str) -> Ve
     last.map_or(Vec::new(), |last| last.chain().collect())
 }
 
-/// Returns what creates the keys that a registry must have. A grace period comes first if an address is missing that this
-/// server has leased by: a server of 0.6.0 may have written the epoch, or someone has deleted the address.
+/// Returns what creates the keys that a registry must have. A grace period comes first if an
+/// address is missing that this server has leased by: a server of 0.6.0 may have written the epoch,
+/// or someone has deleted the address.
 fn missing_keys(knowledge: Knowledge<'_>, listing: &Listing) -> Vec<Preparation> {
     let Knowledge { memory, namespace, epoch, .. } = knowledge;
     let address = address(listing.etcd, namespace);
@@ -394,8 +413,8 @@ fn missing_keys(knowledge: Knowledge<'_>, listing: &Listing) -> Vec<Preparation>
     first
 }
 
-/// Returns what the server remembers of the listed registry from now on, if that differs from its memory. A server without
-/// a memory remembers nothing before its first claim.
+/// Returns what the server remembers of the listed registry from now on, if that differs from its
+/// memory. A server without a memory remembers nothing before its first claim.
 fn note(knowledge: Knowledge<'_>, listing: &Listing) -> Option<Memory> {
     let Knowledge { memory, namespace, endpoints, seen, .. } = knowledge;
     let memory = Memory::after(Some(memory?), listing, namespace, endpoints, seen).ok()?;
@@ -414,8 +433,8 @@ pub enum MarksVerdict {
     Refuse(Refusal),
 }
 
-/// Decides whether etcd has forgotten the high-water marks of generator IDs that this server holds by a lease of this
-/// registry. `views` begin with one by which [`decide`] lets the server lease.
+/// Decides whether etcd has forgotten the high-water marks of generator IDs that this server holds
+/// by a lease of this registry. `views` begin with one by which [`decide`] lets the server lease.
 pub fn check_marks(
     knowledge: Knowledge<'_>,
     views: &[View],

@@ -1,6 +1,7 @@
 #![cfg(not(loom))]
-//! Sessions that take generator IDs in turn, for an ID type whose sequence stands above the generator ID. The tests
-//! go step by step, interleave in every way against a naive list of all numbers, and use threads.
+//! Sessions that take generator IDs in turn, for an ID type whose sequence stands above the
+//! generator ID. The tests go step by step, interleave in every way against a naive list of all
+//! numbers, and use threads.
 
 mod schedules;
 mod steps;
@@ -40,8 +41,8 @@ impl Number {
         Self { tick, sequence, slot: owned[generator_id as usize] }
     }
 
-    /// Returns the ID on a server that has the generator IDs from 250 on, where the upper bits of the generator ID
-    /// change.
+    /// Returns the ID on a server that has the generator IDs from 250 on, where the upper bits of
+    /// the generator ID change.
     fn id(self) -> uniqueid::Id {
         uniqueid::Id::pack(Parts {
             time: Tick(self.tick),

@@ -1,5 +1,5 @@
-//! Sessions interleaved in every way. One may run in the middle of another's call, at each point where that one reads
-//! the clock. That is between its load of the words and its swap.
+//! Sessions interleaved in every way. One may run in the middle of another's call, at each point
+//! where that one reads the clock. That is between its load of the words and its swap.
 
 use super::*;
 use proptest::prelude::*;
@@ -17,7 +17,8 @@ enum Clock {
     StepsBack,
 }
 
-/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks late.
+/// A reading of the clock: the clock advances by `by`, and this processor sees it `late` ticks
+/// late.
 type Reading = (i64, u64);
 
 #[derive(Clone, Debug)]
@@ -28,7 +29,8 @@ struct Call {
     interruption: Option<Box<Interruption>>,
 }
 
-/// Other calls, made while a session reads the clock for the n-th time: before the reading, or after it.
+/// Other calls, made while a session reads the clock for the n-th time: before the reading, or
+/// after it.
 #[derive(Clone, Debug)]
 struct Interruption {
     reads: usize,
@@ -148,7 +150,8 @@ impl<S: IdLayout> World<S> {
         reading
     }
 
-    /// Makes one call of a session. Returns `None` if the session is in the middle of a call already.
+    /// Makes one call of a session. Returns `None` if the session is in the middle of a call
+    /// already.
     fn next(&self, call: &Call) -> Option<Result<Issued, Stall>> {
         let number = call.walker % self.state.borrow().walkers.len();
         let mut walker = self.state.borrow_mut().walkers[number].take()?;
@@ -220,7 +223,8 @@ impl<S: IdLayout> World<S> {
         Some(given)
     }
 
-    /// Returns all numbers of a tick on these generator IDs, in the order in which they must be issued.
+    /// Returns all numbers of a tick on these generator IDs, in the order in which they must be
+    /// issued.
     fn all<'a>(&self, tick: u64, owned: &'a [usize]) -> impl Iterator<Item = Number> + use<'a, S> {
         let (first, last) = self.rules.sequence;
         (first..=last).flat_map(move |sequence| {
@@ -228,13 +232,15 @@ impl<S: IdLayout> World<S> {
         })
     }
 
-    /// Returns the least number of this tick that no session has and that may follow a session's last.
+    /// Returns the least number of this tick that no session has and that may follow a session's
+    /// last.
     fn left_for(&self, walker: &Walker, tick: u64) -> Option<Number> {
         let given = &self.state.borrow().given;
         self.all(tick, &walker.owned).find(|&n| walker.may_get(n) && !given.contains(&n))
     }
 
-    /// Checks that a generator ID's numbers are issued from the first on without a gap, up to its word.
+    /// Checks that a generator ID's numbers are issued from the first on without a gap, up to its
+    /// word.
     fn assert_words_are_what_went_out(&self) {
         let given = &self.state.borrow().given;
         for &number in given {
@@ -343,7 +349,8 @@ proptest! {
         cases: 1024, failure_persistence: None, ..Default::default()
     })]
 
-    /// A session gets the least number that is left for it, and waits only if there is no such number.
+    /// A session gets the least number that is left for it, and waits only if there is no such
+    /// number.
     #[test]
     fn numbers_go_out_in_their_order_while_the_clock_goes_forward(script in script(forward())) {
         play_all(&script, Clock::Forward);

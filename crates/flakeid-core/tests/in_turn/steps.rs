@@ -121,7 +121,8 @@ fn after_any_number_of_reloads_a_session_continues_in_the_next_tick() {
         assert_eq!(take::<Numbers<2>>(&mut session, &cells[..3], 100), Ok(number));
     }
     let stays = &mut session.clone();
-    // The list becomes shorter, different, and longer, with and without the session's generator IDs.
+    // The list becomes shorter, different, and longer, with and without the session's generator
+    // IDs.
     for list in [&cells[..1], &cells[2..], &cells[1..], &cells[..]] {
         session = session.moved(2, list.len());
         assert_eq!(take::<Numbers<2>>(&mut session, list, 100), Err(wait(101, 100)));
@@ -138,8 +139,8 @@ fn after_any_number_of_reloads_a_session_continues_in_the_next_tick() {
     assert_eq!(take::<Numbers<2>>(stays, &cells[..3], 101), Ok(Number { slot: 1, ..number }));
 }
 
-/// A session that has had nothing may get another list, too. So may a session whose list becomes longer by one at its
-/// end. Then the slot after its last is a slot of the new list.
+/// A session that has had nothing may get another list, too. So may a session whose list becomes
+/// longer by one at its end. Then the slot after its last is a slot of the new list.
 #[test]
 fn a_session_that_has_had_nothing_is_moved_without_a_wait() {
     let cells = cells::<Numbers<2>>(2);
@@ -177,8 +178,8 @@ fn a_clock_that_is_held_back_leaves_what_is_left_and_then_a_wait() {
     assert_eq!(stall, wait(102, 101));
 }
 
-/// Two generator IDs are at 100 and one is not: the step back holds those two there. The numbers of the third at the
-/// clock's own time are for sessions that have had nothing later.
+/// Two generator IDs are at 100 and one is not: the step back holds those two there. The numbers of
+/// the third at the clock's own time are for sessions that have had nothing later.
 #[test]
 fn a_held_session_does_not_go_down_to_a_generator_id_that_is_not_held() {
     let cells = cells::<Numbers<1>>(3);
@@ -303,7 +304,8 @@ fn a_clock_behind_where_generator_ids_begin_is_reported_before_a_wait() {
     assert_eq!(stall, wait(112, 111));
 }
 
-/// Each generator ID may begin at a floor of its own. The session waits for the first that has a number.
+/// Each generator ID may begin at a floor of its own. The session waits for the first that has a
+/// number.
 #[test]
 fn the_wait_is_for_the_generator_id_that_is_ahead_the_least() {
     for floors in [[105, 110, 107], [110, 105, 107], [107, 110, 105]] {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::time::Instant;
 
-/// Each thread's IDs increase and no ID repeats. While the threads are busy, every number of a tick is issued: they
-/// wait only when it is exhausted.
+/// Each thread's IDs increase and no ID repeats. While the threads are busy, every number of a tick
+/// is issued: they wait only when it is exhausted.
 fn run<S: IdLayout>(threads: usize, slots: usize, each: usize) {
     let cells = cells::<S>(slots);
     let issuing: Vec<_> = IssuingCell::numbered(&cells).collect();

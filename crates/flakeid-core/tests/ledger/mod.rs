@@ -35,8 +35,8 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     Never,
-    /// The clock steps back for other sessions of the server, so that its timeline changes, but not for those in this
-    /// run.
+    /// The clock steps back for other sessions of the server, so that its timeline changes, but not
+    /// for those in this run.
     Elsewhere,
     Back,
 }
@@ -84,8 +84,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks that in every tick a generator ID's numbers go from the first on without a gap: every used number was
-    /// issued to a session.
+    /// Checks that in every tick a generator ID's numbers go from the first on without a gap: every
+    /// used number was issued to a session.
     pub fn without_gaps(&self) -> Result<(), Fault> {
         for &before in &self.issued {
             let lower = Id { sequence: before.sequence.wrapping_sub(1), ..before };
@@ -103,8 +103,8 @@ impl Ledger {
         self.issued.iter().find(past).map_or(Ok(()), |&id| Err(Fault::PastWord { word, id }))
     }
 
-    /// Checks that a generator ID's word is the last ID that was issued in its tick and timeline, so that no swap has
-    /// been lost.
+    /// Checks that a generator ID's word is the last ID that was issued in its tick and timeline,
+    /// so that no swap has been lost.
     pub fn up_to_word<S: IdLayout>(&self, slot: u64, word: Word) -> Result<(), Fault> {
         self.below_word::<S>(slot, word)?;
         let word = word_of::<S>(slot, word);

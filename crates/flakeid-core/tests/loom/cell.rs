@@ -105,8 +105,8 @@ fn two_threads_that_notice_different_steps_back_change_to_one_timeline() {
     });
 }
 
-/// One thread continues in a timeline that another thread leaves, and a third wants to change back to it. By then the
-/// third must know all that the first got there.
+/// One thread continues in a timeline that another thread leaves, and a third wants to change back
+/// to it. By then the third must know all that the first got there.
 #[test]
 fn a_change_of_timeline_that_races_an_ordinary_issue_never_returns_to_its_tick() {
     fn run(clocks: [&'static [u64]; 3]) {
@@ -128,7 +128,8 @@ fn a_change_of_timeline_that_races_an_ordinary_issue_never_returns_to_its_tick()
     model(2, || run([&[100], &[50], &[50, 120, 100]]));
 }
 
-/// The server has changed its timeline. Before all cells have followed, the clock steps back and advances.
+/// The server has changed its timeline. Before all cells have followed, the clock steps back and
+/// advances.
 #[test]
 fn a_change_that_follows_the_server_races_a_change_for_a_step_back() {
     fn run(clocks: [&'static [u64]; 2]) {

@@ -1,5 +1,5 @@
-//! Models of threads on a cell and its gate. The disk is what remains after a loss of all memory. So it must cover
-//! every ID at the time when a thread gets it.
+//! Models of threads on a cell and its gate. The disk is what remains after a loss of all memory.
+//! So it must cover every ID at the time when a thread gets it.
 
 use super::*;
 use flakeid_core::gate::{Horizon, Limits, TRACKS};
@@ -15,8 +15,8 @@ enum Flaw {
     NotSealed,
 }
 
-/// The durable horizon, by tracks. Relaxed is enough: the gate itself makes the threads that it lets through see what
-/// was written before it opened.
+/// The durable horizon, by tracks. Relaxed is enough: the gate itself makes the threads that it
+/// lets through see what was written before it opened.
 struct Disk([AtomicU64; TRACKS]);
 
 impl Disk {
@@ -41,8 +41,8 @@ struct Server {
 }
 
 impl Server {
-    /// Creates a server whose clock reads `now`. IDs of the ticks before `until`, by track, may be issued, and none
-    /// has been.
+    /// Creates a server whose clock reads `now`. IDs of the ticks before `until`, by track, may be
+    /// issued, and none has been.
     fn new<S: IdLayout>(flaw: Flaw, now: u64, until: [u64; TRACKS]) -> Arc<Self> {
         let horizon = Horizon { until: until.map(moment), toggle: false };
         let node = Node {
@@ -86,7 +86,8 @@ impl Server {
         self.disk.write(exact);
     }
 
-    /// Takes IDs until there are enough or the cell is sealed. Each is checked to be covered when it is issued.
+    /// Takes IDs until there are enough or the cell is sealed. Each is checked to be covered when
+    /// it is issued.
     fn take<S: IdLayout>(&self, count: usize, mut clock: impl FnMut() -> Tick) -> Vec<Block> {
         let ask = IssueRequest {
             floor: Stamp::default(),

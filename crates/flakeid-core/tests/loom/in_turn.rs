@@ -16,8 +16,8 @@ impl<const BITS: u32> IdLayout for InTurn<BITS> {
 /// The tick, the sequence and the slot: the order of this ID type.
 type Number = (u64, u32, u64);
 
-/// Lets two sessions take this many numbers each while the clock advances from 10 to `later`. Returns all that they
-/// got.
+/// Lets two sessions take this many numbers each while the clock advances from 10 to `later`.
+/// Returns all that they got.
 fn sessions<S: IdLayout + 'static>(later: u64, calls: usize) -> BTreeSet<Number> {
     let cells = Arc::new([(); 2].map(|()| Cell::after::<S>(Tick(0))));
     let shared = Node::new::<S>(10);

@@ -1,5 +1,6 @@
-//! Models of threads on a cell whose generator ID is leased: it is released and claimed again, by the same server or
-//! by another. The registry is a lock around the holder of the ID and the high-water mark.
+//! Models of threads on a cell whose generator ID is leased: it is released and claimed again, by
+//! the same server or by another. The registry is a lock around the holder of the ID and the
+//! high-water mark.
 
 use super::*;
 use flakeid_core::gate::{CellInit, Horizon, Limits};
@@ -81,7 +82,8 @@ fn all<S: IdLayout>(threads: impl IntoIterator<Item = Vec<Block>>) -> Vec<(u64, 
     ledger.ids().map(|id| (id.tick, id.toggle)).collect()
 }
 
-/// Seals a cell that began at the first floors, and revives it at the second, while another thread takes IDs of it.
+/// Seals a cell that began at the first floors, and revives it at the second, while another thread
+/// takes IDs of it.
 fn revived<S: IdLayout + 'static>(
     begins: [u64; 2],
     goes_on: [u64; 2],
@@ -147,8 +149,8 @@ fn a_change_of_timeline_that_races_a_seal_and_a_revival_repeats_nothing() {
 /// The holder of the generator ID, and its high-water mark.
 type Registry = Mutex<(usize, UnixNanos)>;
 
-/// Lets a server take IDs by one thread and renew its claim by another. During that a second server with the same
-/// clock takes the claim over. Returns all IDs, and those of the second server.
+/// Lets a server take IDs by one thread and renew its claim by another. During that a second server
+/// with the same clock takes the claim over. Returns all IDs, and those of the second server.
 fn handed_on<S: IdLayout + 'static>(flaw: Flaw) -> [Vec<(u64, bool)>; 2] {
     let claim = LeaseLimits::from_grant(request_at(10), TERM);
     assert_eq!(claim.ceiling, moment(13));
@@ -254,9 +256,9 @@ enum Announced {
     Last,
 }
 
-/// Lets a session of the first generation take IDs at these readings of its clock, by a gate that knows no ceiling.
-/// The cell is sealed and revived for the second generation during that time. Returns the ticks that the session got,
-/// and the last tick that the seal found.
+/// Lets a session of the first generation take IDs at these readings of its clock, by a gate that
+/// knows no ceiling. The cell is sealed and revived for the second generation during that time.
+/// Returns the ticks that the session got, and the last tick that the seal found.
 fn outlives<S: IdLayout + 'static>(announced: Announced) -> (Vec<u64>, Tick) {
     let node = Node::new::<S>(0);
     let start = |floor: u64| CellInit {

@@ -1,12 +1,13 @@
 #![cfg(loom)]
-//! Every interleaving of two or three threads on the shipped cell, session and gate, as loom finds them:
+//! Every interleaving of two or three threads on the shipped cell, session and gate, as loom finds
+//! them:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg loom" cargo test -p flakeid-core --release --test loom
 //! ```
 //!
-//! The clock is an atomic that one of the threads moves. In tests of processors that read the clock differently, it
-//! is a constant of each thread.
+//! The clock is an atomic that one of the threads moves. In tests of processors that read the clock
+//! differently, it is a constant of each thread.
 
 #[path = "../broken/mod.rs"]
 mod broken;
@@ -74,7 +75,8 @@ impl Node {
         Arc::new(Self { cell, gate, clock: AtomicU64::new(now) })
     }
 
-    /// Relaxed is enough: the cell itself reads the word first, so that the clock is not read before it.
+    /// Relaxed is enough: the cell itself reads the word first, so that the clock is not read
+    /// before it.
     fn read(&self) -> Tick {
         Tick(self.clock.load(Ordering::Relaxed))
     }
@@ -149,8 +151,8 @@ impl<S: IdLayout> Thread<S> {
     }
 }
 
-/// Checks the results of all threads. Returns the IDs as (tick, toggle), and the ticks for which threads were told to
-/// wait.
+/// Checks the results of all threads. Returns the IDs as (tick, toggle), and the ticks for which
+/// threads were told to wait.
 fn check<S: IdLayout>(steps: Steps, threads: Vec<Thread<S>>) -> (Vec<(u64, bool)>, Vec<Tick>) {
     let mut ledger = Ledger::new(steps, 0);
     let mut waits = Vec::new();

@@ -5,8 +5,9 @@ use flakeid_core::gate::Limits;
 use flakeid_core::issuing_cell::IssuingCell;
 use flakeid_core::session::{Issued, Session, Stall};
 
-/// Lets two sessions begin at the same generator ID of two, and take three times each while the clock advances from
-/// 10 to `later`. Returns how many IDs they got, and whether both generator IDs are exhausted.
+/// Lets two sessions begin at the same generator ID of two, and take three times each while the
+/// clock advances from 10 to `later`. Returns how many IDs they got, and whether both generator IDs
+/// are exhausted.
 fn sessions<S: IdLayout + 'static>(later: u64) -> (usize, bool) {
     let cells = Arc::new([(); 2].map(|()| Cell::after::<S>(Tick(0))));
     let shared = Node::new::<S>(10);

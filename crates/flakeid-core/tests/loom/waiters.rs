@@ -1,5 +1,5 @@
-//! Sessions that wait for a watermark, which another thread raises. A session that sleeps for ever is a deadlock, which
-//! loom reports.
+//! Sessions that wait for a watermark, which another thread raises. A session that sleeps for ever
+//! is a deadlock, which loom reports.
 
 use super::*;
 use flakeid_core::waiters::{Role, Wait, Waiters};
@@ -48,7 +48,8 @@ struct Server<const SESSIONS: usize> {
 }
 
 impl<const SESSIONS: usize> Server<SESSIONS> {
-    /// Creates a server that is never dropped: loom aborts if it reports a deadlock while its objects are dropped.
+    /// Creates a server that is never dropped: loom aborts if it reports a deadlock while its
+    /// objects are dropped.
     fn new(flaw: Flaw, watermark: u64) -> &'static Self {
         Box::leak(Box::new(Self {
             flaw,
@@ -59,8 +60,8 @@ impl<const SESSIONS: usize> Server<SESSIONS> {
         }))
     }
 
-    /// Waits until the watermark has passed a time, or until `patience` turns are over. A leader whose time has not come
-    /// sleeps until it is woken, as if that time were far away.
+    /// Waits until the watermark has passed a time, or until `patience` turns are over. A leader
+    /// whose time has not come sleeps until it is woken, as if that time were far away.
     fn wait(&self, own: usize, until: u64, patience: usize) -> bool {
         let show = || self.waiters.begin(&self.waits, own, UnixNanos(until));
         if self.flaw != Flaw::LateTime {
@@ -156,7 +157,8 @@ fn one_begins_later(flaw: Flaw) {
     assert!(other.join().unwrap());
 }
 
-/// A session that leads stands still. Another one takes over, and a third one begins at the same time.
+/// A session that leads stands still. Another one takes over, and a third one begins at the same
+/// time.
 fn the_leader_stands_still() {
     let server = Server::<3>::new(Flaw::None, 30);
     server.waiters.begin(&server.waits, 2, UnixNanos(50));

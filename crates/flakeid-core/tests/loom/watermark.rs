@@ -1,6 +1,7 @@
-//! Threads that generate IDs in transactions, and readers that scan their slots. The transactions that have ended are a
-//! set of bits, which is read and changed in one step, as snapshots are taken and transactions end under one lock. No
-//! row may become visible to a reader later that is below the watermark which it was told.
+//! Threads that generate IDs in transactions, and readers that scan their slots. The transactions
+//! that have ended are a set of bits, which is read and changed in one step, as snapshots are taken
+//! and transactions end under one lock. No row may become visible to a reader later that is below
+//! the watermark which it was told.
 
 use super::*;
 use flakeid_core::watermark::{Floor, History, Position, Scan, Stream, Streams, TransactionSlot};
@@ -37,7 +38,8 @@ pub struct Server<const SLOTS: usize> {
     pub clock: AtomicU64,
 }
 
-/// The result of a reader: the transactions that its snapshot sees, the watermark, and what was settled.
+/// The result of a reader: the transactions that its snapshot sees, the watermark, and what was
+/// settled.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     seen: u64,
@@ -118,7 +120,8 @@ impl<const SLOTS: usize> Server<SLOTS> {
     }
 }
 
-/// Checks that no row of these IDs, by their transactions, becomes visible below a watermark that was told before.
+/// Checks that no row of these IDs, by their transactions, becomes visible below a watermark that
+/// was told before.
 pub fn check(told: &[Told], ids: &[(u64, u64)]) {
     for reader in told {
         for &(transaction, time) in ids {
@@ -278,8 +281,8 @@ fn a_bound_that_is_lowered_to_an_early_floor_is_found() {
     model(3, || lower(Flaw::EarlyFloor));
 }
 
-/// A reader that makes a bound final comes so late that the next transaction has entered at the same floor. It begins
-/// while the bound of the session's last transaction is provisional.
+/// A reader that makes a bound final comes so late that the next transaction has entered at the
+/// same floor. It begins while the bound of the session's last transaction is provisional.
 #[test]
 fn a_reader_that_settles_late_lowers_no_bound_below_a_watermark() {
     model(3, || {
@@ -329,8 +332,8 @@ fn a_scan_that_finds_the_next_transaction_finds_the_last_one_too() {
     });
 }
 
-/// A session runs transactions until the entries of its slot are overwritten, while a reader with a snapshot from
-/// before them all scans.
+/// A session runs transactions until the entries of its slot are overwritten, while a reader with a
+/// snapshot from before them all scans.
 #[test]
 fn an_old_snapshot_gets_no_watermark_that_forgotten_entries_could_break() {
     model(3, || {
@@ -350,7 +353,8 @@ fn an_old_snapshot_gets_no_watermark_that_forgotten_entries_could_break() {
     });
 }
 
-/// A reader records what it found settled, and another takes it for a snapshot that the position covers.
+/// A reader records what it found settled, and another takes it for a snapshot that the position
+/// covers.
 #[test]
 fn a_recorded_watermark_holds_for_each_snapshot_that_its_position_covers() {
     model(3, || {
@@ -375,7 +379,8 @@ fn a_recorded_watermark_holds_for_each_snapshot_that_its_position_covers() {
                 history
             })
         };
-        // A snapshot at any time: the smallest number that had not ended, and one more than the greatest that had.
+        // A snapshot at any time: the smallest number that had not ended, and one more than the
+        // greatest that had.
         let seen = server.ended.load(Ordering::Acquire);
         let xmax = 64 - u64::from(seen.leading_zeros());
         let xmin =
@@ -469,7 +474,8 @@ fn a_transaction_with_a_stream_that_leaves_no_entry_is_found() {
     model(3, || late_stream(Flaw::NoEntry));
 }
 
-/// A session that has entered two streams at different times lowers both bounds, beside a reader of the later stream.
+/// A session that has entered two streams at different times lowers both bounds, beside a reader of
+/// the later stream.
 fn lower_a_stream(flaw: Flaw) {
     const LATE: Stream = Stream::at(1);
     let floor = Arc::new(Floor::at(UnixNanos(0)));

@@ -1,6 +1,7 @@
-//! A server gets another identity, by a lease or by a setting, while a transaction is between its first ID and its end
-//! and a reader scans its slot. The session that has entered is told that its generator IDs are outdated. It continues
-//! with the new ones in the same transaction, so it must keep its bound.
+//! A server gets another identity, by a lease or by a setting, while a transaction is between its
+//! first ID and its end and a reader scans its slot. The session that has entered is told that its
+//! generator IDs are outdated. It continues with the new ones in the same transaction, so it must
+//! keep its bound.
 
 use super::watermark::{ALL, Flaw, Server, check};
 use super::*;
@@ -19,8 +20,8 @@ enum Change {
     OtherGeneratorId,
 }
 
-/// Generates up to two IDs in transaction 1 and ends it. Returns the times of the IDs. The lock says which of the cells
-/// the server uses.
+/// Generates up to two IDs in transaction 1 and ends it. Returns the times of the IDs. The lock
+/// says which of the cells the server uses.
 fn run_transaction<S: IdLayout>(
     server: &Server<1>,
     cells: &[Cell; 2],
@@ -61,7 +62,8 @@ fn run_transaction<S: IdLayout>(
     ids
 }
 
-/// Runs the transaction beside a reader, while the identity changes and the clock steps back from tick 12 to 8.
+/// Runs the transaction beside a reader, while the identity changes and the clock steps back from
+/// tick 12 to 8.
 fn change<S: IdLayout + 'static>(flaw: Flaw, change: Change) {
     let server = Server::<1>::new(flaw, moment(12).0);
     let shared =

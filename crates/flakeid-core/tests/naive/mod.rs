@@ -11,8 +11,8 @@ pub fn in_base(number: u128, base: usize) -> String {
     if rest == 0 { digit.to_string() } else { in_base(rest, base) + &digit.to_string() }
 }
 
-/// Returns the bits of the number that `text` has, from the lowest to the highest that is set, for any length.
-/// Returns `None` if a byte is no digit of `base`.
+/// Returns the bits of the number that `text` has, from the lowest to the highest that is set, for
+/// any length. Returns `None` if a byte is no digit of `base`.
 pub fn bits(text: &[u8], base: u32) -> Option<Vec<bool>> {
     let digits = &digits()[..base as usize];
     let mut bits = Vec::new();

@@ -13,7 +13,8 @@ fn epoch() -> impl Strategy<Value = Epoch> {
         .prop_map(|millis| Epoch::from_millis(millis).unwrap())
 }
 
-/// Generates a flake of the half that is positive in SQL, in a few values of each field or anywhere.
+/// Generates a flake of the half that is positive in SQL, in a few values of each field or
+/// anywhere.
 fn flake() -> impl Strategy<Value = Id> {
     let ends = [0, 1, (1 << 12) - 1, 1 << 12, (1 << 22) - 1, 1 << 22, (1 << 63) - 1];
     prop_oneof![prop::sample::select(ends.to_vec()), 0..1u64 << 63].prop_map(Id)

@@ -24,7 +24,8 @@ fn epoch() -> impl Strategy<Value = Epoch> {
         .prop_map(|millis| Epoch::from_millis(millis).unwrap())
 }
 
-/// Generates a time from which a reader counts: an epoch, near an end of what microseconds count, or anywhere.
+/// Generates a time from which a reader counts: an epoch, near an end of what microseconds count,
+/// or anywhere.
 fn origin_micros() -> impl Strategy<Value = i64> {
     let ends = [0, 1, 999, 1000, 1001, 1 << 42, 1 << 52];
     let ends = prop::sample::select(ends.to_vec());

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 /// Time, worker and sequence.
 type Fields = (u64, u64, u64);
 
-/// Generates fields, often two that differ in one of them, and times at the end of the calendar and beyond it.
+/// Generates fields, often two that differ in one of them, and times at the end of the calendar and
+/// beyond it.
 fn fields() -> impl Strategy<Value = Fields> {
     let few = (0..3u64, 0..2u64, 0..2u64);
     let calendar = i64::MAX as u64 / 1000;
@@ -84,8 +85,8 @@ proptest! {
         prop_assert_eq!((text.len(), text).cmp(&(other.len(), other)), a.cmp(&b));
     }
 
-    /// Texts have 18 digits from 1975-01-29 to 2284-10-19, the milliseconds whose numbers all lie from 62^17 to
-    /// 62^18.
+    /// Texts have 18 digits from 1975-01-29 to 2284-10-19, the milliseconds whose numbers all lie
+    /// from 62^17 to 62^18.
     #[test]
     fn a_flake128_of_these_years_has_eighteen_digits(
         millis in 160_228_216_645..9_934_149_431_942u64, worker in 0..1u64 << 48,
@@ -143,8 +144,8 @@ proptest! {
         }
     }
 
-    /// All times to the end are in the ID type, so there is an exception only before 1970: the first ID is inside
-    /// although its time is not.
+    /// All times to the end are in the ID type, so there is an exception only before 1970: the
+    /// first ID is inside although its time is not.
     #[test]
     fn the_bounds_of_a_time_part_flake128s_exactly((id, time, _) in with_moments()) {
         let (min, max) = (Id::min(time), Id::max(time));
@@ -186,7 +187,8 @@ fn what_lies_beyond_the_calendar_has_the_time_infinity() {
     assert!(Id::encode(beyond, 0, 0).is_err());
 }
 
-/// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its end.
+/// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its
+/// end.
 #[test]
 fn the_last_tick_of_a_flake128_ends_before_the_clock_does() {
     assert!(SCALE.nanos(END).0.checked_add(UNIT).is_some());

@@ -55,8 +55,8 @@ fn time_of(parts: Parts, clock: Clock) -> UnixMicros {
     }
 }
 
-/// Generates fields, others of the same drift with a time near theirs, a clock, and times near their own by that
-/// clock.
+/// Generates fields, others of the same drift with a time near theirs, a clock, and times near
+/// their own by that clock.
 fn with_moments() -> impl Strategy<Value = (Vec<Parts>, Clock, UnixMicros, UnixMicros)> {
     let others = prop::collection::vec((-3..=3i64, any::<bool>(), parts()), 5);
     (parts(), others, clocks()).prop_flat_map(|(parts, others, clock)| {
@@ -250,9 +250,9 @@ proptest! {
         }
     }
 
-    /// The IDs of one drift are not contiguous by their time: between the bounds are those of other nodes with
-    /// another time. But no ID of the time lies outside, and the bound itself is of that time. That makes it the
-    /// smallest or the largest.
+    /// The IDs of one drift are not contiguous by their time: between the bounds are those of other
+    /// nodes with another time. But no ID of the time lies outside, and the bound itself is of that
+    /// time. That makes it the smallest or the largest.
     #[test]
     fn no_guid_of_a_time_is_outside_its_bounds_and_the_bounds_are_of_that_time(
         (all, _, time, _) in with_moments(),

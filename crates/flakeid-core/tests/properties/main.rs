@@ -23,8 +23,8 @@ fn joined(fields: &[(u64, usize)]) -> u128 {
     u128::from_str_radix(&bits, 2).unwrap()
 }
 
-/// Generates a time near the beginning of a tick: mostly near one that an ID of the test has, at the ends of the
-/// layout, or anywhere. `unit` is microseconds to a tick.
+/// Generates a time near the beginning of a tick: mostly near one that an ID of the test has, at
+/// the ends of the layout, or anywhere. `unit` is microseconds to a tick.
 fn moments(
     epoch: i64,
     unit: i64,
@@ -39,8 +39,8 @@ fn moments(
     prop_oneof![4 => near, 1 => prop::sample::select(ends), 1 => any::<i64>()].prop_map(UnixMicros)
 }
 
-/// Returns when a tick of this many nanoseconds begins, cut to the microsecond; infinity if that is more than
-/// microseconds can count.
+/// Returns when a tick of this many nanoseconds begins, cut to the microsecond; infinity if that is
+/// more than microseconds can count.
 fn start(tick: u64, nanos: u64) -> UnixMicros {
     let micros = u128::from(tick) * u128::from(nanos) / 1000;
     UnixMicros(i64::try_from(micros).unwrap_or(i64::MAX))

@@ -16,8 +16,8 @@ fn sno_id(word: u128) -> sno::Id {
     sno::Id(word.to_be_bytes()[6..].try_into().unwrap())
 }
 
-/// Generates time, tick, meta, partition and sequence. Often two values differ in one field only, for tests of the
-/// order.
+/// Generates time, tick, meta, partition and sequence. Often two values differ in one field only,
+/// for tests of the order.
 type SnoFields = (u64, u64, u64, u64, u64);
 
 fn sno_fields() -> impl Strategy<Value = SnoFields> {
@@ -119,8 +119,9 @@ proptest! {
         }
     }
 
-    /// Past the ends the bounds stop at the last and the first ID, so that one is inside although its time is not.
-    /// After the beginning of the last tick `min` is all ones, and before the first tick `max` is all zeros.
+    /// Past the ends the bounds stop at the last and the first ID, so that one is inside although
+    /// its time is not. After the beginning of the last tick `min` is all ones, and before the
+    /// first tick `max` is all zeros.
     #[test]
     fn the_bounds_of_a_time_part_snos_exactly(
         (id, time) in sno_fields().prop_flat_map(|fields| {

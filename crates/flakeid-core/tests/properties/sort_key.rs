@@ -1,4 +1,5 @@
-//! Properties of sort keys: they never contradict the order of the IDs, and they distinguish the IDs of one table.
+//! Properties of sort keys: they never contradict the order of the IDs, and they distinguish the
+//! IDs of one table.
 
 use flakeid_core::clock::{Tick, UnixMicros};
 use flakeid_core::generator::Stamp;
@@ -8,8 +9,8 @@ use flakeid_core::{flake128, sort_key};
 use proptest::prelude::*;
 use std::fmt::Debug;
 
-/// Generates a number of so many bits, and two others that differ from it in any number of bits or are not related to
-/// it.
+/// Generates a number of so many bits, and two others that differ from it in any number of bits or
+/// are not related to it.
 fn words(bits: u32) -> impl Strategy<Value = (u128, u128, u128)> {
     let mask = u128::MAX >> (128 - bits);
     let edges = prop::sample::select(vec![0, 1, mask / 2, mask / 2 + 1, mask]);
@@ -28,7 +29,8 @@ fn words(bits: u32) -> impl Strategy<Value = (u128, u128, u128)> {
             Ok(step) => start.wrapping_add(step) & mask,
             Err(word) => word,
         };
-        // The second differs from the first as often as from the reference, since those two are compared.
+        // The second differs from the first as often as from the reference, since those two are
+        // compared.
         let near = from(word, a);
         (word, near, from(if a.is_ok() { near } else { word }, b))
     })

@@ -11,8 +11,8 @@ const LAST: u64 = (1 << 42) - 1;
 /// Time, sequence, generator ID and uniqueid cluster: the order of the mode TIME_SEQUENTIAL.
 type Fields = (u64, u64, u64, u64);
 
-/// Generates fields, often two that differ in one of them. Generator IDs are often on either side of the place where
-/// their bits are cut.
+/// Generates fields, often two that differ in one of them. Generator IDs are often on either side
+/// of the place where their bits are cut.
 fn fields() -> impl Strategy<Value = Fields> {
     let generator = prop_oneof![0..3u64, 254..258u64, 2046..2048u64];
     let few = (0..3u64, 0..2u64, generator, 0..2u64);

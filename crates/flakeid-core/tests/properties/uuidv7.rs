@@ -87,7 +87,8 @@ proptest! {
         }
     }
 
-    /// A clock of whole microseconds gives the same millisecond, and a fraction from which the microsecond is read back.
+    /// A clock of whole microseconds gives the same millisecond, and a fraction from which the
+    /// microsecond is read back.
     #[test]
     fn a_uuidv7_at_a_time_has_its_microsecond_and_sorts_by_time_and_number(
         micros in 0..LAST as i64 * 1000 + 1000, later in 0..3i64, number in 0..1100u64, other in 0..1100u64,
@@ -145,7 +146,8 @@ proptest! {
     }
 }
 
-/// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its end.
+/// The generator's last tick is the last one that a clock of 64 bits of nanoseconds reads to its
+/// end.
 #[test]
 fn the_last_tick_of_a_uuidv7_ends_before_the_clock_does() {
     assert!(SCALE.nanos(END).0.checked_add(UNIT).is_some());

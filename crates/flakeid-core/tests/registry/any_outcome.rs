@@ -1,5 +1,5 @@
-//! A worker that meets anything: each listing, each answer and each failure is arbitrary, and has nothing to do with
-//! what the worker did before. What a worker must never do, it never does.
+//! A worker that meets anything: each listing, each answer and each failure is arbitrary, and has
+//! nothing to do with what the worker did before. What a worker must never do, it never does.
 
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;
@@ -16,11 +16,12 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// More actions than a turn has. Most of them are listings: each of three endpoints is asked, and one again, before
-/// each change, claim and renewal.
+/// More actions than a turn has. Most of them are listings: each of three endpoints is asked, and
+/// one again, before each change, claim and renewal.
 const MOST_ACTIONS: usize = 250;
 
-/// Arbitrary numbers, and then zeros. 0 chooses what goes well, and so do most others, so that turns get far.
+/// Arbitrary numbers, and then zeros. 0 chooses what goes well, and so do most others, so that
+/// turns get far.
 struct Choices(std::vec::IntoIter<u8>);
 
 impl Choices {

@@ -131,7 +131,8 @@ pub fn retired(name: &str, revision: i64) -> RetiredRegistry {
     RetiredRegistry { name: name.into(), revision }
 }
 
-/// A memory of a registry with an ID, which has answered at these endpoints, with the address of revision 5.
+/// A memory of a registry with an ID, which has answered at these endpoints, with the address of
+/// revision 5.
 pub fn memory(etcd: u64, id: u64, endpoints: &[&str]) -> Memory {
     Memory {
         address: format!("{etcd:x}/{NAMESPACE}"),

@@ -1,5 +1,5 @@
-//! Actions as lines. `L7` is the lease with the number 7. `2(90s@12)` is generator ID 2 with the high-water mark 90 s, as
-//! of revision 12.
+//! Actions as lines. `L7` is the lease with the number 7. `2(90s@12)` is generator ID 2 with the
+//! high-water mark 90 s, as of revision 12.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::registry::action::{Action, GraceBegins, Report};

@@ -1,11 +1,15 @@
 #![cfg(not(loom))]
-//! The protocol of a registry: what a server decides by what endpoints show, and in which order it acts.
+//! The protocol of a registry: what a server decides by what endpoints show, and in which order it
+//! acts.
 //!
-//! * `given`: short names for registries, listings and memories, and what [`decide`] says about them.
-//! * `first`, `lost`, `replaced`, `endpoints`, `older`: one situation after the other, each a claim with its verdict.
+//! * `given`: short names for registries, listings and memories, and what [`decide`] says about
+//!   them.
+//! * `first`, `lost`, `replaced`, `endpoints`, `older`: one situation after the other, each a claim
+//!   with its verdict.
 //! * `remembered`, `retired`, `identity`, `contents`: what a server remembers, and what it reads.
 //! * `plans`, `transactions`: the parts of a turn.
-//! * `etcd`, `node`, `lines`: a small etcd, and a server that does what its worker says and writes that down.
+//! * `etcd`, `node`, `lines`: a small etcd, and a server that does what its worker says and writes
+//!   that down.
 //! * `turns_*`: whole turns, by what was written down.
 //! * `properties`, `any_outcome`: what holds for any input, and for a worker that meets anything.
 //!

@@ -1,5 +1,5 @@
-//! A server that does what its worker says, and writes down each action as a line. Its wall clock shows the seconds since
-//! boot.
+//! A server that does what its worker says, and writes down each action as a line. Its wall clock
+//! shows the seconds since boot.
 
 use crate::etcd::Etcd;
 use crate::given::{A, C, EPOCH, N, NAMESPACE, X, identity};
@@ -32,7 +32,8 @@ type Event = Box<dyn FnOnce(&mut Node)>;
 pub struct Node {
     pub worker: Worker,
     pub etcds: Vec<Etcd>,
-    /// The endpoints of the settings, and the place of the etcd to which each leads. `None` if it is silent.
+    /// The endpoints of the settings, and the place of the etcd to which each leads. `None` if it
+    /// is silent.
     pub endpoints: Vec<(&'static str, Option<usize>)>,
     pub memory: Result<Option<Memory>, String>,
     pub is_disk_full: bool,
@@ -72,7 +73,8 @@ impl Node {
         Self::new(Etcd::with_registry(C, A, &identity(&[X]).to_string()))
     }
 
-    /// Returns a server that holds generator IDs 0 and 1 from there, by lease 1. The etcd has revision 6.
+    /// Returns a server that holds generator IDs 0 and 1 from there, by lease 1. The etcd has
+    /// revision 6.
     pub fn holder() -> Self {
         let mut node = Self::at_registry();
         node.turns();
@@ -80,7 +82,8 @@ impl Node {
         node
     }
 
-    /// Returns a server that has just started, wants two generator IDs from 0 to 9, and asks this etcd at `e1`.
+    /// Returns a server that has just started, wants two generator IDs from 0 to 9, and asks this
+    /// etcd at `e1`.
     pub fn new(etcd: Etcd) -> Self {
         Self {
             worker: Worker::new(Duration::from_secs(30), false, Duration::from_secs(100)),
@@ -339,8 +342,8 @@ impl Node {
         })
     }
 
-    /// Checks that this server remembers a registry before it claims there, and that it releases only what it has given
-    /// up.
+    /// Checks that this server remembers a registry before it claims there, and that it releases
+    /// only what it has given up.
     fn check(&self, change: &Change) {
         match change {
             Change::Claim { holding, .. } => {

@@ -1,4 +1,5 @@
-//! A registry is older than it was, by its revision or by the high-water marks of what this server holds.
+//! A registry is older than it was, by its revision or by the high-water marks of what this server
+//! holds.
 
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;
@@ -40,7 +41,8 @@ fn a_server_without_a_memory_notices_an_earlier_revision_too() {
 
 const L: Authority = Authority { etcd: C, registry: X };
 
-/// Checks the high-water mark of generator ID 2, which this server wrote in revision 50 in registry X of etcd C.
+/// Checks the high-water mark of generator ID 2, which this server wrote in revision 50 in registry
+/// X of etcd C.
 fn check(endpoints: &[&str], views: &[View]) -> MarksVerdict {
     let held = [1, 2].map(|id| LeasedId {
         id,

@@ -1,4 +1,5 @@
-//! An administrator writes that a registry replaces another one, and servers retire the replaced one.
+//! An administrator writes that a registry replaces another one, and servers retire the replaced
+//! one.
 
 use crate::given::*;
 use flakeid_core::registry::memory::Memory;

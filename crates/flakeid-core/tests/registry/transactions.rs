@@ -1,4 +1,5 @@
-//! Each change of a registry is one transaction: its conditions, its writes, and what it reads if it is not done.
+//! Each change of a registry is one transaction: its conditions, its writes, and what it reads if
+//! it is not done.
 
 use crate::given::*;
 use flakeid_core::clock::UnixNanos;

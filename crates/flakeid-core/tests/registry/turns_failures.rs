@@ -1,5 +1,6 @@
-//! Turns in which something goes wrong at any place: a full disk, a call that fails, a process that is interrupted, a
-//! lease that ends. Afterwards the server comes to hold what it wants, and etcd has what it holds.
+//! Turns in which something goes wrong at any place: a full disk, a call that fails, a process that
+//! is interrupted, a lease that ends. Afterwards the server comes to hold what it wants, and etcd
+//! has what it holds.
 
 use crate::etcd::Etcd;
 use crate::given::*;
@@ -179,7 +180,8 @@ fn situations() -> Vec<(&'static str, fn() -> Node)> {
     ]
 }
 
-/// Does turns until the server holds what it wants, and etcd has that and nothing else of this server.
+/// Does turns until the server holds what it wants, and etcd has that and nothing else of this
+/// server.
 fn settles(what: &str, node: &mut Node) {
     for _ in 0..120 {
         for _ in 0..20 {

@@ -7,7 +7,8 @@ use crate::turns_losses::{CLAIM_1, renewed};
 use flakeid_core::registry::transaction::{Key, Value};
 use std::collections::BTreeSet;
 
-/// Etcd loses what was written since a state that had the lease, and others have written as much since.
+/// Etcd loses what was written since a state that had the lease, and others have written as much
+/// since.
 fn forget(node: &mut Node) {
     let mut older = Node::holder().etcds.remove(0);
     older.revision = node.etcds[0].revision + 5;
@@ -181,7 +182,8 @@ fn nothing_is_given_up_while_the_grace_period_cannot_begin() {
     }
 }
 
-/// A holder that has lost its generator IDs in a loss of data, at 120 s. Half of its lease is over at 125 s.
+/// A holder that has lost its generator IDs in a loss of data, at 120 s. Half of its lease is over
+/// at 125 s.
 fn lost() -> Node {
     let mut node = renewed();
     forget(&mut node);

@@ -1,4 +1,5 @@
-//! Turns in which etcd has an earlier revision than the server has seen or written, or another etcd answers.
+//! Turns in which etcd has an earlier revision than the server has seen or written, or another etcd
+//! answers.
 
 use crate::given::*;
 use crate::node::{Fault, Node, seconds};

@@ -206,7 +206,8 @@ fn a_renewal_stands_even_if_its_endpoint_cannot_be_remembered() {
     );
 }
 
-/// A worker that finds a lease in shared memory. Generator ID 5 is claimed by that lease, and not held.
+/// A worker that finds a lease in shared memory. Generator ID 5 is claimed by that lease, and not
+/// held.
 fn with_orphan() -> Node {
     let mut node = Node::holder();
     let ttl = Duration::from_secs(30);

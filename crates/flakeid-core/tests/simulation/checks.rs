@@ -1,20 +1,21 @@
 //! Checks of the promises, in little memory.
 //!
-//! Summary: the checks remember the latest ticks of each generator ID's timelines, with all their numbers, and look
-//! up each new ID there. An ID in a tick that is not remembered and not new is a fault.
+//! Summary: the checks remember the latest ticks of each generator ID's timelines, with all their
+//! numbers, and look up each new ID there. An ID in a tick that is not remembered and not new is a
+//! fault.
 //!
 //! # Why no repeat is missed, though most IDs are forgotten
 //! Within one timeline a generator ID's ticks only increase. This holds while its cell lives, as
-//! [`cell`](flakeid_core::cell) argues, and from one run of its server to the next, as [`gate`](flakeid_core::gate)
-//! argues. So an ID is in one of three places:
+//! [`cell`](flakeid_core::cell) argues, and from one run of its server to the next, as
+//! [`gate`](flakeid_core::gate) argues. So an ID is in one of three places:
 //! * in a tick above all that its timeline has had: it is new;
 //! * in a tick that is remembered, with every number that was issued in it: it is looked up;
-//! * in any other tick: that is a fault for every number. The ID may be a repeat. If it is not, a cell went back, and
-//!   only by luck the number is new.
+//! * in any other tick: that is a fault for every number. The ID may be a repeat. If it is not, a
+//!   cell went back, and only by luck the number is new.
 //!
-//! An ID that was issued before is in a tick that its timeline has had, so it is never in the first place. A tick may
-//! be forgotten when no session can have prefetched numbers of it. That is so when no session has its last ID there,
-//! or when the run of the server has ended.
+//! An ID that was issued before is in a tick that its timeline has had, so it is never in the first
+//! place. A tick may be forgotten when no session can have prefetched numbers of it. That is so
+//! when no session has its last ID there, or when the run of the server has ended.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ pub enum Fault {
     Turned,
     /// A step back was reported, and the clock had not stepped back.
     FalseStepBack,
-    /// One step back was reported too often, the gate did not stay open, or a cell is sealed that nothing has sealed.
+    /// One step back was reported too often, the gate did not stay open, or a cell is sealed that
+    /// nothing has sealed.
     GoesRound,
     /// The wait was until now, or longer than until the next ID.
     WrongWait,
@@ -58,7 +60,8 @@ pub enum Fault {
     PastDeadline,
     /// Nothing has gone wrong for long, and there is no ID.
     NotServed,
-    /// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
+    /// A row became visible after a snapshot, and its ID is from before the watermark that was told
+    /// for it.
     Missed,
     /// A row became visible on a standby like this.
     MissedOnStandby,
@@ -68,7 +71,8 @@ pub enum Fault {
     Undercut,
     /// Nothing is open, and the watermark does not follow the clock.
     HeldBack,
-    /// Nothing with IDs is open and all is replayed, and the watermark on a standby has not passed all rows.
+    /// Nothing with IDs is open and all is replayed, and the watermark on a standby has not passed
+    /// all rows.
     HeldBackOnStandby,
 }
 
@@ -110,7 +114,8 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Returns the index of an ID type's generator ID with the slice of the sequence that begins there.
+    /// Returns the index of an ID type's generator ID with the slice of the sequence that begins
+    /// there.
     pub fn generator(&mut self, id_type: usize, id: u16, slice: u32) -> usize {
         let next = self.lines.len();
         let number = *self.numbers.entry((id_type, id, slice)).or_insert(next);

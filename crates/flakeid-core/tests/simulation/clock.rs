@@ -1,4 +1,5 @@
-//! A server's clock: right except for its skew and drift, until it is set or the machine is suspended.
+//! A server's clock: right except for its skew and drift, until it is set or the machine is
+//! suspended.
 
 use crate::random::Random;
 use std::cell::Cell;
@@ -11,7 +12,8 @@ pub const YEAR: u64 = 365 * 24 * HOUR;
 /// The times to which a clock may be set, so that no ID type ends. Nanoseconds since 1970.
 const RANGE: std::ops::Range<u64> = 45 * YEAR..65 * YEAR;
 
-/// A clock. Its readings are nanoseconds since 1970, and so is the true time, which no server knows.
+/// A clock. Its readings are nanoseconds since 1970, and so is the true time, which no server
+/// knows.
 pub struct Clock(Cell<State>);
 
 #[derive(Clone, Copy)]

@@ -32,7 +32,8 @@ impl Fleet {
         let mut nodes: Vec<Node> = Vec::new();
         for number in 0..size {
             let node = match nodes.last() {
-                // The server shares the generator IDs of the one before, whose slices end before its own.
+                // The server shares the generator IDs of the one before, whose slices end before
+                // its own.
                 Some(other) if number % 2 == 1 && world.random.one_in(4) => {
                     let slices = other.slices.map(|(_, last)| (last + 1, last + 32));
                     node(&world, skew, other.pool.clone(), slices)
@@ -51,7 +52,8 @@ impl Fleet {
         Self { world, nodes, goal }
     }
 
-    /// Runs the fleet. Returns how many IDs were issued without a fault, and how often each event happened.
+    /// Runs the fleet. Returns how many IDs were issued without a fault, and how often each event
+    /// happened.
     ///
     /// # Errors
     /// The first fault.
@@ -154,9 +156,10 @@ fn take_many(world: &World, node: &Node, session: usize) {
     }
 }
 
-/// Checks that a session that returns when it was told to gets an ID. With a clock that has stepped back that may
-/// take more than one wait. The time that was free may be below the session's own last ID by a tick. It may also be
-/// over when the clock reaches the tick from which it stepped back.
+/// Checks that a session that returns when it was told to gets an ID. With a clock that has stepped
+/// back that may take more than one wait. The time that was free may be below the session's own
+/// last ID by a tick. It may also be over when the clock reaches the tick from which it stepped
+/// back.
 fn come_back(world: &World, node: &Node, session: usize) {
     for _ in 0..3 {
         let Answer::Wait(reading) = node.ask(world, session, 1, true) else { return };
@@ -165,7 +168,8 @@ fn come_back(world: &World, node: &Node, session: usize) {
     world.expect(false, Fault::WaitedInVain);
 }
 
-/// Returns whether a session waits until the clock shows this reading. If that is far, the clock may be corrected.
+/// Returns whether a session waits until the clock shows this reading. If that is far, the clock
+/// may be corrected.
 fn wait(world: &World, node: &Node, reading: u64) -> bool {
     let (random, time) = (&world.random, world.time.get());
     let left = reading.saturating_sub(node.clock.read(time));
@@ -204,8 +208,8 @@ fn back_up(world: &World, node: &Node) {
     node.standby.replace(Some(standby));
 }
 
-/// Loses the server, and promotes its standby with a clock of its own. The part that the standby had not replayed
-/// never happened.
+/// Loses the server, and promotes its standby with a clock of its own. The part that the standby
+/// had not replayed never happened.
 fn promote(world: &World, node: &mut Node) {
     let Some(standby) = node.standby.take() else { return };
     node.end(world);
@@ -226,8 +230,8 @@ fn promote(world: &World, node: &mut Node) {
     });
 }
 
-/// Lets a server's clock be ahead for a while. IDs are issued and committed, and the clock is corrected. Then a
-/// backup from before is recovered to the end of the WAL.
+/// Lets a server's clock be ahead for a while. IDs are issued and committed, and the clock is
+/// corrected. Then a backup from before is recovered to the end of the WAL.
 fn recover_over_a_step_forward(world: &World, node: &mut Node) {
     back_up(world, node);
     let random = &world.random;

@@ -1,102 +1,113 @@
 #![cfg(not(loom))]
-//! A simulation of fleets of up to a thousand servers, with any events to their clocks, their memory and their
-//! machines.
+//! A simulation of fleets of up to a thousand servers, with any events to their clocks, their
+//! memory and their machines.
 //!
-//! The simulation runs the shipped step, cell, session, gate and horizon. [`node`] simulates the extension around
-//! them, and [`checks`] checks every ID against the promises. The fleets of [`leases`] have their generator IDs from
-//! a registry, and their own test with the same settings.
+//! The simulation runs the shipped step, cell, session, gate and horizon. [`node`] simulates the
+//! extension around them, and [`checks`] checks every ID against the promises. The fleets of
+//! [`leases`] have their generator IDs from a registry, and their own test with the same settings.
 //!
 //! ```sh
 //! FLAKEID_SIMULATION_IDS=1000000000 cargo test -p flakeid-core --release --test simulation \
 //!     -- --nocapture
 //! ```
 //!
-//! Each fleet follows from a seed of its own, counted up from `FLAKEID_SIMULATION_SEED`. A failure names the seed of
-//! its fleet. A run that begins with that seed fails at once.
+//! Each fleet follows from a seed of its own, counted up from `FLAKEID_SIMULATION_SEED`. A failure
+//! names the seed of its fleet. A run that begins with that seed fails at once.
 //!
 //! # The promises
-//! * No ID repeats on one server. Its clock may be set to anything at any time. Its machine may stand still, and it
-//!   may crash at any time, or stop and start again. No ID repeats on two servers whose generator IDs, or slices of
-//!   the sequence, differ.
-//! * The IDs of a session increase, with whichever generator IDs, and though its server's generator IDs change. Those
-//!   of sno decrease only to a clock that is behind the session's last ID.
-//! * An ID's time is not before the reading of the clock at which it was issued. It is not after all that the
-//!   server's clocks have shown. While the clock has not stepped back, it is no more than a tick ahead of that
-//!   reading.
-//! * A session that has to wait is told for how long. That is for the next tick. After a crash it is for the lead at
-//!   most. After a step back it is until the clock is where it was. For sno it is until the clock is where it was in
-//!   the lower of its two timelines. So the first step back costs no wait.
+//! * No ID repeats on one server. Its clock may be set to anything at any time. Its machine may
+//!   stand still, and it may crash at any time, or stop and start again. No ID repeats on two
+//!   servers whose generator IDs, or slices of the sequence, differ.
+//! * The IDs of a session increase, with whichever generator IDs, and though its server's generator
+//!   IDs change. Those of sno decrease only to a clock that is behind the session's last ID.
+//! * An ID's time is not before the reading of the clock at which it was issued. It is not after
+//!   all that the server's clocks have shown. While the clock has not stepped back, it is no more
+//!   than a tick ahead of that reading.
+//! * A session that has to wait is told for how long. That is for the next tick. After a crash it
+//!   is for the lead at most. After a step back it is until the clock is where it was. For sno it
+//!   is until the clock is where it was in the lower of its two timelines. So the first step back
+//!   costs no wait.
 //! * No step back is reported if there was no step.
 //!
 //! # The promises for a standby
-//! A standby has a base backup's copy of the horizon, and replays the WAL. That has a message of each move of the
-//! horizon before the IDs that the move admits, and the time of each transaction. A promoted standby begins at the
-//! greatest of all of these in each track ([`Horizon::joined`], [`Horizon::raised`]). So does a server that is
-//! recovered from a backup. Then no ID repeats that its data can know: one that the backup has, or a replayed
-//! transaction. This holds for every course of the primary's clock, also if it was ahead for a while, IDs were
-//! issued, and it was corrected.
+//! A standby has a base backup's copy of the horizon, and replays the WAL. That has a message of
+//! each move of the horizon before the IDs that the move admits, and the time of each transaction.
+//! A promoted standby begins at the greatest of all of these in each track ([`Horizon::joined`],
+//! [`Horizon::raised`]). So does a server that is recovered from a backup. Then no ID repeats that
+//! its data can know: one that the backup has, or a replayed transaction. This holds for every
+//! course of the primary's clock, also if it was ahead for a while, IDs were issued, and it was
+//! corrected.
 //!
-//! There is no promise for IDs that were not replayed. They may repeat, but only if the standby's clock is behind the
-//! clock that issued them. The reason is that no ID's time is before the reading at which it was issued.
+//! There is no promise for IDs that were not replayed. They may repeat, but only if the standby's
+//! clock is behind the clock that issued them. The reason is that no ID's time is before the
+//! reading at which it was issued.
 //!
 //! # The promises for leased generator IDs
-//! [`leases`] has fleets whose servers claim their generator IDs in a registry and lose them again. They serve flake,
-//! sno and uniqueid, as these have such IDs. The registry loses requests and answers, or brings them seconds late.
-//! One server or all cannot reach it, and it ends leases that it has just reported as renewed. A process stands still
-//! between its question to the gate and its swap, alone or with its server, for up to four leases. Servers join and
-//! die, and the pool may be too small. Some servers change from leased generator IDs to fixed ones and back, to the
-//! same or to others, while statements run that began before. For that, administrators do what docs/fleet.md demands.
-//! Then:
-//! * No ID repeats, whichever servers held its generator ID one after the other: no two runs of servers issue IDs of
-//!   one tick with it.
-//! * When a server issues an ID whose generator ID it has claimed, the high-water mark in the registry is ahead of
-//!   the ID. This holds also if the statement began with that number as a fixed one. If no server has fixed ones, the
-//!   high-water mark is ahead of all IDs there ever were when a server claims.
-//! * If nothing has set the clock and nothing has stood still, no gate admits an ID after the deadline of the claim.
-//!   The exception is the difference of two clocks' rates. (Prefetched numbers were admitted before.)
+//! [`leases`] has fleets whose servers claim their generator IDs in a registry and lose them again.
+//! They serve flake, sno and uniqueid, as these have such IDs. The registry loses requests and
+//! answers, or brings them seconds late. One server or all cannot reach it, and it ends leases that
+//! it has just reported as renewed. A process stands still between its question to the gate and its
+//! swap, alone or with its server, for up to four leases. Servers join and die, and the pool may be
+//! too small. Some servers change from leased generator IDs to fixed ones and back, to the same or
+//! to others, while statements run that began before. For that, administrators do what
+//! docs/fleet.md demands. Then:
+//! * No ID repeats, whichever servers held its generator ID one after the other: no two runs of
+//!   servers issue IDs of one tick with it.
+//! * When a server issues an ID whose generator ID it has claimed, the high-water mark in the
+//!   registry is ahead of the ID. This holds also if the statement began with that number as a
+//!   fixed one. If no server has fixed ones, the high-water mark is ahead of all IDs there ever
+//!   were when a server claims.
+//! * If nothing has set the clock and nothing has stood still, no gate admits an ID after the
+//!   deadline of the claim. The exception is the difference of two clocks' rates. (Prefetched
+//!   numbers were admitted before.)
 //! * A session's IDs increase, through all changes of the list.
-//! * Once nothing goes wrong any more, the pool is held as far as servers want it. Then every session of a server
-//!   that holds generator IDs gets an ID.
+//! * Once nothing goes wrong any more, the pool is held as far as servers want it. Then every
+//!   session of a server that holds generator IDs gets an ID.
 //!
-//! There is no promise that an ID is above those that another holder of the generator ID has issued by then. A
-//! session may stand still between the question to the gate and the swap, and continue when a successor has begun. It
-//! then issues an ID from below the high-water mark.
+//! There is no promise that an ID is above those that another holder of the generator ID has issued
+//! by then. A session may stand still between the question to the gate and the swap, and continue
+//! when a successor has begun. It then issues an ID from below the high-water mark.
 //!
 //! # The promises of the watermark
-//! [`watermark`] has a server with transactions, and readers that are told watermarks. A transaction of any length
-//! generates IDs of all ID types. Then it commits, is rolled back, or is prepared and ended later, also after a crash. A
-//! session may end, and another one gets its slot. A crash undoes what is open, and the numbers of transactions may be
-//! assigned again.
-//! A reader has a new snapshot, or one of several old ones. Between any two of its steps, and within each call that
-//! reads the clock, other sessions and readers run, the clock is set, or the server crashes. The servers begin with
-//! readers at once, or several starts later. Slots, history and list are short, so that readers miss entries. Then:
-//! * No row becomes visible after a snapshot with an ID of a tick that begins before the watermark that was told for
-//!   that snapshot. This holds across all crashes and stops.
+//! [`watermark`] has a server with transactions, and readers that are told watermarks. A
+//! transaction of any length generates IDs of all ID types. Then it commits, is rolled back, or is
+//! prepared and ended later, also after a crash. A session may end, and another one gets its slot.
+//! A crash undoes what is open, and the numbers of transactions may be assigned again. A reader has
+//! a new snapshot, or one of several old ones. Between any two of its steps, and within each call
+//! that reads the clock, other sessions and readers run, the clock is set, or the server crashes.
+//! The servers begin with readers at once, or several starts later. Slots, history and list are
+//! short, so that readers miss entries. Then:
+//! * No row becomes visible after a snapshot with an ID of a tick that begins before the watermark
+//!   that was told for that snapshot. This holds across all crashes and stops.
 //! * No ID is issued of a tick that begins before any watermark that was told.
-//! * A watermark is not less than one that was told, before the scan began, for the same snapshot or an earlier one.
-//!   There are exceptions. A session may be lowering its bound. The watermark, or the earlier one, may come from the
-//!   history. The list may have forgotten a prepared transaction since the snapshot was taken, or be younger than the
-//!   snapshot. A prepared transaction may have no bound lock. It holds back all streams, also those without its IDs.
-//! * All this holds for each stream, which has a part of the IDs: those of one ID type, or those whose call named the
-//!   stream. The rows and IDs are then those of the stream.
-//! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID type, and the
-//!   watermark follows the clock.
+//! * A watermark is not less than one that was told, before the scan began, for the same snapshot
+//!   or an earlier one. There are exceptions. A session may be lowering its bound. The watermark,
+//!   or the earlier one, may come from the history. The list may have forgotten a prepared
+//!   transaction since the snapshot was taken, or be younger than the snapshot. A prepared
+//!   transaction may have no bound lock. It holds back all streams, also those without its IDs.
+//! * All this holds for each stream, which has a part of the IDs: those of one ID type, or those
+//!   whose call named the stream. The rows and IDs are then those of the stream.
+//! * IDs are unique as before. Once nothing goes wrong any more, each session gets an ID of each ID
+//!   type, and the watermark follows the clock.
 //!
-//! The server writes a log (WAL), and loses the end of it in a crash unless that was flushed. A commit is in the log before
-//! its transaction ends, flushed or not. A worker writes watermarks into the log. Standbys replay it with any lag. They
-//! restart and replay again, and one of them may become the primary. A reader on a standby has a new snapshot or an old
-//! one, and the replay continues between its steps. It is told the watermark of all IDs, also for a stream. Then:
-//! * No row becomes visible on a standby after a snapshot with an ID of a tick that begins before the watermark that was
-//!   told for that snapshot. This holds across restarts and promotions.
-//! * No primary issues an ID of a tick that begins before a watermark that was told on a standby which follows it.
-//! * Once no transaction with IDs is open and the log is replayed, the watermark of a new snapshot passes all rows. A
-//!   transaction with a number and no ID does not hold it back.
+//! The server writes a log (WAL), and loses the end of it in a crash unless that was flushed. A
+//! commit is in the log before its transaction ends, flushed or not. A worker writes watermarks
+//! into the log. Standbys replay it with any lag. They restart and replay again, and one of them
+//! may become the primary. A reader on a standby has a new snapshot or an old one, and the replay
+//! continues between its steps. It is told the watermark of all IDs, also for a stream. Then:
+//! * No row becomes visible on a standby after a snapshot with an ID of a tick that begins before
+//!   the watermark that was told for that snapshot. This holds across restarts and promotions.
+//! * No primary issues an ID of a tick that begins before a watermark that was told on a standby
+//!   which follows it.
+//! * Once no transaction with IDs is open and the log is replayed, the watermark of a new snapshot
+//!   passes all rows. A transaction with a number and no ID does not hold it back.
 //!
-//! A standby knows the transactions as PostgreSQL's does: from the numbers in all records, and from records of the running
-//! transactions. After a crash the numbers of transactions that left no record are assigned again.
+//! A standby knows the transactions as PostgreSQL's does: from the numbers in all records, and from
+//! records of the running transactions. After a crash the numbers of transactions that left no
+//! record are assigned again.
 //!
-//! Some transactions are prepared as by another library, without a bound lock. The list is that of the core, but short.
-//! It is made when the first session or reader of a life needs it.
+//! Some transactions are prepared as by another library, without a bound lock. The list is that of
+//! the core, but short. It is made when the first session or reader of a life needs it.
 //!
 //! [`Horizon::joined`]: flakeid_core::gate::Horizon::joined
 //!

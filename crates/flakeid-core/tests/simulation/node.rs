@@ -1,9 +1,9 @@
-//! A server (node) as the extension makes it around the core, in one process. It keeps a horizon on its disk, begins
-//! its cells there, moves the gate when a session meets it, and tells its sessions to wait. At the end of a run,
-//! which the code calls a life, everything is lost except the disk.
+//! A server (node) as the extension makes it around the core, in one process. It keeps a horizon on
+//! its disk, begins its cells there, moves the gate when a session meets it, and tells its sessions
+//! to wait. At the end of a run, which the code calls a life, everything is lost except the disk.
 //!
-//! A session may run in the middle of another's call, where that one reads the clock: after it has loaded the word,
-//! and before it swaps.
+//! A session may run in the middle of another's call, where that one reads the clock: after it has
+//! loaded the word, and before it swaps.
 
 use crate::checks::{Fault, Position};
 use crate::clock::{Clock, SECOND};
@@ -44,8 +44,8 @@ impl State {
         Self { horizon: Horizon::NONE.raised(now), written: now, lead: 0 }
     }
 
-    /// Returns when the horizon of the ID type's timeline in use was written. That is the last write, or an earlier
-    /// one that reached further, when the clock had not stepped back yet.
+    /// Returns when the horizon of the ID type's timeline in use was written. That is the last
+    /// write, or an earlier one that reached further, when the clock had not stepped back yet.
     pub fn since<S: IdLayout>(&self) -> UnixNanos {
         let until = self.horizon.of::<S>(self.horizon.toggle);
         self.written.max(UnixNanos(until.0.saturating_sub(self.lead)))
@@ -79,7 +79,8 @@ pub struct Life {
     pub sessions: Vec<RefCell<Client>>,
     /// How often the clock had been set to an earlier time when the run began.
     pub steps_back: u64,
-    /// By ID type: the greatest tick read, and whether one was read from before the horizon was written.
+    /// By ID type: the greatest tick read, and whether one was read from before the horizon was
+    /// written.
     pub greatest: [Slot<u64>; ID_TYPES],
     pub behind: [Slot<bool>; ID_TYPES],
     /// Whether the server has crashed. From then on nothing has an effect.
@@ -220,8 +221,8 @@ impl Node {
         world.checks.borrow_mut().let_go(client.last.map(|last| last.at));
     }
 
-    /// Seals every cell, and writes the last ticks that they had. Sessions that have not noticed it yet get the rest
-    /// of their prefetched IDs and nothing more.
+    /// Seals every cell, and writes the last ticks that they had. Sessions that have not noticed it
+    /// yet get the rest of their prefetched IDs and nothing more.
     pub fn stop(&self, world: &World) {
         let Some(life) = &self.life else { return };
         let toggle = life.gate.toggle();
@@ -241,8 +242,8 @@ impl Node {
         world.saw(Event::Stop);
     }
 
-    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the call, not even a
-    /// reload.
+    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the
+    /// call, not even a reload.
     pub fn ask(&self, world: &World, session: usize, want: u32, alone: bool) -> Answer {
         let Some(life) = &self.life else { return Answer::Nothing };
         let Ok(mut client) = life.sessions[session].try_borrow_mut() else {
@@ -381,7 +382,8 @@ impl Node {
         let (random, lead) = (&world.random, self.lead);
         let mut from = written.max(S::scale().nanos(stamp.tick::<S>())).0;
         if random.one_in(4) {
-            // The time is the beginning of a tick of all ID types, where an error by one would show.
+            // The time is the beginning of a tick of all ID types, where an error by one would
+            // show.
             from -= from % TickTock::UNIT;
         }
         let crash = random.below(200);

@@ -13,7 +13,8 @@ impl Node {
         self.clock.steps_back() == life.steps_back
     }
 
-    /// Checks the promises for an ID that a session got; `now` is the reading at which it was issued.
+    /// Checks the promises for an ID that a session got; `now` is the reading at which it was
+    /// issued.
     pub fn check_given<S: ServerIdType>(
         &self,
         world: &World,
@@ -60,8 +61,9 @@ impl Node {
         }
     }
 
-    /// Checks a wait. It is for the next tick, or for the horizon that a crash has left ahead of the clock. After a
-    /// step back it is until the clock is past the last IDs: for sno, those in one of its two timelines.
+    /// Checks a wait. It is for the next tick, or for the horizon that a crash has left ahead of
+    /// the clock. After a step back it is until the clock is past the last IDs: for sno, those in
+    /// one of its two timelines.
     pub fn check_wait<S: ServerIdType>(
         &self,
         world: &World,

@@ -29,7 +29,8 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// Returns the time from one event to the next, in nanoseconds: mostly microseconds, seldom up to an hour.
+    /// Returns the time from one event to the next, in nanoseconds: mostly microseconds, seldom up
+    /// to an hour.
     pub fn duration(&self) -> u64 {
         match self.below(200) {
             0 => self.below(HOUR),
@@ -44,7 +45,8 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// Returns mostly a small number, and seldom one near `end`: each power of two is as likely as the next.
+    /// Returns mostly a small number, and seldom one near `end`: each power of two is as likely as
+    /// the next.
     pub fn skewed(&self, end: u64) -> u64 {
         self.below(end) >> self.below(64 - u64::from(end.leading_zeros()))
     }

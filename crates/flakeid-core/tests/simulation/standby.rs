@@ -1,5 +1,5 @@
-//! A standby of a server, or a server that is recovered from its backup. It has a copy of the disk, and the
-//! write-ahead log (WAL) up to some point.
+//! A standby of a server, or a server that is recovered from its backup. It has a copy of the disk,
+//! and the write-ahead log (WAL) up to some point.
 
 use crate::checks::Position;
 use crate::node::State;
@@ -17,7 +17,8 @@ pub type Tops = BTreeMap<usize, [u64; 2]>;
 enum Record {
     /// The horizon has moved, this far ahead of the clock.
     Horizon([u8; LENGTH], u64),
-    /// A transaction with this ID has been committed, at this time in microseconds, as the primary wrote it.
+    /// A transaction with this ID has been committed, at this time in microseconds, as the primary
+    /// wrote it.
     Commit(Position, u64),
 }
 
@@ -28,7 +29,8 @@ pub struct Standby {
     recovered: Option<(HorizonMessage, u64)>,
     /// The greatest reading of the clock among these messages.
     greatest: UnixNanos,
-    /// The time of the last replayed transaction, and the greatest one that a worker has found, which polls it.
+    /// The time of the last replayed transaction, and the greatest one that a worker has found,
+    /// which polls it.
     latest: u64,
     sampled: u64,
     /// The last ticks in the backup and in the replayed records.
@@ -88,14 +90,15 @@ impl Standby {
         }
     }
 
-    /// Returns whether the primary's clock was ahead for a while by more than a little, and was corrected before the
-    /// last replayed record.
+    /// Returns whether the primary's clock was ahead for a while by more than a little, and was
+    /// corrected before the last replayed record.
     pub fn was_ahead(&self) -> bool {
         self.latest > 0 && self.greatest.0 / 1000 > self.latest + 50_000
     }
 
-    /// Returns the state with which a promoted server begins, and the last tick that each generator ID is known to
-    /// have issued. The time of a transaction is cut to the microsecond, so it was before the next one.
+    /// Returns the state with which a promoted server begins, and the last tick that each generator
+    /// ID is known to have issued. The time of a transaction is cut to the microsecond, so it was
+    /// before the next one.
     pub fn promote(self, world: &World) -> (State, Tops) {
         let (mut state, tops) = (self.copied, self.tops);
         if let Some((message, lead)) = self.recovered

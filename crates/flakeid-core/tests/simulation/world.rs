@@ -86,10 +86,11 @@ pub enum Flaw {
     ClosedAtStop,
     /// A promoted standby ignores the records that it has replayed.
     NotRaised,
-    /// A promoted standby uses the latest time of a transaction, as versions before 0.6.1 do, and not the horizons.
+    /// A promoted standby uses the latest time of a transaction, as versions before 0.6.1 do, and
+    /// not the horizons.
     LatestTime,
-    /// Every part of a horizon is taken to be as young as its last write. So a clock which had stepped back by then
-    /// seems not to have.
+    /// Every part of a horizon is taken to be as young as its last write. So a clock which had
+    /// stepped back by then seems not to have.
     YoungHorizon,
 }
 
@@ -120,7 +121,8 @@ pub enum Event {
     Promotion,
     /// A standby was promoted with a clock behind the primary's last ID.
     PromotionBehind,
-    /// The primary's clock was ahead for a while, and was corrected before the last replayed record.
+    /// The primary's clock was ahead for a while, and was corrected before the last replayed
+    /// record.
     PromotionAfterStepForward,
 }
 

@@ -30,8 +30,8 @@ struct Row {
     json: Option<String>,
     json_node: Option<i64>,
     drift_code: Option<u64>,
-    /// The nanoseconds of the tick, as 64 bits without sign. The next two are the same number with a sign, and the
-    /// time that an inverse clock means by it.
+    /// The nanoseconds of the tick, as 64 bits without sign. The next two are the same number with
+    /// a sign, and the time that an inverse clock means by it.
     time: Option<String>,
     epoch_t_ns: Option<String>,
     epoch_i_ns: Option<String>,
@@ -119,7 +119,8 @@ fn by_hand(hex: &str) -> (u64, u64, u64, u64) {
     (drift, read(&(time.to_owned() + fine)), read(node), read(sequence))
 }
 
-/// Checks that the fields of an ID are those of its row and of its bits, and mean the time of the row.
+/// Checks that the fields of an ID are those of its row and of its bits, and mean the time of the
+/// row.
 fn assert_parts(row: &Row, hex: &str, parts: Parts) {
     let Parts { drift, time, node, sequence } = parts;
     assert_eq!((drift.code(), time.0, node, sequence), by_hand(hex), "{row:?}");
@@ -134,8 +135,8 @@ fn assert_parts(row: &Row, hex: &str, parts: Parts) {
         assert_eq!(number::<i64>(signed) as u64, nanos, "{row:?}");
     }
     if let Some(inverse) = &row.epoch_i_ns {
-        // The library counts nanoseconds down and then cuts, so the result is the last nanosecond of the tick that
-        // was meant. Here a time is that where its tick begins.
+        // The library counts nanoseconds down and then cuts, so the result is the last nanosecond
+        // of the tick that was meant. Here a time is that where its tick begins.
         let last = number::<i64>(inverse) as u64;
         assert_eq!(u64::MAX - (time.0 << 17), last, "{row:?}");
         assert_eq!(last % (1 << 17), (1 << 17) - 1, "{row:?}");
@@ -144,9 +145,9 @@ fn assert_parts(row: &Row, hex: &str, parts: Parts) {
     }
 }
 
-/// Returns the first and the last microsecond of the tick which holds `nanos`: from the one in which it begins to
-/// before the one in which the next tick begins. A tick of 131.072 us seldom begins with a microsecond. After the
-/// last tick there is no next one.
+/// Returns the first and the last microsecond of the tick which holds `nanos`: from the one in
+/// which it begins to before the one in which the next tick begins. A tick of 131.072 us seldom
+/// begins with a microsecond. After the last tick there is no next one.
 fn micros_of_tick(nanos: u64) -> (UnixMicros, UnixMicros) {
     let begins = |tick: u64| ((u128::from(tick) << 17) / 1000) as i64;
     let tick = nanos >> 17;
@@ -214,8 +215,8 @@ fn every_global_guid_agrees_in_bytes_parts_and_texts_and_is_encoded_alike() {
             (true, _) => ("node", node, u32::MAX.into()),
             (_, true) => ("sequence", sequence, 0x3fff),
         };
-        // The library cuts the node. It lets the rest of the sequence into the time's bits, where these two rows have
-        // a one already.
+        // The library cuts the node. It lets the rest of the sequence into the time's bits, where
+        // these two rows have a one already.
         masked += 1;
         assert_eq!(Some(node as u64 & 0xffff_ffff), row.node);
         assert_eq!(Some(sequence as u64 & 0x3fff), row.seq);
@@ -333,9 +334,9 @@ fn a_drift_is_the_least_that_covers_the_clocks() {
     }
 }
 
-/// The library subtracts the sequences and the times from each other, and a negative difference of the sequences
-/// borrows more than there is. Here time and sequence are one number. If it is negative, the time wraps around, as it
-/// does in the library.
+/// The library subtracts the sequences and the times from each other, and a negative difference of
+/// the sequences borrows more than there is. Here time and sequence are one number. If it is
+/// negative, the time wraps around, as it does in the library.
 #[test]
 fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
     let (mut right, mut wrong, mut mixed, mut gone_round) = (0, 0, 0, 0);
@@ -361,7 +362,8 @@ fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
                 let id = local(a).diff(local(b));
                 (format!("{:016x}", id.0), id.parts())
             }
-            // These are IDs of two types, which cannot be subtracted here. Without the node they are one type.
+            // These are IDs of two types, which cannot be subtracted here. Without the node they
+            // are one type.
             (24, 16) => {
                 mixed += 1;
                 let id = global(a).local().diff(local(b));
@@ -391,8 +393,8 @@ fn the_difference_of_guids_is_that_of_time_and_sequence_as_one_number() {
     assert_eq!((right, wrong, mixed, gone_round), (25, 2, 1, 2));
 }
 
-/// The library's `Split` cuts an ID's bits into chunks of `n` from the top on, without the rest, and `Fold` joins
-/// them again.
+/// The library's `Split` cuts an ID's bits into chunks of `n` from the top on, without the rest,
+/// and `Fold` joins them again.
 #[test]
 fn the_chunks_of_a_guid_are_its_digits_and_its_bytes() {
     const DIGITS: &[u8; 64] = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";

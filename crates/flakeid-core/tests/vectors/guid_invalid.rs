@@ -1,5 +1,5 @@
-//! Vectors of bad input, from fogfish/guid. It reads a character outside its alphabet as a zero and cuts a digit that
-//! is too large.
+//! Vectors of bad input, from fogfish/guid. It reads a character outside its alphabet as a zero and
+//! cuts a digit that is too large.
 
 use super::guid::{global, local};
 use super::{bytes_of, number, rows};
@@ -50,8 +50,8 @@ impl Row {
     }
 }
 
-/// Returns the number of a text with digits below `limit`, or the position of the first byte that is no digit, by the
-/// alphabet.
+/// Returns the number of a text with digits below `limit`, or the position of the first byte that
+/// is no digit, by the alphabet.
 fn by_hand(text: &[u8], limit: usize) -> Result<u128, Error> {
     const DIGITS: &[u8; 64] = b".0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
     if text.len() != 16 {
@@ -160,8 +160,8 @@ fn refusal(row: &Row) -> Error {
     }
 }
 
-/// The library distinguishes the types by the number of bytes, and takes no number that does not have eight or
-/// twelve. Here the caller names a type, and a small number is valid, too.
+/// The library distinguishes the types by the number of bytes, and takes no number that does not
+/// have eight or twelve. Here the caller names a type, and a small number is valid, too.
 fn assert_base62(row: &Row) -> usize {
     let text = row.bytes();
     let (as_global, as_local) = (Id::from_base62(&text), Local::from_base62(&text));
@@ -211,8 +211,8 @@ fn shown(row: &Row) -> &[u8] {
     row.text.as_ref().expect("a text").as_bytes()
 }
 
-/// JSON is read by a JSON library. fogfish/guid writes a local ID as a global one with a star before it, and takes
-/// two stars for one and a digit.
+/// JSON is read by a JSON library. fogfish/guid writes a local ID as a global one with a star
+/// before it, and takes two stars for one and a digit.
 fn assert_json(row: &Row) -> usize {
     let input = row.input.as_ref().unwrap();
     let Ok(Some(content)) = serde_json::from_str::<Option<String>>(input) else {
@@ -243,8 +243,8 @@ fn assert_json(row: &Row) -> usize {
     }
 }
 
-/// IDs that no generator of the library makes: of drift 0, or of more than 96 bits. The library takes an ID without a
-/// high half for a local ID.
+/// IDs that no generator of the library makes: of drift 0, or of more than 96 bits. The library
+/// takes an ID without a high half for a local ID.
 fn assert_made_by_hand(row: &Row) -> usize {
     assert!(row.input_hex.is_none() && row.err.as_deref() == Some("<nil>"), "{row:?}");
     let [high, low] = [&row.hi, &row.lo].map(|half| number::<u64>(half.as_ref().unwrap()));
@@ -261,7 +261,8 @@ fn assert_made_by_hand(row: &Row) -> usize {
             let id = local(hex);
             assert_eq!((id.0, &id.text()[..], id.base62().as_str()), (low, shown(row), &**base62));
             assert_parts(id.parts());
-            // With a node it may have no high half either, and the library then writes it as a local ID.
+            // With a node it may have no high half either, and the library then writes it as a
+            // local ID.
             let global = id.global(row.json_node.unwrap()).unwrap();
             let written = *row.json.as_ref().unwrap() == json(global, "*");
             assert_eq!(written, global.word() >> 64 != 0, "{row:?}");

@@ -1,6 +1,6 @@
 #![cfg(not(loom))]
-//! Vectors of the reference libraries: every row holds here, or is refused if the library was wrong. Hex is the bytes
-//! from the highest to the lowest.
+//! Vectors of the reference libraries: every row holds here, or is refused if the library was
+//! wrong. Hex is the bytes from the highest to the lowest.
 
 mod flake;
 mod flake128;

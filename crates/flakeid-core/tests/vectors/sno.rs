@@ -214,8 +214,8 @@ fn what_the_reference_sno_takes_wrongly_or_refuses_is_refused() {
     assert_eq!(rows.len(), 130);
 }
 
-/// JSON is read by a JSON library. The content of a string is a text like any other, and other JSON has no text.
-/// muyo/sno cuts off the first and the last byte without a check.
+/// JSON is read by a JSON library. The content of a string is a text like any other, and other JSON
+/// has no text. muyo/sno cuts off the first and the last byte without a check.
 fn assert_json(row: &InvalidSnoRow) {
     let content: Result<Option<String>, _> = serde_json::from_str(&row.input);
     match content {
@@ -231,8 +231,9 @@ fn assert_json(row: &InvalidSnoRow) {
     assert_eq!(bare.is_ok(), row.input == "brpk4q72xwf2m63l", "{row:?}");
 }
 
-/// Checks the bounds of a slice of the sequence. Here they are taken as they are, and a slice with bounds in the
-/// wrong order is empty. The library swaps those, reads two zeros as all numbers, and refuses fewer than six numbers.
+/// Checks the bounds of a slice of the sequence. Here they are taken as they are, and a slice with
+/// bounds in the wrong order is empty. The library swaps those, reads two zeros as all numbers, and
+/// refuses fewer than six numbers.
 fn assert_slice(row: &InvalidSnoRow) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -34,7 +34,8 @@ struct Row {
     label: String,
 }
 
-/// Builds the ID bit for bit by the library's description: `TTTTTTTT` five times, `TTSSSSSS`, `GGGMGGGG`, `GGGGCCCC`.
+/// Builds the ID bit for bit by the library's description: `TTTTTTTT` five times, `TTSSSSSS`,
+/// `GGGMGGGG`, `GGGGCCCC`.
 fn by_hand(row: &Row) -> String {
     let time = format!("{:042b}", row.timestamp_ms);
     let generator = format!("{:011b}", row.generator);
@@ -114,8 +115,8 @@ fn out_of_time(time: UnixMicros) -> Result<Id, Error> {
     Err(Error::TimeOutOfRange { id_type: "uniqueid", time, first: UnixMicros(0), last })
 }
 
-/// Calls that a Java program can make and a Rust program cannot: no value, a negative count or mask, and a generator
-/// that was closed.
+/// Calls that a Java program can make and a Rust program cannot: no value, a negative count or
+/// mask, and a generator that was closed.
 const CANNOT_BE_SAID: [(&str, &str, bool); 5] = [
     ("new Blueprint+build", "mode=null", true),
     ("parse", "null", false),
@@ -191,7 +192,8 @@ fn assert_fields(row: &InvalidRow, fields: &BTreeMap<&str, i64>) {
     assert_eq!(Id::encode(time, sequence, generator, cluster, Mode::Spread), expected, "{row:?}");
 }
 
-/// Takes all IDs that one generator ID has while the clock stands. Returns their number and the stall.
+/// Takes all IDs that one generator ID has while the clock stands. Returns their number and the
+/// stall.
 fn exhaust(now: Tick, rules: Rules) -> (usize, Stall) {
     let cell = Cell::after::<UniqueId>(Tick(4));
     let (mut session, mut given) = (Session::new(0, 1), 0);

@@ -13,7 +13,8 @@ const TIME: u64 = 0x017F_22E2_79B0;
 fn the_example_of_the_rfc_is_taken_apart_and_put_together() {
     let id = Id(*Uuid::parse_str(EXAMPLE).unwrap().as_bytes());
     let parts = id.parts().unwrap();
-    // rand_a is CC3. rand_b is 18C4DC0C0C07398F: two bits of lane, eight of sequence, and 52 random ones.
+    // rand_a is CC3. rand_b is 18C4DC0C0C07398F: two bits of lane, eight of sequence, and 52 random
+    // ones.
     let rand_b = 0x18C4_DC0C_0C07_398F_u64;
     let (lane, sequence, random) = (rand_b >> 60, rand_b >> 52 & 0xFF, rand_b & (1 << 52) - 1);
     assert_eq!(parts, Parts { time: Tick(TIME), fraction: 0xCC3, lane, sequence, random });

@@ -28,7 +28,8 @@ impl From<Refusal> for End {
 }
 
 impl Worker {
-    /// Takes the outcome of the action that [`Self::next`] returned. Returns the end of the turn, if it ends by that.
+    /// Takes the outcome of the action that [`Self::next`] returned. Returns the end of the turn,
+    /// if it ends by that.
     pub fn after(
         &mut self,
         outcome: Result<Outcome, Failure>,
@@ -234,8 +235,9 @@ impl Worker {
                 return Err(Refusal::OtherEtcd.into());
             }
             Change::Claim { ref holding, ceiling, .. } if !answer.is_done => {
-                // The conditions also do not hold if an earlier call made the claim and its answer was lost. The lease
-                // may have been renewed since, and the high-water marks of that call are before its ceiling now.
+                // The conditions also do not hold if an earlier call made the claim and its answer
+                // was lost. The lease may have been renewed since, and the high-water marks of that
+                // call are before its ceiling now.
                 let ours = holding.ours(answer);
                 if ours.len() != holding.held.len() {
                     self.lose_race(situation);
@@ -284,7 +286,8 @@ impl Worker {
         self.turn.todo.push_back(Action::Publish { lease });
     }
 
-    /// Reports what is lost, and writes its exact high-water marks, as far as they are still as this server wrote them.
+    /// Reports what is lost, and writes its exact high-water marks, as far as they are still as
+    /// this server wrote them.
     fn gave_up_lost(&mut self, gone: Vec<LeasedId>) {
         let Some(loss) = self.turn.loss.filter(|_| !gone.is_empty()) else { return };
         let Some(Lease { lease, cluster, .. }) = self.turn.lease else { return };
@@ -426,7 +429,8 @@ impl Worker {
                 self.keep_claims(now);
                 true
             }
-            // The next renewal looks whether orphans are left. The claim that follows does not need them.
+            // The next renewal looks whether orphans are left. The claim that follows does not need
+            // them.
             Change::Release(_) if is_error && self.turn.errand == Errand::Claim => {
                 self.turn.todo.clear();
                 true
@@ -436,8 +440,8 @@ impl Worker {
         }
     }
 
-    /// Leaves the high-water marks of what was lost as they are: later than those that would be written. Returns whether
-    /// the turn was to write them.
+    /// Leaves the high-water marks of what was lost as they are: later than those that would be
+    /// written. Returns whether the turn was to write them.
     fn skip_finalizing(&mut self) -> bool {
         let is_after_loss = self.turn.errand == Errand::AfterLoss;
         if is_after_loss {

@@ -1,13 +1,16 @@
 //! The order of a worker's turn: view, decide, plan, act.
 //!
-//! [`Worker::next`] returns one action, the caller does it, and [`Worker::after`] gets its outcome. So the worker of a
-//! server and the simulation run the same protocol. What [`Worker`] keeps from one turn to the next is in this process
-//! alone. A worker that ends loses it, and nothing of it is needed to be safe:
-//! * `seen` lets an earlier state be noticed at its first listing. The revisions of what is held have the same effect.
+//! [`Worker::next`] returns one action, the caller does it, and [`Worker::after`] gets its outcome.
+//! So the worker of a server and the simulation run the same protocol. What [`Worker`] keeps from
+//! one turn to the next is in this process alone. A worker that ends loses it, and nothing of it is
+//! needed to be safe:
+//! * `seen` lets an earlier state be noticed at its first listing. The revisions of what is held
+//!   have the same effect.
 //! * `orphans_until` begins again with a worker that finds a lease.
 //! * `unrevoked`, `forgotten` and `replacing` save waiting time. Leases end by themselves.
 //!
-//! Each errand of a turn begins with a listing of its own, except that `Doubt` may follow `Claim` by one listing.
+//! Each errand of a turn begins with a listing of its own, except that `Doubt` may follow `Claim`
+//! by one listing.
 
 mod after;
 mod next;
@@ -35,11 +38,12 @@ const ORPHAN_WINDOW: Duration = Duration::from_secs(60);
 /// The time after which the worker tries again if other servers were faster every time.
 const CONTENTION_BACKOFF: Duration = Duration::from_millis(100);
 
-/// The number of tries of a claim at which other servers are faster, or of a renewal whose answers do not agree, in one
-/// turn.
+/// The number of tries of a claim at which other servers are faster, or of a renewal whose answers
+/// do not agree, in one turn.
 const TRIES: u8 = 5;
 
-/// The number of times in one turn that a registry can need a change before a server may lease from it.
+/// The number of times in one turn that a registry can need a change before a server may lease from
+/// it.
 const MOST_PREPARATIONS: u8 = 8;
 
 /// The state of everything around the worker when it plans its next action.
@@ -113,7 +117,8 @@ pub enum Step {
     End(TurnEnd),
 }
 
-/// The result of planning: the end of the turn, or nothing if there is an action now, or another errand.
+/// The result of planning: the end of the turn, or nothing if there is an action now, or another
+/// errand.
 type Planned = Result<Option<TurnEnd>, Refusal>;
 
 /// The purpose of a turn's listing.
@@ -122,13 +127,15 @@ enum Errand {
     #[default]
     Start,
     Claim,
-    /// Finds out why a renewal failed, or why claims are not there. `ours` are the claims that are still the lease's.
+    /// Finds out why a renewal failed, or why claims are not there. `ours` are the claims that are
+    /// still the lease's.
     Doubt {
         ours: Option<Vec<ClaimRevision>>,
     },
     /// Writes the high-water marks of what was lost, and renews the rest.
     AfterLoss,
-    /// Deletes claims of the lease that are not held, after a renewal. `is_for_claim` if a claim follows.
+    /// Deletes claims of the lease that are not held, after a renewal. `is_for_claim` if a claim
+    /// follows.
     Orphans {
         is_for_claim: bool,
     },
@@ -169,9 +176,11 @@ struct Turn {
     /// Why generator IDs are lost, and those that etcd has forgotten.
     loss: Option<Loss>,
     forgotten: Vec<LeasedId>,
-    /// The time since boot until which this server may claim in a grace period what etcd has forgotten.
+    /// The time since boot until which this server may claim in a grace period what etcd has
+    /// forgotten.
     forgotten_until: Duration,
-    /// The lease of which generator IDs are released, and the generator IDs that were given up for that.
+    /// The lease of which generator IDs are released, and the generator IDs that were given up for
+    /// that.
     release: Option<(Lease, Vec<LeasedId>)>,
     /// The grace period that begins.
     grace: Option<GraceBegins>,
@@ -194,21 +203,25 @@ pub struct Worker {
     ended_lease: i64,
     /// Leases that may still exist and are not wanted.
     unrevoked: Vec<i64>,
-    /// The time since boot until which etcd may still do a call that was given up, and leave orphans. Renewals look for
-    /// them, up to the first one after this time that finds none left. `None` if no such call was given up.
+    /// The time since boot until which etcd may still do a call that was given up, and leave
+    /// orphans. Renewals look for them, up to the first one after this time that finds none left.
+    /// `None` if no such call was given up.
     orphans_until: Option<Duration>,
-    /// The high-water marks that were read for the last listing, and its namespace. From one listing to the next only
-    /// broken values stay, so that they are not read again unless they change. A valid one is read again each time:
-    /// revisions start over in an etcd that is set up again, and one value must never be taken for another.
+    /// The high-water marks that were read for the last listing, and its namespace. From one
+    /// listing to the next only broken values stay, so that they are not read again unless they
+    /// change. A valid one is read again each time: revisions start over in an etcd that is set up
+    /// again, and one value must never be taken for another.
     high_water_marks: BTreeMap<u16, HighWaterMark>,
     /// Whether generator IDs were chosen by these high-water marks: see [`Self::take_choice`].
     has_chosen: bool,
     namespace: String,
-    /// The registry that was listed last, and the latest revision of its etcd that this server knows.
+    /// The registry that was listed last, and the latest revision of its etcd that this server
+    /// knows.
     seen: Seen,
     /// The endpoint of the last listing.
     listed_at: String,
-    /// The registry that a grace period was begun for, and the registry of the last lease, which it replaces.
+    /// The registry that a grace period was begun for, and the registry of the last lease, which it
+    /// replaces.
     replacing: Option<(String, String)>,
     /// The lease of a grace period that this server requested without getting an answer, and why.
     unanswered_grace: Option<(i64, GraceBegins)>,
@@ -217,7 +230,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Returns the worker of a server that may hold a lease already: the previous worker may have ended during a call.
+    /// Returns the worker of a server that may hold a lease already: the previous worker may have
+    /// ended during a call.
     pub fn new(ttl: Duration, holds_lease: bool, now: Duration) -> Self {
         let mut worker = Self { requested_ttl: ttl, ..Self::default() };
         if holds_lease {
@@ -236,7 +250,8 @@ impl Worker {
         self.is_renewal_requested = true;
     }
 
-    /// Returns whether [`Self::next`] will use the server's memory. A renewal does not, so that it waits for no disk.
+    /// Returns whether [`Self::next`] will use the server's memory. A renewal does not, so that it
+    /// waits for no disk.
     pub fn needs_memory(&self) -> bool {
         let may_claim = matches!(
             self.turn.errand,

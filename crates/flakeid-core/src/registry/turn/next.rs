@@ -38,8 +38,9 @@ impl Worker {
         if self.turn.errand == Errand::Start {
             return Ok(self.start(situation));
         }
-        // The lease has ended since the turn began, by its deadline or by what this turn has found. Whether etcd has
-        // forgotten it is still to be found out, and what is lost to be written down.
+        // The lease has ended since the turn began, by its deadline or by what this turn has found.
+        // Whether etcd has forgotten it is still to be found out, and what is lost to be written
+        // down.
         let number = |lease: Option<&Lease>| lease.map(|lease| lease.lease);
         if number(situation.lease) != number(self.turn.lease.as_ref())
             && !matches!(self.turn.errand, Errand::Doubt { .. } | Errand::AfterLoss)
@@ -138,7 +139,8 @@ impl Worker {
                 self.release(lease, lease.ids());
                 return Ok(None);
             }
-            // A claim of ours that was deleted looks free, and must not be claimed beside the one that we hold.
+            // A claim of ours that was deleted looks free, and must not be claimed beside the one
+            // that we hold.
             if !plan::lost_claims(lease, listing).is_empty() {
                 let ours = Some(listing.claims_of(lease.lease));
                 self.turn.errand = Errand::Doubt { ours };
@@ -148,7 +150,8 @@ impl Worker {
         let choice = self.choose(situation, lease, listing);
         self.has_chosen |= !matches!(choice, Choice::Read(_));
         let chosen = match (choice, lease) {
-            // Many broken high-water marks take long to read. The renewal comes first; those that were read stay.
+            // Many broken high-water marks take long to read. The renewal comes first; those that
+            // were read stay.
             (Choice::Read(_), Some(lease))
                 if now.boot >= lease.renewal() || self.is_renewal_requested =>
             {
@@ -185,7 +188,8 @@ impl Worker {
         Ok(None)
     }
 
-    /// Chooses generator IDs that are missing: in a grace period those that this server held until just now.
+    /// Chooses generator IDs that are missing: in a grace period those that this server held until
+    /// just now.
     fn choose(
         &self,
         situation: &Situation<'_>,
@@ -235,7 +239,8 @@ impl Worker {
         None
     }
 
-    /// Begins with new views, as other servers were faster or an earlier call has claimed some of the generator IDs.
+    /// Begins with new views, as other servers were faster or an earlier call has claimed some of
+    /// the generator IDs.
     pub(super) fn lose_race(&mut self, situation: &Situation<'_>) {
         let pool = &situation.settings.pool;
         let size = u32::from(pool.end() - pool.start()) + 1;
@@ -375,7 +380,8 @@ impl Worker {
         mem::take(&mut self.has_chosen)
     }
 
-    /// Returns a generator ID of the pool that is not leased, since its high-water mark is not a time, and that value.
+    /// Returns a generator ID of the pool that is not leased, since its high-water mark is not a
+    /// time, and that value.
     pub fn unreadable_mark(&self, pool: RangeInclusive<u16>) -> Option<(u16, &String)> {
         let mut high_water_marks = self.high_water_marks.range(pool);
         high_water_marks

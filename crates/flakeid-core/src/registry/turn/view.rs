@@ -27,7 +27,8 @@ impl Worker {
         }
     }
 
-    /// Notes the revisions in which the generator IDs that are held were written. etcd must not be behind them.
+    /// Notes the revisions in which the generator IDs that are held were written. etcd must not be
+    /// behind them.
     pub(super) fn note_revision(&mut self, lease: &Lease) {
         let written = lease.held.iter().map(|held| held.revision).max().unwrap_or(0);
         if written > 0 {
@@ -144,13 +145,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a change at the endpoint of this listing alone, since it depends on what that endpoint has shown.
+    /// Makes a change at the endpoint of this listing alone, since it depends on what that endpoint
+    /// has shown.
     fn change_at(&mut self, listing: &Listing, change: Change) {
         let at = Some(listing.endpoint.clone());
         self.turn.todo.push_back(Action::Change { at, listed: Listed::from(listing), change });
     }
 
-    /// Requests a lease for a grace period. It is never revoked: if an answer is lost, a grace period may be bound to it.
+    /// Requests a lease for a grace period. It is never revoked: if an answer is lost, a grace
+    /// period may be bound to it.
     fn grant_grace(
         &mut self,
         situation: &Situation<'_>,

@@ -1,7 +1,7 @@
 //! Transactions and snapshots as PostgreSQL has them, and the checks of what readers were told.
 //!
-//! The checks know more than any server: all rows, in the order in which they became visible, and all watermarks that
-//! were told, across crashes.
+//! The checks know more than any server: all rows, in the order in which they became visible, and
+//! all watermarks that were told, across crashes.
 
 use super::log::Numbers;
 use super::server::{Prepared, STREAMS};
@@ -55,7 +55,8 @@ impl Snapshot {
         self.running.iter().copied().filter(move |&running| running < number)
     }
 
-    /// Returns whether the snapshot sees all transactions that had ended before a position was read.
+    /// Returns whether the snapshot sees all transactions that had ended before a position was
+    /// read.
     pub fn covers(&self, position: Position) -> bool {
         position.0 <= self.xmin || position.0 < self.xmax
     }
@@ -67,7 +68,8 @@ pub type Earliest = [u64; STREAMS];
 /// No ID in a stream.
 pub const NO_ID: u64 = u64::MAX;
 
-/// A row became visible after a snapshot, and its ID is from before the watermark that was told for it.
+/// A row became visible after a snapshot, and its ID is from before the watermark that was told for
+/// it.
 #[derive(Debug)]
 pub struct Missed;
 
@@ -91,8 +93,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Creates the transactions of a server that begins with a number, and whose data had readers which were told
-    /// watermarks up to the greatest.
+    /// Creates the transactions of a server that begins with a number, and whose data had readers
+    /// which were told watermarks up to the greatest.
     pub fn beginning_at(next: u64, greatest: u64) -> Self {
         Self {
             next: Cell::new(next),
@@ -156,8 +158,8 @@ impl Database {
         self.running.borrow().contains(&number) || self.subs.borrow().contains(&number)
     }
 
-    /// Returns the numbers as a server writes them into its log: the next one, the oldest that runs, the one after the
-    /// last that has ended, and all that run.
+    /// Returns the numbers as a server writes them into its log: the next one, the oldest that
+    /// runs, the one after the last that has ended, and all that run.
     pub fn running(&self) -> (u64, u64, u64, Vec<u64>) {
         let mut running: Vec<_> = self.running.borrow().iter().copied().collect();
         running.extend(self.subs.borrow().iter());
@@ -165,7 +167,8 @@ impl Database {
         (self.next.get(), oldest, self.ended.get(), running)
     }
 
-    /// On a standby: notes that a number was assigned. All numbers before it run, too, unless they have ended.
+    /// On a standby: notes that a number was assigned. All numbers before it run, too, unless they
+    /// have ended.
     pub fn observe(&self, number: u64, knows_running: bool) {
         if knows_running {
             self.running.borrow_mut().extend(self.next.get()..=number);
@@ -193,7 +196,8 @@ impl Database {
         self.ended.set(self.ended.get().max(number + 1));
     }
 
-    /// Ends a transaction and shows its rows, if it has any. The earliest have IDs of ticks that begin at `earliest`.
+    /// Ends a transaction and shows its rows, if it has any. The earliest have IDs of ticks that
+    /// begin at `earliest`.
     ///
     /// # Errors
     /// A reader was told a later watermark before.
@@ -229,8 +233,9 @@ impl Database {
         if place > 0 { told[place - 1].1 } else { 0 }
     }
 
-    /// Tells a reader the watermark of a stream for a snapshot, by the reader's own scan or not. One that is not from that
-    /// can be above the next scans: the beginning of a life, which an old snapshot is told, or a message for standbys.
+    /// Tells a reader the watermark of a stream for a snapshot, by the reader's own scan or not.
+    /// One that is not from that can be above the next scans: the beginning of a life, which an old
+    /// snapshot is told, or a message for standbys.
     ///
     /// # Errors
     /// A row has become visible since the snapshot that is below the watermark.
@@ -259,8 +264,8 @@ impl Database {
         Ok(())
     }
 
-    /// Loses all transactions but the prepared ones. A number that is not durable may be assigned again: `next` chooses
-    /// one in this range. Returns whether there is such a number.
+    /// Loses all transactions but the prepared ones. A number that is not durable may be assigned
+    /// again: `next` chooses one in this range. Returns whether there is such a number.
     pub fn crash(&self, prepared: &[Prepared], next: impl Fn(u64, u64) -> u64) -> bool {
         let before = self.next.get();
         let next = next(self.durable.get(), before);

@@ -18,7 +18,8 @@ pub enum Flaw {
     OneTimeline,
     /// A session enters when it has its first ID.
     EntersLate,
-    /// A session leaves before its rows are visible, and keeps nothing for snapshots that do not see them.
+    /// A session leaves before its rows are visible, and keeps nothing for snapshots that do not
+    /// see them.
     LeavesEarly,
     /// A session that leaves does not keep its transaction for old snapshots.
     KeepsNoEntry,
@@ -36,7 +37,8 @@ pub enum Flaw {
     ForgetsForNew,
     /// A prepared transaction without a bound lock counts as one without IDs.
     NoUnknown,
-    /// A prepared transaction that ended before the list was made does not count for older snapshots.
+    /// A prepared transaction that ended before the list was made does not count for older
+    /// snapshots.
     NoEarly,
     /// A reader with an old snapshot is told what is settled for a new one.
     OldAsNew,
@@ -46,7 +48,8 @@ pub enum Flaw {
     EntersStreamLate,
     /// A session that enters a stream issues from its earlier bound on.
     KeepsEarlierBound,
-    /// A source takes a transaction with the same bound for the last one, and does not enter the stream of its ID type.
+    /// A source takes a transaction with the same bound for the last one, and does not enter the
+    /// stream of its ID type.
     ComparesBounds,
     /// A session ends its transaction and leaves before the commit is in the WAL.
     LogsLate,
@@ -94,7 +97,8 @@ pub enum Event {
     Forget,
     /// A reader had a snapshot from before the list.
     ToldNothing,
-    /// A reader was told the watermark of a new snapshot, of an older one, or one of an earlier scan.
+    /// A reader was told the watermark of a new snapshot, of an older one, or one of an earlier
+    /// scan.
     Told,
     ToldToOld,
     ToldByHistory,
@@ -124,7 +128,8 @@ pub enum Event {
     /// A watermark was written into the WAL, and replayed.
     Publish,
     ReplayMessage,
-    /// A reader on a standby was told the last watermark, an earlier one, or no watermark for its snapshot.
+    /// A reader on a standby was told the last watermark, an earlier one, or no watermark for its
+    /// snapshot.
     ToldLatestOnStandby,
     ToldByHistoryOnStandby,
     ToldNothingOnStandby,

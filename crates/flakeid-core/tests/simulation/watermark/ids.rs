@@ -35,7 +35,8 @@ pub struct Process {
     pub slot: usize,
     /// The bound of the transaction that this process has entered; 0 if it has entered none.
     bound: u64,
-    /// A number that each change of the bound replaces; 0 if this process has entered no transaction.
+    /// A number that each change of the bound replaces; 0 if this process has entered no
+    /// transaction.
     entry: u64,
     entries: u64,
     number: u32,
@@ -129,7 +130,8 @@ impl Server {
         }
     }
 
-    /// Takes an ID, of a named stream if there is one here, and handles each stall. Returns whether there is an ID.
+    /// Takes an ID, of a named stream if there is one here, and handles each stall. Returns whether
+    /// there is an ID.
     fn take<S: ServerIdType>(
         &self,
         life: &Life,
@@ -160,7 +162,8 @@ impl Server {
         let enters_stream_late = self.flaw == Flaw::EntersStreamLate;
         let of_id_type = Streams::of(Stream::ALL).and(Streams::of(stream_of::<S>()));
         let named = stream.map_or(Streams::NONE, Streams::of);
-        // The source looks at its entry, and then enters the named stream, which may give it another one.
+        // The source looks at its entry, and then enters the named stream, which may give it
+        // another one.
         let mut is_named = enters_stream_late;
         for _ in 0..CALLS {
             while !enters_late && (!self.is_current(source, process) || !is_named) {
@@ -230,8 +233,8 @@ impl Server {
         }
     }
 
-    /// Enters the transaction of a process into these streams, unless it has entered them. Returns false if the server has
-    /// crashed.
+    /// Enters the transaction of a process into these streams, unless it has entered them. Returns
+    /// false if the server has crashed.
     fn enter(&self, life: &Life, process: &mut Process, streams: Streams) -> bool {
         if process.bound == 0 {
             self.ensure_loaded(life);
@@ -268,8 +271,8 @@ impl Server {
         }
     }
 
-    /// Lowers the bound of a transaction, if that alone keeps the session from changing its timeline. Returns whether
-    /// the session can ask again.
+    /// Lowers the bound of a transaction, if that alone keeps the session from changing its
+    /// timeline. Returns whether the session can ask again.
     fn lower<S: ServerIdType>(&self, life: &Life, process: &mut Process, now: Tick) -> bool {
         if !S::TICK_TOCK || now >= least::<S>(process.bound) {
             return false;
@@ -291,7 +294,8 @@ impl Server {
         is_lower && !life.over.get()
     }
 
-    /// Returns whether a session waits until the clock shows this reading. If that is far, the clock may be corrected.
+    /// Returns whether a session waits until the clock shows this reading. If that is far, the
+    /// clock may be corrected.
     fn wait(&self, reading: u64) -> bool {
         self.saw(Event::Wait);
         let (random, time) = (&self.random, self.time.get());

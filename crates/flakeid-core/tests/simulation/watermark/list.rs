@@ -45,8 +45,8 @@ impl Life {
 }
 
 impl Server {
-    /// Begins a life: lists the transactions that are prepared, before the first ID and the first reader; and those of
-    /// sessions, which have no ID.
+    /// Begins a life: lists the transactions that are prepared, before the first ID and the first
+    /// reader; and those of sessions, which have no ID.
     pub fn ensure_loaded(&self, life: &Life) {
         if life.loaded_at.get() != 0 {
             return;

@@ -1,4 +1,5 @@
-//! The write-ahead log (WAL) of the server, from which standbys learn of transactions and watermarks.
+//! The write-ahead log (WAL) of the server, from which standbys learn of transactions and
+//! watermarks.
 
 use super::database::Earliest;
 use super::server::Prepared;
@@ -23,8 +24,8 @@ impl Numbers {
 pub enum Record {
     /// A transaction or a subtransaction has written something.
     Write(u64),
-    /// A transaction has been committed or rolled back. It shows rows if there are the earliest times of
-    /// its IDs.
+    /// A transaction has been committed or rolled back. It shows rows if there are the earliest
+    /// times of its IDs.
     End(Numbers, Option<Earliest>),
     Prepare(Prepared),
     /// The running transactions, as a server writes them from time to time and when it starts.

@@ -58,8 +58,8 @@ impl Server {
         Some(WatermarkMessage { watermark, position })
     }
 
-    /// Writes the horizon into the WAL before the first watermark of a life, which may be up to that. A crash may have
-    /// lost the record of the horizon on disk.
+    /// Writes the horizon into the WAL before the first watermark of a life, which may be up to
+    /// that. A crash may have lost the record of the horizon on disk.
     fn publish_horizon(&self, life: &Life) -> Option<()> {
         if life.published.get() || self.flaw == Flaw::HorizonNotInLog {
             return Some(());

@@ -52,7 +52,8 @@ impl Server {
         watermark.map_or(0, |watermark| watermark.0)
     }
 
-    /// Returns the watermark of a stream for a snapshot, and checks it; `None` if the server has crashed.
+    /// Returns the watermark of a stream for a snapshot, and checks it; `None` if the server has
+    /// crashed.
     fn watermark(&self, life: &Life, snapshot: &Snapshot, stream: Stream) -> Option<UnixNanos> {
         let lowers = life.lowering.get() > 0;
         self.ensure_loaded(life);
@@ -64,7 +65,8 @@ impl Server {
             self.saw(Event::ToldWhileLowering);
         }
         let told = self.database.tell(snapshot, stream, watermark.0, by_scan);
-        // An old snapshot may not see what the list has forgotten since, or what ended before there was a list.
+        // An old snapshot may not see what the list has forgotten since, or what ended before there
+        // was a list.
         let is_old =
             snapshot.forgotten != life.forgets.get() || snapshot.is_before(life.loaded_after.get());
         // A prepared transaction counts for all streams, also for those that it has not entered.
@@ -75,7 +77,8 @@ impl Server {
         Some(watermark)
     }
 
-    /// Computes a watermark, and returns whether it is from the reader's own scan, and the bound of prepared transactions.
+    /// Computes a watermark, and returns whether it is from the reader's own scan, and the bound of
+    /// prepared transactions.
     fn compute(
         &self,
         life: &Life,
@@ -123,8 +126,8 @@ impl Server {
         Some((watermark.min(prepared), false, prepared))
     }
 
-    /// Raises the floor to the present time, and reads all slots for a stream; `None` if the server has crashed. The other
-    /// floor is one that no session reads.
+    /// Raises the floor to the present time, and reads all slots for a stream; `None` if the server
+    /// has crashed. The other floor is one that no session reads.
     pub fn scan<'a>(
         &self,
         life: &'a Life,

@@ -18,8 +18,8 @@ use flakeid_core::watermark::{Floor, History, TransactionSlot, settled_by_clock}
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The transactions that a slot keeps, and the length of the history. They are small, so that readers with old snapshots
-/// miss some.
+/// The transactions that a slot keeps, and the length of the history. They are small, so that
+/// readers with old snapshots miss some.
 const ENTRIES: usize = 4;
 pub const HISTORY: usize = 5;
 
@@ -59,7 +59,8 @@ pub struct Server {
     lead: u64,
     /// The generator IDs of each ID type, as indexes in the checks.
     pub generators: [Vec<usize>; ID_TYPES],
-    /// The disk: the horizon, whether a watermark may have been reported, and the prepared transactions.
+    /// The disk: the horizon, whether a watermark may have been reported, and the prepared
+    /// transactions.
     state: Cell<Option<State>>,
     pub used: Cell<bool>,
     pub prepared: RefCell<Vec<Prepared>>,
@@ -166,8 +167,8 @@ impl Server {
         }
     }
 
-    /// Lets so many things happen. Returns the number of IDs that were issued without a fault, and how often each event
-    /// happened.
+    /// Lets so many things happen. Returns the number of IDs that were issued without a fault, and
+    /// how often each event happened.
     ///
     /// # Errors
     /// The first fault.
@@ -204,7 +205,8 @@ impl Server {
         UnixNanos(self.clock.read(self.time.get()) - late)
     }
 
-    /// Reads the clock, and returns a time at or before the beginning of all ticks that hold the reading.
+    /// Reads the clock, and returns a time at or before the beginning of all ticks that hold the
+    /// reading.
     pub fn settled(&self) -> UnixNanos {
         settled_by_clock(self.read(MILLISECOND))
     }
@@ -283,7 +285,8 @@ impl Server {
     fn start(&mut self) {
         let begun = self.state.get().unwrap_or(State::fresh(self.read(MILLISECOND)));
         let used = self.used.get();
-        // All IDs of this life are above the horizon of their track, and watermarks may be up to the greatest.
+        // All IDs of this life are above the horizon of their track, and watermarks may be up to
+        // the greatest.
         let greatest = begun.horizon.until.into_iter().max().filter(|_| used);
         let greatest = greatest.filter(|_| self.flaw != Flaw::FloorLost).unwrap_or(UnixNanos(0));
         let floor = Floor::at(UnixNanos(0));
@@ -452,12 +455,13 @@ impl Server {
         }
     }
 
-    /// Checks that sessions get IDs, and that the watermark follows the clock, once nothing goes wrong any more.
+    /// Checks that sessions get IDs, and that the watermark follows the clock, once nothing goes
+    /// wrong any more.
     fn go_on(&mut self) {
         match self.life.take() {
             Some(life) => {
-                // Nothing holds the watermark back but prepared transactions. Transactions that write nothing have numbers,
-                // which are assigned again after the crash.
+                // Nothing holds the watermark back but prepared transactions. Transactions that
+                // write nothing have numbers, which are assigned again after the crash.
                 self.well.set(!life.over.get());
                 for process in &life.processes {
                     self.roll_back(&life, &mut process.borrow_mut());
@@ -490,7 +494,8 @@ impl Server {
         self.go_on_on_standbys(&life);
     }
 
-    /// Checks that the watermark passes all rows on standbys, also beside a transaction without IDs.
+    /// Checks that the watermark passes all rows on standbys, also beside a transaction without
+    /// IDs.
     fn go_on_on_standbys(&self, life: &Life) {
         self.begin(life, 0);
         self.assign(life, 0);

@@ -1,9 +1,9 @@
-//! Standbys: each replays the WAL as PostgreSQL does, and tells readers a watermark as the extension does. That is the
-//! watermark of all IDs, for each stream.
+//! Standbys: each replays the WAL as PostgreSQL does, and tells readers a watermark as the
+//! extension does. That is the watermark of all IDs, for each stream.
 //!
-//! A standby keeps up or lags. It may restart: then it replays again from an earlier record, and is open for readers
-//! when it has replayed some of what it had replayed before. It may become the primary. Then the server goes on with its
-//! data, and what it had not replayed is lost.
+//! A standby keeps up or lags. It may restart: then it replays again from an earlier record, and is
+//! open for readers when it has replayed some of what it had replayed before. It may become the
+//! primary. Then the server goes on with its data, and what it had not replayed is lost.
 
 use super::database::{Database, FIRST_NUMBER, Snapshot};
 use super::events::{Event, Flaw};
@@ -33,14 +33,16 @@ pub struct Standby {
     pub disk: RefCell<Disk>,
     /// The transactions as far as they are replayed.
     database: Database,
-    /// Whether the running transactions are known, and how many records must be replayed before readers are let in.
+    /// Whether the running transactions are known, and how many records must be replayed before
+    /// readers are let in.
     knows_running: Cell<bool>,
     opens_at: usize,
     history: RefCell<History<HISTORY>>,
     snapshots: RefCell<Vec<Snapshot>>,
     /// The data with which it restarts.
     restart: RefCell<Disk>,
-    /// How many records it has replayed at most, and the greatest watermark that was told, across restarts.
+    /// How many records it has replayed at most, and the greatest watermark that was told, across
+    /// restarts.
     farthest: Cell<usize>,
     greatest: Cell<u64>,
 }
@@ -253,8 +255,8 @@ impl Server {
         }
     }
 
-    /// Makes a standby the primary, if it is open after it has replayed all that it has received. The server goes on with
-    /// its data. Standbys that have replayed more are replaced.
+    /// Makes a standby the primary, if it is open after it has replayed all that it has received.
+    /// The server goes on with its data. Standbys that have replayed more are replaced.
     pub fn promote(&mut self) {
         let place = self.random.below(self.standbys.get_mut().len() as u64) as usize;
         let standby = self.standbys.get_mut()[place].clone();
