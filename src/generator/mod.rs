@@ -86,7 +86,10 @@ impl<S: Issuer> Generator<S> {
         if source.entry != watermark::entry() {
             return None;
         }
-        let mut clock = || S::tick(source.scale, clock::now());
+        let mut clock = || {
+            let now = clock::now();
+            S::tick(source.scale, now)
+        };
         source.session.take_prefetched::<S>(&source.cells, 1, &mut clock)
     }
 
