@@ -21,7 +21,7 @@
 //! A state covers a timeline ([`covers`]) if it was written on it, or by a recovery that replayed
 //! it, or by one that replayed the timeline before it up to where it began. No state covers the
 //! first timeline: that of a new server. A state whose location is lost, or says nothing of
-//! timelines, is trusted. A server may begin ([`is_covered`])
+//! timelines, is trusted. A server may begin ([`Evidence::ensure_covered`])
 //! 1. if the state covers the timeline on which the server is; or
 //! 2. if the state covers the timeline on which the server started, and the server sees all that it
 //!    replays; or
