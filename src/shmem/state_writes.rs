@@ -14,8 +14,8 @@ pub struct StateWrites {
     pub written_since_boot: AtomicU64,
     /// The durations of the last write and of the one before it; 0 if there was no such write.
     took: [AtomicU64; 2],
-    /// The number of writes and of failed writes, the time of the last failure, and the operating
-    /// system's number for its error. Only a view uses them.
+    /// The number of writes and of failed writes, the time of the last failure, and its
+    /// errno. Only a view uses them.
     writes: AtomicU64,
     failures: AtomicU64,
     last_failure_at: AtomicU64,

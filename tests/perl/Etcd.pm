@@ -196,7 +196,7 @@ sub address
 
 # the data of etcd -------------------------------------------------------------------------------
 
-# Returns a copy of the only member's data. Stops etcd meanwhile.
+# Returns a copy of the only member's data. Stops etcd while it copies.
 sub copy_data
 {
 	my ($self) = @_;

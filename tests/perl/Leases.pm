@@ -58,7 +58,7 @@ sub set
 	return $node->append_conf('postgresql.conf', settings(%settings));
 }
 
-# Returns the row of pg_stat_flakeid_lease; an empty hash if there is none.
+# Returns the row of pg_stat_flakeid_lease; an empty hash without a row.
 sub lease_of
 {
 	my ($node) = @_;

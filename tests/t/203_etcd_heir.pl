@@ -74,7 +74,7 @@ for my $case (@cases)
 		my $end_of_log = -s $node->logfile;
 		begin_crowd($ledger, $node);
 		$event->();
-		my $mark    = { $etcd->high_water_marks }->{3};
+		my $high_water_mark    = { $etcd->high_water_marks }->{3};
 		my $ceiling = $is_running && $node->safe_psql('postgres',
 			'SELECT extract(epoch FROM high_water_mark) FROM pg_stat_flakeid_lease');
 		my @sessions = $is_running ? $ledger->dispersed : ();
@@ -82,11 +82,12 @@ for my $case (@cases)
 		is(wait_for_lease($heir, 1), '3', 'another server has the generator ID after the lease');
 		wait_for_ids($heir);
 		my $given = generates($ledger, $heir, 'it generates IDs');
-		cmp_ok((span_of($heir, $given))[0], '>', $mark, 'these begin after the high-water mark');
+		cmp_ok((span_of($heir, $given))[0], '>', $high_water_mark,
+			'these begin after the high-water mark');
 		$continue->();
 		@sessions = $ledger->dispersed if !$is_running;
 		is((grep { $_->{error} !~ /$lost|$waits/ } @sessions), 0, 'all sessions are refused');
-		is(count_ids($heir, $mark / 1_000_000_000, $EVER, @sessions), 0,
+		is(count_ids($heir, $high_water_mark / 1_000_000_000, $EVER, @sessions), 0,
 			'they had no ID after the high-water mark');
 		cmp_ok(count_ids($heir, $ceiling - $ttl / 3, $ceiling, @sessions), '>', 0,
 			'they had IDs until shortly before the ceiling') if $is_running;
@@ -109,12 +110,12 @@ subtest 'it is killed, and the clock of the other is an hour behind' => sub {
 	lease_becomes($heir, "state = 'waiting'");
 	begin_crowd($ledger, $node);
 	pause_server();
-	my $mark = { $etcd->high_water_marks }->{3};
+	my $high_water_mark = { $etcd->high_water_marks }->{3};
 	kill 'KILL', grep { $_ != $postmaster->{pid} } @paused;
 	$postmaster->kill9;
 	@paused = ();
 	my @sessions = $ledger->dispersed;
-	is(count_ids($heir, $mark / 1_000_000_000, $EVER, @sessions), 0,
+	is(count_ids($heir, $high_water_mark / 1_000_000_000, $EVER, @sessions), 0,
 		'the high-water mark is after all IDs of the server');
 	is(wait_for_lease($heir, 1), '3', 'another server has the generator ID after the lease');
 	refuses($heir, qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last \w+ ID/,
@@ -122,7 +123,8 @@ subtest 'it is killed, and the clock of the other is an hour behind' => sub {
 	$clock->step(0);
 	wait_for_ids($heir);
 	my $given = generates($ledger, $heir, 'it generates IDs when its clock is right');
-	cmp_ok((span_of($heir, $given))[0], '>', $mark, 'these begin after the high-water mark');
+	cmp_ok((span_of($heir, $given))[0], '>', $high_water_mark,
+		'these begin after the high-water mark');
 
 	$postmaster = Postmaster->start($node);
 	lease_becomes($node, "state = 'waiting'");

@@ -55,7 +55,8 @@ like(lease_of($node)->{last_error}, $error, 'the view has the beginning of one, 
 $node->wait_for_log(qr/LOG:  flakeid does not lease generator ID 0: $error/);
 $etcd->put('until/2', '2026-11-21T12:34:56.123456789Z');
 $etcd->put('until/3', '2026-11-21T12:34:56.123456789Z' . ' ' x 1000);
-leases('2 6 7 8', 'a mark that is corrected is read again, and one longer than a time is not');
+leases('2 6 7 8',
+	'a high-water mark that is corrected is read again, and one longer than a time is not');
 is(length $etcd->get('until/3'), 1030, 'it is left alone');
 
 $etcd->put("$_/" . 'k' x 1_300_000, '') for 'until', 'pool', 'registry';

@@ -75,14 +75,15 @@ subtest 'a backup that is restored after the original is lost' => sub {
 	begin_crowd($ledger, $original);
 	$postmaster->kill9;
 	$ledger->dispersed;
-	my $mark = { $etcd->high_water_marks }->{100};
+	my $high_water_mark = { $etcd->high_water_marks }->{100};
 	my $restored = PostgreSQL::Test::Cluster->new('restored');
 	$restored->init_from_backup($original, 'late');
 	$restored->start;
 	is(wait_for_lease($restored, 1), '100', 'it leases the generator ID of the original');
 	wait_for_ids($restored);
 	my $given = generates($ledger, $restored, 'it generates IDs with it');
-	cmp_ok((span_of($restored, $given))[0], '>', $mark, 'these begin after the high-water mark');
+	cmp_ok((span_of($restored, $given))[0], '>', $high_water_mark,
+		'these begin after the high-water mark');
 	is($ledger->twice, '', 'no ID repeats that the original generated after the backup');
 	$restored->stop;
 };

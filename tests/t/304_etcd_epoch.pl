@@ -14,7 +14,7 @@ use Test::More;
 
 my $etcd = Etcd->new('epoch');
 
-# Returns the epoch in the state of a server; empty if there is none.
+# Returns the epoch in the state of a server; empty without an epoch.
 sub recorded
 {
 	my ($node) = @_;

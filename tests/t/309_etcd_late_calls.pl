@@ -31,8 +31,8 @@ subtest 'the answer to the first claim is lost' => sub {
 	my %claims = $etcd->claims;
 	my @leases = map { /^0*([0-9a-f]+)$/ ? $1 : () } split /\n/, $etcd->ctl('lease', 'list');
 	is_deeply(\@leases, [ $claims{0}{lease} ], 'etcd has no other lease');
-	my %marks = $etcd->high_water_marks;
-	is_deeply({ map { $_ => moment($claims{$_}{until}) } keys %claims }, \%marks,
+	my %high_water_marks = $etcd->high_water_marks;
+	is_deeply({ map { $_ => moment($claims{$_}{until}) } keys %claims }, \%high_water_marks,
 		'the claims show the high-water marks');
 	$node->restart;
 	wait_for_lease($node, 8);

@@ -56,8 +56,10 @@ wait_for_two_renewals();
 is(lease_of($node)->{last_error_at}, $lease->{last_error_at}, 'a renewal does not find it again');
 $etcd->put('until/0', '2020-01-01T00:00:00Z');
 reload_with($node, generator_ids => 'etcd:3');
-is(wait_for_lease($node, 3), '0 1 2', 'when the mark is corrected, the server leases that one');
-is(lease_of($node)->{last_error_at}, $lease->{last_error_at}, 'a corrected mark is no error');
+is(wait_for_lease($node, 3), '0 1 2',
+	'when the high-water mark is corrected, the server leases that one');
+is(lease_of($node)->{last_error_at}, $lease->{last_error_at},
+	'a corrected high-water mark is no error');
 is(lines_of(qr/LOG:  flakeid does not lease generator ID 0: $broken/), 1, 'the log has it once');
 $node->stop;
 

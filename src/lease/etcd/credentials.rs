@@ -13,8 +13,8 @@ use std::path::Path;
 /// The longest file with a password, in bytes.
 const PASSWORD_LIMIT: usize = 64 * 1024;
 
-/// The longest file with a key or with certificates, in bytes: all authorities of an operating
-/// system are a quarter of it.
+/// The longest file with a key or with certificates, in bytes: all authorities that Debian
+/// has are a quarter of it.
 const PEM_LIMIT: usize = 1024 * 1024;
 
 /// The longest path that a message repeats, in bytes.

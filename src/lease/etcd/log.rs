@@ -132,7 +132,7 @@ fn grace_reason(reason: GraceReason) -> &'static str {
         GraceReason::NoAddress => "Its address is not there.",
         GraceReason::OtherRegistry => "It is not the one that granted the last lease.",
         GraceReason::EarlierRevision => "Its revision is less than it was.",
-        GraceReason::EarlierMark => "A high-water high_water_mark is not as this server wrote it.",
+        GraceReason::EarlierMark => "A high-water mark is not as this server wrote it.",
     }
 }
 

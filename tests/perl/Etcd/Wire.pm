@@ -130,7 +130,7 @@ sub _forward
 	return;
 }
 
-# Returns where the first frame of HTTP/2 ends that ends a stream; undef if there is none.
+# Returns where the first frame of HTTP/2 ends that ends a stream; undef without such a frame.
 sub _end_of_stream
 {
 	my ($data) = @_;
