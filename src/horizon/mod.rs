@@ -165,8 +165,8 @@ pub fn ensure_writable(shared: &Shared) -> Result<(), Report> {
     errno.map_or(Ok(()), |errno| Err(StateFileError::last_write(errno).into()))
 }
 
-/// Lets a sealed cell of the ID type with this index issue again: above the horizon, a high-water
-/// mark, and all that it has issued. Shared memory keeps what the cell has issued, for the exact
+/// Lets a sealed cell of the ID type with this index issue again: above the horizon, a
+/// high-water mark, and all that it has issued. Shared memory keeps what the cell has issued, for the exact
 /// horizon. The caller holds the lock.
 pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: UnixNanos) {
     if !cell.is_sealed() {

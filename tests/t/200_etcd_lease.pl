@@ -23,7 +23,7 @@ my $ledger = Ledger->new('lease');
 my $begin  = time();
 my $node   = $etcd->start_server('node', etcd_lease_ttl => "${ttl}s");
 is(wait_for_lease($node, 2), '0 1', 'a server leases the first generator IDs that are free');
-my %marks = $etcd->high_water_marks;
+my %high_water_marks = $etcd->high_water_marks;
 my $lease = lease_of($node);
 
 subtest 'etcd has a claim and a high-water mark of each generator ID' => sub {
@@ -46,9 +46,9 @@ SQL
 	my $kept = $etcd->ctl('lease', 'timetolive', $lease->{lease_id}, '--keys');
 	like($kept, qr/granted with TTL\(${ttl}s\)/, 'the lease is as long as the setting');
 	is(join(' ', sort $kept =~ m{flakeid/(\S+?)[\]\s]}g), 'pool/0:0 pool/0:1',
-		'the lease has the claims, not the marks');
+		'the lease has the claims, not the high-water marks');
 	my ($from, $to) = map { $_ * $second } $begin, time() + $usable;
-	is((grep { $_ < $from || $_ > $to } values %marks), 0,
+	is((grep { $_ < $from || $_ > $to } values %high_water_marks), 0,
 		'the high-water marks are ahead by less than the lease');
 };
 
@@ -71,11 +71,12 @@ SQL
 
 subtest 'the lease is renewed' => sub {
 	my $is_later = join ' AND ', map { "$_ > '$lease->{$_}'" } 'renewed_at', 'high_water_mark';
-	ok(lease_becomes($node, $is_later), 'the view shows a later time and a later mark');
+	ok(lease_becomes($node, $is_later), 'the view shows a later time and a later high-water mark');
 	my $now = lease_of($node);
 	is($now->{$_}, $lease->{$_}, "$_ is the same") for 'lease_id', 'leased_at';
 	my %renewed = $etcd->high_water_marks;
-	is((grep { $renewed{$_} <= $marks{$_} } keys %marks), 0, 'all high-water marks are later');
+	is((grep { $renewed{$_} <= $high_water_marks{$_} } keys %high_water_marks), 0,
+		'all high-water marks are later');
 };
 
 generates($ledger, $node, 'IDs have the generator IDs that are leased', '0 1');
@@ -87,8 +88,8 @@ $node->stop;
 my $stopped = time() * $second;
 is($etcd->claimed, '', 'a clean stop deletes the claims at once');
 unlike($etcd->ctl('lease', 'list'), qr/^\Q$lease->{lease_id}\E$/m, 'it revokes the lease');
-%marks = $etcd->high_water_marks;
-my ($greatest) = sort { $b <=> $a } values %marks;
+%high_water_marks = $etcd->high_water_marks;
+my ($greatest) = sort { $b <=> $a } values %high_water_marks;
 cmp_ok($greatest, '<', $stopped, 'no high-water mark is ahead of a clean stop');
 is($greatest, $latest + 1, 'the latest one is the nanosecond after the beginning of the last tick');
 like(slurp_file($node->logfile), qr/LOG:  flakeid released generator IDs 0-1/,

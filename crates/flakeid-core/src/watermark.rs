@@ -76,7 +76,7 @@
 //!
 //! # Streams
 //! A slot has a bound for each stream, and each stream has the protocol above, with the same floor.
-//! What a stream adds is this:
+//! A stream adds this:
 //! * *A session enters a stream before its transaction's first ID of that stream*, and enters
 //!   [`Stream::ALL`] with the first ID of all. After the return of [`TransactionSlot::enter`] all
 //!   IDs of the transaction are of ticks at or after the greatest bound of the streams that it has

@@ -21,8 +21,8 @@
 //! * The server remembers a registry, durably, before it claims anything there.
 //! * It begins a grace period before it gives up what etcd has forgotten, so that no other server
 //!   claims that first.
-//! * It gives up generator IDs, with their cells sealed, before it writes their exact high-water
-//!   marks.
+//! * It gives up generator IDs, with their cells sealed, before it writes their exact
+//!   high-water marks.
 //!
 //! # A claim whose answer is lost
 //! etcd may have done a claim whose answer does not arrive in time. If the server then revoked the
