@@ -331,6 +331,10 @@ impl Worker {
             if !rest.is_empty() && !is_all {
                 return self.keep_claims(now);
             }
+            // Another etcd may have answered, which has none of these claims. The next renewals look for them.
+            if !is_all {
+                self.expect_orphans(now);
+            }
         }
         if is_all {
             self.turn.todo.push_back(Action::Revoke(lease.lease));
