@@ -94,7 +94,7 @@ macro_rules! sql_id_types {
 const _: () = {
     let mut i = 0;
     while i < ID_TYPE_NAMES.len() {
-        assert!(is_same(SQL_ID_TYPES[i].name, ID_TYPE_NAMES[i]), "the order of the names");
+        assert!(is_same(SQL_ID_TYPES[i].name, ID_TYPE_NAMES[i]));
         i += 1;
     }
 };

@@ -154,26 +154,26 @@ const ADDRESS_EXCERPT: usize = 256;
 pub fn reason(refusal: &Refusal, namespace: &str) -> String {
     let quoted = |value: &str| excerpt(value.as_bytes(), EXCERPT);
     let address = |value: &str| excerpt(value.as_bytes(), ADDRESS_EXCERPT);
+    let key = |name: &str| format!("{namespace}{name}");
     match refusal {
         Refusal::Failed(error) => error.clone(),
-        Refusal::Copy { stated, address: expected } => format!(
-            "etcd's key \"{namespace}address\" is \"{}\", where this registry is {expected}",
-            address(stated)
-        ),
-        Refusal::InvalidId(value) => format!(
-            "etcd's key \"{namespace}registry-id\" is \"{}\", not the ID of a registry",
-            quoted(value)
-        ),
-        Refusal::InvalidCluster(value) => format!(
-            "etcd key \"{namespace}cluster-id\" has \"{}\", which is not a number from 0 to {}",
-            quoted(value),
-            uniqueid::CLUSTER.max()
-        ),
-        Refusal::OtherEpoch(theirs) => format!(
-            "etcd's key \"{namespace}epoch\" is \"{}\", where \"flakeid.epoch\" is {}",
-            quoted(theirs),
-            timestamp(Flake::scale().start(Tick(0)))
-        ),
+        Refusal::Copy { stated, address: expected } => {
+            let (key, stated) = (key("address"), address(stated));
+            format!("etcd's key \"{key}\" is \"{stated}\", where this registry is {expected}")
+        }
+        Refusal::InvalidId(value) => {
+            let (key, value) = (key("registry-id"), quoted(value));
+            format!("etcd's key \"{key}\" is \"{value}\", not the ID of a registry")
+        }
+        Refusal::InvalidCluster(value) => {
+            let (key, value, last) = (key("cluster-id"), quoted(value), uniqueid::CLUSTER.max());
+            format!("etcd key \"{key}\" has \"{value}\", which is not a number from 0 to {last}")
+        }
+        Refusal::OtherEpoch(theirs) => {
+            let (key, theirs) = (key("epoch"), quoted(theirs));
+            let ours = timestamp(Flake::scale().start(Tick(0)));
+            format!("etcd's key \"{key}\" is \"{theirs}\", where \"flakeid.epoch\" is {ours}")
+        }
         Refusal::OtherRegistry { last, listed } => {
             format!("the last lease was of the registry {last}, and this one is {listed}")
         }
