@@ -395,10 +395,10 @@ proptest! {
             let pause = host.choices.pick(&[10, 1, 5, 30]);
             host.pass(pause);
             host.wanted = host.choices.pick(&[2, 3, 1, 2]);
-            if host.choices.one_of(20) == 19 {
-                if let Some(lease) = &host.lease {
-                    host.worker.give_back(lease);
-                }
+            if let Some(lease) = &host.lease
+                && host.choices.one_of(20) == 19
+            {
+                host.worker.give_back(lease);
             }
         }
     }

@@ -380,6 +380,7 @@ impl Node {
         self.last_lease = (new.lease, new.ttl);
         match &mut self.lease {
             Some(lease) if lease.lease == new.lease => {
+                lease.authority = new.authority;
                 lease.held.extend(new.held);
                 lease.held.sort_by_key(|held| held.id);
             }

@@ -226,7 +226,7 @@ fn a_server_remembers_and_then_requests_a_lease_before_it_claims() {
     };
     let grant = Action::Grant { lease: 77, ttl: TTL, at: None };
     assert_eq!(plan(ClaimFor::Nothing, false, false), [remember(), grant.clone()]);
-    assert_eq!(plan(ClaimFor::Nothing, true, true), [grant.clone()]);
+    assert_eq!(plan(ClaimFor::Nothing, true, true), std::slice::from_ref(&grant));
     assert_eq!(plan(ClaimFor::New(&new), false, true), [grant]);
     let holding = Holding {
         etcd: C,
@@ -237,7 +237,7 @@ fn a_server_remembers_and_then_requests_a_lease_before_it_claims() {
     };
     let change = Change::Claim { holding, ceiling: new.limits.ceiling, beside: None };
     let claim = Action::Change { at: None, listed: (&shows(E1, C, &[X])).into(), change };
-    assert_eq!(plan(ClaimFor::New(&new), true, true), [claim.clone()]);
+    assert_eq!(plan(ClaimFor::New(&new), true, true), std::slice::from_ref(&claim));
     assert_eq!(plan(ClaimFor::New(&new), true, false), [remember(), claim]);
 }
 
@@ -256,11 +256,12 @@ fn a_holder_renews_before_it_claims_beside_what_it_holds() {
 }
 
 fn changed(actions: &[Action]) -> Vec<&Change> {
-    let change = |action| match action {
-        &Action::Change { ref change, .. } => change,
-        other => panic!("{other:?}"),
-    };
-    actions.iter().map(change).collect()
+    let mut changes = Vec::new();
+    for action in actions {
+        let Action::Change { change, .. } = action else { panic!("{action:?}") };
+        changes.push(change);
+    }
+    changes
 }
 
 #[test]

@@ -372,3 +372,27 @@ fn a_claim_has_at_most_32_generator_ids() {
     node.turns();
     assert_eq!(node.held(), (0..40).collect::<Vec<_>>());
 }
+
+#[test]
+fn after_a_lost_race_a_server_begins_at_a_place_of_its_own_pool() {
+    let mut node = Node::at_registry();
+    node.pool = 10..=14;
+    node.before("claim", |node| node.etcd().claim(10, 50));
+    node.turns();
+    assert_eq!(node.held(), [12, 13]);
+    let mut node = Node::at_registry();
+    node.pool = 0..=u16::MAX;
+    node.before("claim", |node| node.etcd().claim(0, 50));
+    node.turns();
+    assert_eq!(node.held(), [7, 8]);
+}
+
+#[test]
+fn a_claim_beside_others_takes_the_lease_to_the_registry_that_was_listed() {
+    let mut node = Node::holder();
+    node.etcd().put(Key::Id, Value::Text(identity(&[N, X]).to_string()), 0);
+    node.wanted = 3;
+    node.turns();
+    assert_eq!(node.held(), [0, 1, 2]);
+    assert_eq!(node.lease.unwrap().authority, seen(C, N, 0).authority);
+}

@@ -95,8 +95,10 @@ fn a_server_leases_even_if_it_cannot_note_more_of_its_registry() {
     );
 }
 
-/// Servers in different situations, each with what happens to it before its next turn.
-fn situations() -> Vec<(&'static str, fn() -> Node)> {
+/// A server that is about to do something, and what that is.
+type Situation = (&'static str, fn() -> Node);
+
+fn situations() -> Vec<Situation> {
     vec![
         ("founds a registry", || Node::new(Etcd::new(C))),
         ("claims", Node::at_registry),

@@ -1,5 +1,7 @@
 //! Turns in which a server finds that etcd does not have its lease, or its claims, any more.
 
+use crate::etcd::Etcd;
+use crate::given::*;
 use crate::node::{Fault, Node, seconds};
 use flakeid_core::registry::transaction::Key;
 
@@ -184,4 +186,29 @@ fn a_claim_that_was_deleted_is_noticed_before_another_one_is_made() {
         ]
     );
     assert_eq!(node.held(), [0, 1, 2]);
+}
+
+#[test]
+fn a_deleted_claim_is_told_from_a_lost_lease_even_if_another_etcd_answered_the_renewal() {
+    let mut node = renewed();
+    node.etcd().delete(CLAIM_1);
+    node.etcds.push(Etcd::new(D));
+    node.endpoints = vec![(E1, Some(1)), (E2, Some(0))];
+    assert_eq!(
+        node.turn(),
+        [
+            "renew 0(0s@7) 1(0s@7) by L1",
+            "list",
+            "list at e2",
+            "list at e1",
+            "prefer e2",
+            "remember c/flakeid/#00000000000000a1 (Note)",
+            "lose 1",
+            "report lost 1 of L1: SomeDeleted",
+            "finalize 1(119s@7)",
+            "renew 0(0s@7) by L1",
+            "extend L1 to 147s, 147s, [(0, 10)]",
+            "again"
+        ]
+    );
 }

@@ -200,3 +200,16 @@ fn a_renewal_comes_before_marks_are_read() {
     assert_eq!(node.turn(), ["list", "again"]);
     assert_eq!(node.turn()[..1], ["renew 0(0s@6) 1(0s@6) by L1"]);
 }
+
+#[test]
+fn a_worker_says_once_that_it_has_chosen() {
+    let mut node = Node::at_registry();
+    node.etcd().high_water_mark(0, seconds(50));
+    node.fault("read high-water marks", Fault::NotDone);
+    node.turn();
+    assert!(!node.worker.take_choice());
+    node.pass(1);
+    node.turns();
+    assert!(node.worker.take_choice());
+    assert!(!node.worker.take_choice());
+}
