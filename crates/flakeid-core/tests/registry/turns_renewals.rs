@@ -388,3 +388,15 @@ fn an_unused_lease_is_revoked_before_orphans_are_looked_for() {
         ]
     );
 }
+
+#[test]
+fn a_renewal_needs_no_memory() {
+    let mut node = Node::holder();
+    assert!(!node.worker.needs_memory());
+    node.pass(10);
+    node.before("renew", |node| assert!(!node.worker.needs_memory()));
+    node.before("extend", |node| assert!(!node.worker.needs_memory()));
+    node.memory = Err("damaged".into());
+    node.turns();
+    assert_eq!(node.held(), [0, 1]);
+}
