@@ -181,7 +181,7 @@ impl Etcd {
                     listing.taken.insert(*id);
                 }
                 (Key::HighWaterMark(id), _) => {
-                    drop(listing.mark_revisions.insert(*id, stored.revision))
+                    listing.mark_revisions.extend([(*id, stored.revision)])
                 }
                 _ => {}
             }

@@ -30,7 +30,9 @@ proptest! {
     }
 
     #[test]
-    fn a_text_that_is_an_identity_is_one_when_it_is_written_again(text in "[0-9a-gA-F, ]{0,60}|\\PC*") {
+    fn a_text_that_is_an_identity_is_one_when_it_is_written_again(
+        text in "[0-9a-gA-F, ]{0,60}|\\PC*",
+    ) {
         if let Some(identity) = Identity::parse(&text) {
             prop_assert!(identity.id != 0 && !identity.followed.contains(&0));
             prop_assert_eq!(Identity::parse(&identity.to_string()), Some(identity));
@@ -266,7 +268,8 @@ proptest! {
         let high_water_mark = flakeid_core::clock::UnixNanos(0);
         let held = [LeasedId { id: 1, high_water_mark, revision }];
         let authority = seen(C, X, 0).authority;
-        if let MarksVerdict::Kept(place) = check_marks(server.knowledge(), &views, authority, &held) {
+        let kept = check_marks(server.knowledge(), &views, authority, &held);
+        if let MarksVerdict::Kept(place) = kept {
             prop_assert!(valid(place));
             prop_assert_eq!(views[place].shown.as_ref().unwrap().authority(), authority);
         }
@@ -287,7 +290,8 @@ proptest! {
         let same = Memory { followed: memory.followed.clone(), ..settled };
         prop_assert_eq!(&same, &memory);
         prop_assert!(memory.endpoints.contains(&listing.endpoint));
-        let is_known = |endpoint: &String| endpoints.contains(endpoint) || *endpoint == listing.endpoint;
+        let is_known =
+            |endpoint: &String| endpoints.contains(endpoint) || *endpoint == listing.endpoint;
         prop_assert!(memory.endpoints.iter().all(is_known));
         prop_assert!(!memory.followed.iter().any(|&id| memory.id == Some(id)));
     }
