@@ -181,3 +181,11 @@ fn a_grace_period_is_a_key_that_exists_even_if_its_value_is_empty() {
     });
     assert_eq!(server(memory(C, X, &[E1])).finds(listing), identify(&[N, X]));
 }
+
+#[test]
+fn a_registry_in_another_etcd_does_not_follow() {
+    let refused = other_registry(&named(A, X), &named(B, N));
+    assert_eq!(server(memory(C, X, &[E1])).finds(shows(E1, D, &[N, X])), refused);
+    let last = memory(C, X, &[E1]).followed(&[N]);
+    assert_eq!(server(last).finds(shows(E1, D, &[N, X])), refused);
+}

@@ -246,3 +246,19 @@ fn a_lease_that_ends_before_any_action_is_claimed_anew() {
         }
     }
 }
+
+#[test]
+fn a_replacement_that_was_remembered_begins_a_grace_period_when_it_comes_again() {
+    let mut node = Node::at_registry();
+    let last = memory(D, Y, &[E1]);
+    node.memory = Ok(Some(last.clone()));
+    node.etcd().put(Key::Address, Value::Text(format!("{A},{B}")), 0);
+    node.is_disk_full = true;
+    node.turns();
+    node.is_disk_full = false;
+    node.pass(30);
+    node.turns();
+    node.memory = Ok(Some(last));
+    node.pass(30);
+    assert!(node.turn().contains(&"report grace: Replaces".into()));
+}

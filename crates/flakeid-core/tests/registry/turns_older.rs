@@ -238,3 +238,14 @@ fn the_revision_of_another_registry_does_not_count() {
         ]
     );
 }
+
+#[test]
+fn a_revision_that_others_wrote_is_seen_by_a_holder() {
+    let mut node = Node::holder();
+    (node.wanted, node.pool) = (3, 0..=1);
+    node.etcd().revision = 50;
+    node.turns();
+    node.etcd().revision = 30;
+    node.worker.reload();
+    assert!(node.turn().contains(&"report grace: EarlierRevision".into()));
+}
