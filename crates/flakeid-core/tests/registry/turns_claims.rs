@@ -396,3 +396,11 @@ fn a_claim_beside_others_takes_the_lease_to_the_registry_that_was_listed() {
     assert_eq!(node.held(), [0, 1, 2]);
     assert_eq!(node.lease.unwrap().authority, seen(C, N, 0).authority);
 }
+
+#[test]
+fn a_claim_that_is_interrupted_ends_the_turn_and_its_lease_is_revoked() {
+    let mut node = Node::at_registry();
+    node.fault("claim", Fault::Interrupted);
+    assert_eq!(node.turn().last().unwrap(), "interrupted");
+    assert_eq!(node.turn()[0], "revoke L1");
+}
