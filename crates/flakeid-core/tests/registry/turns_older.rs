@@ -249,3 +249,18 @@ fn a_revision_that_others_wrote_is_seen_by_a_holder() {
     node.worker.reload();
     assert!(node.turn().contains(&"report grace: EarlierRevision".into()));
 }
+
+#[test]
+fn an_earlier_revision_counts_until_the_grace_period_has_begun() {
+    let mut node = Node::holder();
+    node.pass(10);
+    node.turns();
+    node.pass(10);
+    node.turns();
+    node.pass(27);
+    node.etcds[0] = Node::holder().etcds.remove(0);
+    node.fault("begin grace", Fault::NotDone);
+    assert_eq!(node.turn().last().unwrap(), "failed: Failed(\"not done\")");
+    node.pass(1);
+    assert!(node.turn().contains(&"report grace: EarlierRevision".into()));
+}
