@@ -58,6 +58,8 @@ pub enum Fault {
     Uncovered,
     /// The ID was admitted after the deadline, by a clock that nothing had set.
     PastDeadline,
+    /// Two servers hold the generator ID at the same time.
+    HeldTwice,
     /// Nothing has gone wrong for long, and there is no ID.
     NotServed,
     /// A row became visible after a snapshot, and its ID is from before the watermark that was told

@@ -331,7 +331,8 @@ impl Worker {
             if !rest.is_empty() && !is_all {
                 return self.keep_claims(now);
             }
-            // Another etcd may have answered, which has none of these claims. The next renewals look for them.
+            // Another etcd may have answered, which has none of these claims. The next renewals
+            // look for them.
             if !is_all {
                 self.expect_orphans(now);
             }

@@ -1,133 +1,253 @@
-//! The registry that all servers reach: claims bound to leases, and high-water marks that outlive them.
+//! An etcd: keys with revisions, leases that end by its own clock, and transactions.
+//!
+//! It knows nothing of the protocol. A listing is what a server reads of its keys, and a change is
+//! a transaction of the shipped protocol, which it evaluates like any other.
 
 use super::events::{Event, Events};
 use crate::random::Random;
-use flakeid_core::clock::UnixNanos;
+use flakeid_core::registry::listing::{HighWaterMark, Listing, Versioned};
+use flakeid_core::registry::transaction::{Answer, Condition, Key, Transaction, Value, Write};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// A high-water mark, and the revision that wrote it last; 0 if nothing has written it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HighWaterMark {
-    pub until: u64,
-    pub revision: u64,
-}
-
-/// One generator ID of a transaction: the revision that its high-water mark must have, and its new high-water mark.
-pub type Change = (u16, u64, UnixNanos);
-
-/// Any revision, which no server may request.
-pub const ANY: u64 = u64::MAX;
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub enum Request {
     List,
-    Grant,
-    /// Founds the registry, if there is no registry yet, with a grace period.
-    Found,
-    /// Begins a grace period, unless there is one.
-    Grace,
-    /// Claims these IDs for the lease, if no server has them and their high-water marks are those of the listing. In
-    /// a grace period the claim must be that of the last holder, and otherwise that of any server.
-    Claim(u64, Vec<Change>, Claimant),
-    /// Raises the high-water marks to these, if no server has the IDs.
-    Settle(Vec<Change>),
-    KeepAlive(u64),
-    /// Writes the high-water marks, if the IDs and the high-water marks are still those of the lease.
-    Renew(u64, Vec<Change>),
-    /// Writes the high-water marks under the condition of `Renew`, and ends the claims.
-    Release(u64, Vec<Change>),
-    Revoke(u64),
-    /// Writes the high-water marks without a condition, which no server may do.
-    Overwrite(Vec<Change>),
+    /// Reads these high-water marks, of the registry with this ID.
+    HighWaterMarks(Vec<u16>, Option<String>),
+    /// Requests a lease of this number, for so many nanoseconds.
+    Grant(i64, u64),
+    Revoke(i64),
+    KeepAlive(i64),
+    Change(Transaction),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Claimant {
-    Anybody,
-    /// The server that held the IDs until just now.
-    Holder,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 pub enum Reply {
-    Listing(Listing),
-    Granted(u64),
-    /// The transaction succeeded at this revision.
-    Done(u64),
-    ParseError,
+    Listing(Box<Listing>),
+    /// The high-water marks of the etcd with this cluster ID.
+    HighWaterMarks(u64, Vec<(u16, Option<HighWaterMark>)>),
+    Granted(Duration),
+    Revoked,
+    /// The lease of a keep-alive does not exist.
+    Gone,
+    /// The lease lives for this long, by the etcd with this cluster ID in this term.
+    Alive {
+        etcd: u64,
+        term: u64,
+        ttl: Duration,
+    },
+    Answer(Answer),
+    Error,
 }
 
-/// The lease of each generator ID, and the high-water marks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listing {
-    pub pool: BTreeMap<u16, u64>,
-    pub high_water_marks: BTreeMap<u16, HighWaterMark>,
-    pub is_founded: bool,
-    /// Whether there is a grace period.
-    pub is_grace: bool,
+#[derive(Clone, Debug)]
+struct Entry {
+    value: Value,
+    revision: i64,
+    lease: i64,
 }
 
-impl Listing {
-    pub fn high_water_mark(&self, id: u16) -> HighWaterMark {
-        self.high_water_marks.get(&id).copied().unwrap_or_default()
-    }
-}
-
-/// The end of a lease, and whether a renewal was reported that did not happen.
+/// A lease, in true time, and whether a keep-alive was answered that had no effect.
+#[derive(Clone, Debug)]
 struct Lease {
     end: u64,
-    betrayed: bool,
+    ttl: u64,
+    is_betrayed: bool,
+}
+
+/// All that an etcd has on its disks.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    pub revision: i64,
+    keys: BTreeMap<Key, Entry>,
+    leases: BTreeMap<i64, Lease>,
 }
 
 pub struct Etcd {
-    all: Listing,
-    leases: BTreeMap<u64, Lease>,
-    revision: u64,
-    /// The number of the last lease. Servers choose them at random, so they do not begin again.
-    last_lease: u64,
-    /// The time at which a grace period ends.
-    grace: u64,
-    has_grace: bool,
-    /// The true time, in nanoseconds.
-    ttl: u64,
-    /// The time until which no server reaches the registry.
+    /// The cluster ID.
+    pub id: u64,
+    data: Data,
+    term: u64,
+    /// The true time until which it does not answer.
     pub down: u64,
-    /// The time until which a member that is no longer the leader answers for the registry.
-    pub stale: u64,
+    /// The true time until which a member that is no longer the leader answers keep-alives.
+    stale: u64,
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Epoch(time) | Value::Time(time) => time.0.to_string(),
+        Value::Claim { since, until } => format!("{} {}", since.0, until.0),
+    }
+}
+
+impl Data {
+    /// Lets all leases begin anew, as they do in an etcd that starts.
+    pub fn begin_leases(&mut self, now: u64) {
+        self.leases.values_mut().for_each(|lease| lease.end = now + lease.ttl);
+    }
+
+    fn revision_of(&self, key: Key) -> i64 {
+        self.keys.get(&key).map_or(0, |entry| entry.revision)
+    }
+
+    fn versioned(&self, key: Key) -> Versioned {
+        let Some(entry) = self.keys.get(&key) else { return Versioned::default() };
+        let value = Some(text(&entry.value));
+        Versioned { value, revision: entry.revision, lease: entry.lease }
+    }
+
+    pub fn value(&self, key: Key) -> Option<String> {
+        self.keys.get(&key).map(|entry| text(&entry.value))
+    }
+
+    fn read_high_water_mark(&self, id: u16) -> Option<HighWaterMark> {
+        let entry = self.keys.get(&Key::HighWaterMark(id))?;
+        let moment = match &entry.value {
+            Value::Time(time) => Ok(*time),
+            other => Err(text(other)),
+        };
+        Some(HighWaterMark { revision: entry.revision, moment })
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Absent(key) => !self.keys.contains_key(key),
+            Condition::Revision(key, revision) => self.revision_of(*key) == *revision,
+            Condition::Value(key, value) => self.value(*key).as_ref() == Some(value),
+            Condition::Lease(key, lease) => {
+                self.keys.get(key).is_some_and(|entry| entry.lease == *lease)
+            }
+        }
+    }
+
+    /// Deletes all keys that are bound to a lease, and the lease.
+    fn end(&mut self, lease: i64) {
+        if self.leases.remove(&lease).is_none() {
+            return;
+        }
+        let before = self.keys.len();
+        self.keys.retain(|_, entry| entry.lease != lease);
+        if self.keys.len() < before {
+            self.revision += 1;
+        }
+    }
+
+    /// Makes the writes of a transaction in one revision. Returns false if a lease does not exist.
+    pub fn write(&mut self, writes: &[Write]) -> bool {
+        let is_bound = |write: &Write| match write {
+            Write::Put(_, _, lease) => *lease == 0 || self.leases.contains_key(lease),
+            Write::Delete(_) => true,
+        };
+        if !writes.iter().all(is_bound) {
+            return false;
+        }
+        if !writes.is_empty() {
+            self.revision += 1;
+        }
+        for write in writes {
+            match write {
+                Write::Put(key, value, lease) => {
+                    let (value, revision, lease) = (value.clone(), self.revision, *lease);
+                    self.keys.insert(*key, Entry { value, revision, lease });
+                }
+                Write::Delete(key) => _ = self.keys.remove(key),
+            }
+        }
+        true
+    }
 }
 
 impl Etcd {
-    pub fn new(ttl: u64, has_grace: bool) -> Self {
-        let all = Listing { is_founded: true, ..Listing::default() };
-        let (revision, last_lease, grace, down, stale) = Default::default();
-        let leases = BTreeMap::new();
-        Self { all, leases, revision, last_lease, grace, has_grace, ttl, down, stale }
+    pub fn new(id: u64) -> Self {
+        Self { id, data: Data::default(), term: 2, down: 0, stale: 0 }
     }
 
-    /// Loses all that was written.
-    pub fn forget(&mut self) {
-        self.all = Listing::default();
-        self.leases.clear();
-        (self.revision, self.grace) = (0, 0);
+    pub fn data(&self) -> &Data {
+        &self.data
     }
 
+    /// Starts with these data, under this cluster ID.
+    pub fn restore(&mut self, now: u64, id: u64, data: Data) {
+        (self.id, self.data) = (id, data);
+        self.data.begin_leases(now);
+        self.term += 1;
+        self.stale = 0;
+    }
+
+    /// Writes as a person does, in one revision for each write.
+    pub fn write_by_hand(&mut self, writes: &[Write]) {
+        writes.iter().for_each(|write| _ = self.data.write(std::slice::from_ref(write)));
+    }
+
+    /// Deletes all keys as a person does.
+    pub fn delete_all(&mut self) {
+        self.data.keys.clear();
+        self.data.revision += 1;
+    }
+
+    /// Revokes a lease as a person does.
+    pub fn revoke_by_hand(&mut self, lease: i64) {
+        self.data.end(lease);
+    }
+
+    /// Returns the high-water mark of a generator ID, or 0.
     pub fn high_water_mark(&self, id: u16) -> u64 {
-        self.all.high_water_mark(id).until
-    }
-
-    /// Returns the lease for which a generator ID is claimed.
-    pub fn holder(&self, now: u64, id: u16) -> Option<u64> {
-        let holder = self.all.pool.get(&id).copied();
-        holder.filter(|lease| self.leases.get(lease).is_some_and(|lease| now < lease.end))
+        self.data
+            .read_high_water_mark(id)
+            .and_then(|read| read.moment.ok())
+            .map_or(0, |moment| moment.0)
     }
 
     pub fn high_water_marks(&self) -> impl Iterator<Item = u64> {
-        self.all.high_water_marks.values().map(|high_water_mark| high_water_mark.until)
+        self.data.keys.values().filter_map(|entry| match entry.value {
+            Value::Time(time) => Some(time.0),
+            _ => None,
+        })
     }
 
-    /// Lets another member lead. For it all leases are new.
+    /// Returns the claims that exist: each with its lease.
+    pub fn claims(&self) -> impl Iterator<Item = (Key, u16, i64)> {
+        self.data.keys.iter().filter_map(|(&key, entry)| match key {
+            Key::Claim { id, .. } => Some((key, id, entry.lease)),
+            _ => None,
+        })
+    }
+
+    /// Returns the lease for which a generator ID is claimed.
+    pub fn holder(&self, now: u64, id: u16) -> Option<i64> {
+        let claim = self.claims().find(|&(_, of, _)| of == id);
+        let holds = |lease: &i64| self.data.leases.get(lease).is_some_and(|lease| now < lease.end);
+        claim.map(|(_, _, lease)| lease).filter(holds)
+    }
+
+    pub fn has_leases(&self, now: u64) -> bool {
+        self.data.leases.values().any(|lease| now < lease.end)
+    }
+
+    pub fn is_in_grace(&self, now: u64) -> bool {
+        let grace = self.data.keys.get(&Key::Grace);
+        let lease = grace.and_then(|grace| self.data.leases.get(&grace.lease));
+        lease.is_some_and(|lease| now < lease.end)
+    }
+
+    /// Lets another member lead, in another term. For it all leases are new.
     pub fn elect(&mut self, now: u64) {
-        self.leases.values_mut().for_each(|lease| lease.end = lease.end.max(now + self.ttl));
+        self.term += 1;
+        let leases = self.data.leases.values_mut();
+        leases.for_each(|lease| lease.end = lease.end.max(now + lease.ttl));
+    }
+
+    /// Lets another member lead. Until then, the one that led before still answers keep-alives.
+    pub fn divide(&mut self, now: u64, until: u64) {
+        self.elect(now);
+        self.stale = until;
+    }
+
+    pub fn is_well(&mut self) {
+        (self.down, self.stale) = (0, 0);
     }
 
     pub fn apply(
@@ -138,131 +258,90 @@ impl Etcd {
         events: &Events,
     ) -> Reply {
         self.expire(now, events);
-        self.all.is_grace = now < self.grace;
-        let revision = self.revision + 1;
-        let done = match request {
-            Request::List => return Reply::Listing(self.all.clone()),
-            Request::Grant => {
-                self.last_lease += 1;
-                let lease = Lease { end: now + self.ttl, betrayed: false };
-                self.leases.insert(self.last_lease, lease);
-                self.revision = revision;
-                return Reply::Granted(self.last_lease);
+        match request {
+            Request::List => Reply::Listing(Box::new(self.list())),
+            Request::HighWaterMarks(_, registry) if self.data.value(Key::Id) != *registry => {
+                Reply::Error
             }
-            Request::Found => {
-                let is_new = !self.all.is_founded;
-                if is_new {
-                    self.all.is_founded = true;
-                    self.begin_grace(now);
-                }
-                is_new
-            }
-            Request::Grace => {
-                if !self.all.is_grace {
-                    self.begin_grace(now);
-                }
-                true
-            }
-            Request::Settle(changes) => {
-                let is_free = |(id, ..): &Change| !self.all.pool.contains_key(id);
-                let free: Vec<Change> = changes.iter().copied().filter(is_free).collect();
-                self.raise(revision, &free);
-                true
-            }
-            Request::Claim(lease, changes, claimant) => {
-                let is_free = |&(id, seen, _): &Change| {
-                    let is_seen = seen == ANY || self.all.high_water_mark(id).revision == seen;
-                    is_seen && !self.all.pool.contains_key(&id)
-                };
-                let may_claim =
-                    self.all.is_founded && self.all.is_grace == (*claimant == Claimant::Holder);
-                let granted =
-                    may_claim && self.leases.contains_key(lease) && changes.iter().all(is_free);
-                if granted {
-                    self.all.pool.extend(changes.iter().map(|&(id, ..)| (id, *lease)));
-                    self.raise(revision, changes);
-                }
-                granted
-            }
-            Request::KeepAlive(lease) => {
-                let is_stale = now < self.stale && random.one_in(2);
-                let end = now + self.ttl;
-                let lease = self.leases.get_mut(lease);
-                lease.is_some_and(|lease| {
-                    lease.betrayed = is_stale;
-                    lease.end = if is_stale { lease.end } else { end };
-                    true
-                })
-            }
-            Request::Renew(lease, changes) => {
-                let is_held = self.holds(*lease, changes);
-                if is_held {
-                    self.write(revision, changes);
-                }
-                is_held
-            }
-            Request::Release(lease, changes) => {
-                let is_held = self.holds(*lease, changes);
-                if is_held {
-                    self.write(revision, changes);
-                    changes.iter().for_each(|(id, ..)| _ = self.all.pool.remove(id));
-                }
-                is_held
+            Request::HighWaterMarks(ids, _) => Reply::HighWaterMarks(
+                self.id,
+                ids.iter().map(|&id| (id, self.data.read_high_water_mark(id))).collect(),
+            ),
+            &Request::Grant(lease, ttl) => {
+                let new = Lease { end: now + ttl, ttl, is_betrayed: false };
+                self.data.leases.entry(lease).or_insert(new);
+                Reply::Granted(Duration::from_nanos(ttl))
             }
             Request::Revoke(lease) => {
-                self.end(*lease);
-                true
+                self.data.end(*lease);
+                Reply::Revoked
             }
-            Request::Overwrite(changes) => {
-                self.write(revision, changes);
-                true
+            Request::KeepAlive(number) => {
+                let is_stale = now < self.stale && random.one_in(2);
+                let Some(lease) = self.data.leases.get_mut(number) else { return Reply::Gone };
+                lease.is_betrayed = is_stale;
+                lease.end = if is_stale { lease.end } else { now + lease.ttl };
+                let (etcd, term) = (self.id, self.term - u64::from(is_stale));
+                Reply::Alive { etcd, term, ttl: Duration::from_nanos(lease.ttl) }
             }
+            Request::Change(transaction) => self.transact(transaction),
+        }
+    }
+
+    fn list(&self) -> Listing {
+        let data = &self.data;
+        let mut listing = Listing {
+            etcd: self.id,
+            revision: data.revision,
+            cluster: data.versioned(Key::ClusterId),
+            epoch: data.versioned(Key::Epoch),
+            address: data.versioned(Key::Address),
+            grace: data.versioned(Key::Grace),
+            id: data.versioned(Key::Id),
+            retired: data.versioned(Key::Retired),
+            ..Listing::default()
         };
-        if done {
-            self.revision = revision;
+        for (key, entry) in &data.keys {
+            match (key, &entry.value) {
+                (Key::Epoch, Value::Epoch(epoch)) => listing.epoch_time = Some(*epoch),
+                (Key::Claim { id, .. }, _) => {
+                    listing.claims.push((entry.lease, (*id, entry.revision)));
+                    listing.taken.insert(*id);
+                }
+                (Key::HighWaterMark(id), _) => {
+                    _ = listing.mark_revisions.insert(*id, entry.revision)
+                }
+                _ => {}
+            }
         }
-        if done { Reply::Done(revision) } else { Reply::ParseError }
+        listing
     }
 
-    fn begin_grace(&mut self, now: u64) {
-        if self.has_grace {
-            self.grace = now + self.ttl;
+    fn transact(&mut self, transaction: &Transaction) -> Reply {
+        let Transaction { conditions, writes, reads } = transaction;
+        let is_done = conditions.iter().all(|condition| self.data.holds(condition));
+        if is_done && !self.data.write(writes) {
+            return Reply::Error;
         }
-    }
-
-    fn holds(&self, lease: u64, changes: &[Change]) -> bool {
-        changes.iter().all(|&(id, seen, _)| {
-            let is_seen = seen == ANY || self.all.high_water_mark(id).revision == seen;
-            is_seen && self.all.pool.get(&id) == Some(&lease)
-        })
-    }
-
-    fn raise(&mut self, revision: u64, changes: &[Change]) {
-        for &(id, _, UnixNanos(until)) in changes {
-            let until = until.max(self.all.high_water_mark(id).until);
-            self.all.high_water_marks.insert(id, HighWaterMark { until, revision });
-        }
-    }
-
-    fn write(&mut self, revision: u64, changes: &[Change]) {
-        for &(id, _, UnixNanos(until)) in changes {
-            self.all.high_water_marks.insert(id, HighWaterMark { until, revision });
-        }
+        let read = |key: &Key| {
+            let entry = self.data.keys.get(key).filter(|_| !is_done)?;
+            Some((*key, entry.lease, entry.revision))
+        };
+        let read = reads.iter().filter_map(read).collect();
+        let (etcd, term, revision) = (self.id, self.term, self.data.revision);
+        Reply::Answer(Answer { etcd, term, revision, is_done, read })
     }
 
     fn expire(&mut self, now: u64, events: &Events) {
-        let ended: Vec<u64> =
-            self.leases.iter().filter(|(_, lease)| lease.end <= now).map(|(&id, _)| id).collect();
-        for id in ended {
-            if self.leases[&id].betrayed && self.all.pool.values().any(|&lease| lease == id) {
+        let leases = &self.data.leases;
+        let ended: Vec<i64> =
+            leases.iter().filter(|(_, lease)| lease.end <= now).map(|(&id, _)| id).collect();
+        for number in ended {
+            let is_bound = self.data.keys.values().any(|entry| entry.lease == number);
+            if self.data.leases[&number].is_betrayed && is_bound {
                 events.saw(Event::EarlyEnd);
             }
-            self.end(id);
+            self.data.end(number);
         }
-    }
-
-    fn end(&mut self, lease: u64) {
-        self.leases.remove(&lease);
-        self.all.pool.retain(|_, &mut holder| holder != lease);
     }
 }

@@ -18,8 +18,8 @@ pub enum Flaw {
     Uncapped,
     /// A server that releases an ID reads its cells and does not seal them.
     NotSealed,
-    /// A release depends on the holder of the ID and not on its high-water mark. It may come late, when the server
-    /// has claimed the ID again for the same lease.
+    /// A release depends on the holder of the ID and not on its high-water mark. It may come late,
+    /// when the server has claimed the ID again for the same lease.
     LateRelease,
     /// A renewal depends on the holder alone, too, and replaces a higher ceiling by its own.
     LateRenewal,
@@ -27,38 +27,133 @@ pub enum Flaw {
     NoGrace,
     /// A server that held an ID claims it in a grace period also after its own deadline.
     LateReclaim,
-    /// A session learns of another identity of its server only when it meets a seal, as before 0.6.1.
+    /// A session learns of another identity of its server only when it meets a seal, as before
+    /// 0.6.1.
     NoGeneration,
-    /// A statement that began with fixed generator IDs uses them again while generator IDs are leased.
+    /// A statement that began with fixed generator IDs uses them again while generator IDs are
+    /// leased.
     TakesLeased,
+    /// A server believes the endpoint that answers, and asks no other one.
+    MisledEndpoint,
+    /// The memory of a registry is not durable when a server claims something there.
+    ClaimsBeforeRemembering,
+    /// A grace period is shorter than the leases that etcd may have forgotten.
+    ShortGrace,
+    /// A server takes every etcd for the one that it leases from.
+    AcceptsCopy,
+    /// A renewal counts though its keep-alive was answered in another term than its transaction.
+    IgnoresTerm,
+    /// A claim depends on nothing that was written before its listing.
+    ClaimsByOldListing,
+    /// A server does not notice that etcd's revision is less than it was.
+    IgnoresRevision,
+    /// A server does not remember which registries were retired.
+    IgnoresRetired,
+    /// Claims that a server does not use stay under its lease.
+    OrphansStay,
 }
 
-/// The events that a run must have had to be meaningful.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+impl Flaw {
+    /// Returns whether only fleets show the flaw whose etcd forgets.
+    pub fn needs_forgetting(self) -> bool {
+        let others = [Self::NoGrace, Self::LateReclaim, Self::ShortGrace, Self::IgnoresRetired];
+        self.needs_restoring() || others.contains(&self)
+    }
+
+    /// Returns whether etcd must be restored to show the flaw.
+    pub fn needs_restoring(self) -> bool {
+        [Self::ClaimsByOldListing, Self::IgnoresRevision].contains(&self)
+    }
+}
+
+/// Names the events, and lists all of them.
+macro_rules! events {
+    ($($(#[$comment:meta])* $event:ident),* $(,)?) => {
+        /// The events that a run must have had to be meaningful.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Event {
+            $($(#[$comment])* $event),*
+        }
+
+        impl Event {
+            pub const ALL: [Self; [$(Self::$event),*].len()] = [$(Self::$event),*];
+        }
+    };
+}
+
+events! {
     Claim,
     LostRace,
     /// Other servers have all IDs.
     WaitForPool,
     /// The answer to a claim is lost.
     AmbiguousClaim,
-    /// The answer to a claim is lost, and the claim was granted.
+    /// The answer to a claim is lost, and the claim was granted. The server has taken it as its
+    /// own.
     AmbiguousGranted,
     Renewal,
+    /// A renewal was not confirmed in the term in which its keep-alive was answered.
+    UnsureRenewal,
     LossByDeadline,
     LossByKey,
-    /// A lease ended though its holder had got a report that it was renewed.
+    /// A lease ended though a keep-alive of it was answered.
     EarlyEnd,
+    /// A server has deleted a claim of its lease that it did not use.
+    OrphanDeleted,
     Election,
     Outage,
+    /// One endpoint does not answer for a while.
+    SilentEndpoint,
+    /// A server has founded a registry.
+    Founded,
+    /// A grace period has begun because etcd has forgotten.
+    GraceBegun,
     /// The registry has lost all its data.
     DataLoss,
+    /// The registry is restored to older data.
+    Restored,
+    /// The registry is restored to older data, in an etcd with another cluster ID.
+    RestoredAnew,
     /// A server has noticed that its IDs are forgotten.
     Forgotten,
     /// A server held an ID until just now, and claimed it again in the grace period.
     Reclaim,
     /// A server had to wait for the end of the grace period.
     WaitForGrace,
+    /// Endpoints of a server lead to another etcd, but not all.
+    LedAstray,
+    /// All endpoints of a server lead to another etcd, in which there is another registry.
+    LedAwayFromAll,
+    /// A server has listed another etcd than that of its registry.
+    Misled,
+    /// A server was misled, and has continued at another endpoint.
+    ContinuedElsewhere,
+    /// A server leases nothing since the registry is a copy.
+    RefusedCopy,
+    /// A server leases nothing since the registry is not the one of its last lease.
+    RefusedOther,
+    /// A server leases nothing since its endpoints show different registries.
+    RefusedDifferent,
+    /// A server leases nothing since an endpoint that does not answer may have the registry.
+    RefusedSilent,
+    /// A server has continued in a registry that follows or replaces the one of its last lease.
+    Followed,
+    /// A registry has an earlier ID again.
+    SetBack,
+    /// The fleet has moved to another registry.
+    Moved,
+    /// The fleet has moved back to the registry that it came from.
+    MovedBack,
+    /// A server has written into a registry that another one was retired.
+    Retired,
+    /// A server has lost its memory of the registry.
+    MemoryLost,
+    /// A server could not write its memory.
+    MemoryNotWritten,
+    /// A person has deleted a key of the registry, or revoked a lease.
+    Meddled,
+    /// A server's worker has ended and begun again.
+    WorkerEnded,
     Partition,
     Release,
     /// A generator ID passes from one server to another.
@@ -74,9 +169,11 @@ pub enum Event {
     Extension,
     StepBack,
     Turn,
-    /// One process stood still between its question to the gate and the swap, for longer than a lease.
+    /// One process stood still between its question to the gate and the swap, for longer than a
+    /// lease.
     PauseOfProcess,
-    /// The whole server stood still for longer than a lease, between a question to the gate and the swap.
+    /// The whole server stood still for longer than a lease, between a question to the gate and the
+    /// swap.
     PauseOfNode,
     /// An ID was issued after the loss of the claim under which the session had asked the gate.
     GivenAfterLoss,
@@ -90,7 +187,8 @@ pub enum Event {
     SwitchInStatement,
     /// The cells of such a statement had been revived.
     RevivedInStatement,
-    /// The clock of such a statement was past the ceiling of the claim for which its cells had been revived.
+    /// The clock of such a statement was past the ceiling of the claim for which its cells had been
+    /// revived.
     PastCeilingInStatement,
     /// Such a statement got an error, as the server leases.
     StillLeased,
@@ -98,50 +196,6 @@ pub enum Event {
     NumberIsLeased,
     /// A generator ID that another server leased becomes a fixed one.
     LeasedBecomesNumber,
-}
-
-impl Event {
-    pub const ALL: [Self; 39] = [
-        Self::Claim,
-        Self::LostRace,
-        Self::WaitForPool,
-        Self::AmbiguousClaim,
-        Self::AmbiguousGranted,
-        Self::Renewal,
-        Self::LossByDeadline,
-        Self::LossByKey,
-        Self::EarlyEnd,
-        Self::Election,
-        Self::Outage,
-        Self::DataLoss,
-        Self::Forgotten,
-        Self::Reclaim,
-        Self::WaitForGrace,
-        Self::Partition,
-        Self::Release,
-        Self::HandedOn,
-        Self::HandedOnAhead,
-        Self::Revival,
-        Self::Crash,
-        Self::Stop,
-        Self::Death,
-        Self::Birth,
-        Self::Extension,
-        Self::StepBack,
-        Self::Turn,
-        Self::PauseOfProcess,
-        Self::PauseOfNode,
-        Self::GivenAfterLoss,
-        Self::TurnedAway,
-        Self::ToLease,
-        Self::ToNumbers,
-        Self::SwitchInStatement,
-        Self::RevivedInStatement,
-        Self::PastCeilingInStatement,
-        Self::StillLeased,
-        Self::NumberIsLeased,
-        Self::LeasedBecomesNumber,
-    ];
 }
 
 /// The count of each event.

@@ -1,4 +1,5 @@
-//! The events that happen to the servers of a fleet and to the registry, also in the middle of a session's call.
+//! The events that happen to the servers of a fleet and to the registry, also in the middle of a
+//! session's call.
 
 use super::events::Event;
 use super::fleet::{Fleet, MICROSECOND};
@@ -11,7 +12,7 @@ impl Fleet {
     /// Lets a random event happen.
     pub fn happen(&self) {
         let random = &self.world.random;
-        let ttl = self.term.0.as_nanos() as u64;
+        let ttl = self.ttl();
         self.pass(match random.below(4000) {
             0 if random.one_in(8) => random.below(HOUR),
             1..=8 => random.below(2 * ttl),
@@ -24,18 +25,26 @@ impl Fleet {
         match random.below(1000) {
             0 => {
                 self.events.saw(Event::Outage);
-                self.etcd.borrow_mut().down = time + random.below(2 * ttl);
+                self.etcd_mut().down = time + random.below(2 * ttl);
             }
             1..=2 => {
                 self.events.saw(Event::Election);
-                self.etcd.borrow_mut().elect(time);
+                self.etcd_mut().elect(time);
             }
-            3..=6 => self.etcd.borrow_mut().stale = time + random.below(4 * ttl),
-            9 if self.is_forgetful => {
-                self.events.saw(Event::DataLoss);
-                self.etcd.borrow_mut().forget();
+            3..=6 => self.etcd_mut().divide(time, time + random.below(4 * ttl)),
+            7..=8 if self.living.borrow().len() < 10 && self.may_join() => self.bear(),
+            9 if random.one_in(2) => {
+                self.events.saw(Event::SilentEndpoint);
+                let endpoints = self.endpoints.borrow().clone();
+                let endpoint = &endpoints[random.below(endpoints.len() as u64) as usize];
+                let until = time + random.below(ttl);
+                self.silent.borrow_mut().insert(endpoint.clone(), until);
             }
-            7..=8 if self.living.borrow().len() < 10 => self.bear(),
+            11 if self.is_forgetful => self.forget(),
+            13..=15 if self.is_moved && (self.is_moving() || random.one_in(20)) => self.move_on(),
+            16 if self.is_moved => self.clean_up(),
+            17 if self.is_meddled => self.meddle(),
+            _ if self.is_moving() && random.one_in(20) => self.move_on(),
             _ => {}
         }
         let number = random.pick(&self.living.borrow());
@@ -47,9 +56,13 @@ impl Fleet {
 
     fn happen_to(&self, node: &Node) {
         let (random, time) = (&self.world.random, self.world.time.get());
-        let ttl = self.term.0.as_nanos() as u64;
+        let ttl = self.ttl();
         let Some(life) = node.life() else {
-            if random.one_in(2) {
+            if random.one_in(30) && node.astray.borrow().is_empty() && !self.is_moving() {
+                self.events.saw(Event::MemoryLost);
+                node.memory.replace(None);
+            }
+            if random.one_in(2) && self.may_start(node) {
                 node.start(self, self.sessions());
             }
             return;
@@ -67,7 +80,8 @@ impl Fleet {
             }
             30..=39 => {
                 node.want.set(self.want());
-                self.wake(node, &life, time + MICROSECOND);
+                node.only.replace(None);
+                self.reload(node);
             }
             40..=43 => self.pause(node, random.below(3 * ttl)),
             44..=46 => {
@@ -85,6 +99,10 @@ impl Fleet {
                 node.reconnect(self, &life, session);
             }
             61..=75 if self.is_switching => self.switch(node),
+            76 if !self.is_blocked() => node.restart_worker(self, &life),
+            77 => self.lead_astray(node),
+            78..=79 => node.astray.borrow_mut().clear(),
+            80 if self.is_forgetful => self.help(node),
             _ => self.take_many(node, &life),
         }
     }
@@ -104,7 +122,7 @@ impl Fleet {
         let far = match random.below(40) {
             0..=15 => 1 + random.below(SECOND / 20),
             16..=37 => random.below(3 * SECOND),
-            38 => random.below(2 * self.term.0.as_nanos() as u64),
+            38 => random.below(2 * self.ttl()),
             _ => random.below(HOUR),
         };
         match random.below(8) {
@@ -177,15 +195,15 @@ impl Fleet {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Lets a process stand still between its question to the gate and the swap, or its whole server, while
-    /// everything else continues.
+    /// Lets a process stand still between its question to the gate and the swap, or its whole
+    /// server, while everything else continues.
     pub fn stand_still(&self, node: &Node) {
         if self.depth.get() > 2 {
             return;
         }
         self.depth.set(self.depth.get() + 1);
         let (random, time) = (&self.world.random, self.world.time.get());
-        let ttl = self.term.0.as_nanos() as u64;
+        let ttl = self.ttl();
         // Many things must come together in the middle of a statement whose server leases by then.
         let long = match random.below(if self.is_switching { 20 } else { 40 }) {
             0 => random.below(4 * ttl),
@@ -227,13 +245,15 @@ impl Fleet {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Lets a server lease the very generator IDs that it had as fixed ones, in the middle of a statement. Then its
-    /// worker stands still, too, for longer than the statement does. So nothing renews the claim, and nothing seals
-    /// the cells at its end.
+    /// Lets a server lease the very generator IDs that it had as fixed ones, in the middle of a
+    /// statement. Then its worker stands still, too, for longer than the statement does. So nothing
+    /// renews the claim, and nothing seals the cells at its end.
     fn lease_instead(&self, node: &Node, end: u64) {
-        let Some(life) = node.life().filter(|_| node.has_numbers()) else { return };
+        if node.life().is_none() || !node.has_numbers() {
+            return;
+        }
         let numbers = node.numbers.borrow().clone();
-        life.worker.borrow_mut().look_from(numbers[0]);
+        node.only.replace(numbers.first().copied().zip(numbers.last().copied()));
         node.want.set(node.want.get().max(numbers.len()));
         self.lease(node);
         let random = &self.world.random;
@@ -241,19 +261,17 @@ impl Fleet {
         node.stuck.set(end + random.below(SECOND));
     }
 
-    /// Lets a server release most of its IDs and want them back. Its clock may be set to an earlier time between the
-    /// two.
+    /// Lets a server release most of its IDs and want them back. Its clock may be set to an earlier
+    /// time between the two.
     fn change_hands(&self, node: &Node) {
         let random = &self.world.random;
         let want = node.want.get();
         for wanted in [random.below(2) as usize, want] {
             node.want.set(wanted);
-            if let Some(life) = node.life() {
-                self.wake(node, &life, self.world.time.get() + MICROSECOND);
-            }
+            self.reload(node);
             self.pass(random.below(40 * MILLISECOND));
             if random.one_in(2) && !self.keeps_time() {
-                let back = random.below(2 * self.term.0.as_nanos() as u64);
+                let back = random.below(2 * self.ttl());
                 let time = self.world.time.get();
                 node.disturbed.set(true);
                 node.clock.set(time, node.clock.read(time) - back);

@@ -1,4 +1,5 @@
-//! A server that leases its generator IDs: its clocks, its disk, and the memory that its processes share in one run.
+//! A server that leases its generator IDs: its clocks, its disk, and the memory that its processes
+//! share in one run.
 
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
@@ -14,6 +15,9 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
 use flakeid_core::lease::{LeaseLimits, RequestTime};
+use flakeid_core::registry::action::Lease;
+use flakeid_core::registry::memory::Memory;
+use flakeid_core::registry::transaction::LeasedId;
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
 use std::cell::{Cell as Slot, RefCell};
@@ -28,7 +32,8 @@ pub struct Node {
     pub number: usize,
     pub clock: Clock,
     pub noisy: bool,
-    /// The length of a million nanoseconds by its clock since boot, and the first reading of that clock.
+    /// The length of a million nanoseconds by its clock since boot, and the first reading of that
+    /// clock.
     rate: u64,
     booted: u64,
     lead: u64,
@@ -36,27 +41,26 @@ pub struct Node {
     pub life: RefCell<Option<Rc<Life>>>,
     /// The number of generator IDs that it wants.
     pub want: Slot<usize>,
-    /// The times until which all its processes stand still, its worker alone stands still, and it does not reach the
-    /// registry.
+    /// The endpoints of its settings, and those that lead elsewhere for it: the places of the
+    /// etcds.
+    pub endpoints: RefCell<Rc<Vec<String>>>,
+    pub astray: RefCell<BTreeMap<String, usize>>,
+    /// Its memory of the registry, on its disk.
+    pub memory: RefCell<Option<Memory>>,
+    /// The times until which all its processes stand still, its worker alone stands still, and it
+    /// does not reach the registry.
     pub paused: Slot<u64>,
     pub stuck: Slot<u64>,
     pub cut: Slot<u64>,
-    /// The source of its generator IDs, the fixed ones that it had last, and those that it must get.
+    /// The source of its generator IDs, the fixed ones that it had last, and those that it must
+    /// get.
     pub setting: RefCell<Rc<Setting>>,
     pub numbers: RefCell<Vec<u16>>,
     pub plan: RefCell<Option<Vec<u16>>>,
+    /// The first and the last generator ID of its pool, if that is not the fleet's.
+    pub only: RefCell<Option<(u16, u16)>>,
     /// Whether its clock was set since the gate was capped last, or the server stood still.
     pub disturbed: Slot<bool>,
-}
-
-/// A generator ID that the server holds.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    /// The high-water mark with which the server claimed it.
-    pub high_water_mark: u64,
-    /// The high-water mark that was written last, in this revision.
-    pub written: u64,
-    pub revision: u64,
 }
 
 /// The memory of a server in one run.
@@ -67,23 +71,33 @@ pub struct Life {
     pub gate: Gate,
     /// The gate of the server, capped by the claim.
     pub leased: Gate,
-    pub held: RefCell<BTreeMap<u16, Held>>,
+    /// The lease with the generator IDs that are held, and its limits.
+    pub lease: RefCell<Option<Lease>>,
     pub claim: Slot<Option<LeaseLimits>>,
+    /// The number and the duration of the last lease.
+    pub last_lease: Slot<(i64, Duration)>,
+    /// The memory of the registry as the server has read or written it in this run.
+    pub memory: RefCell<Option<Memory>>,
     /// The number of changes of the set of IDs, and of the right to use them.
     pub generation: Slot<u64>,
     /// Whether generator IDs are leased.
     pub leases: Slot<bool>,
-    /// The horizon at which this run began, with the IDs that cells had issued before they were revived, which they
-    /// forget.
+    /// The horizon at which this run began, with the IDs that cells had issued before they were
+    /// revived, which they forget.
     issued: Slot<Horizon>,
     pub cells: RefCell<BTreeMap<(usize, u16), Rc<Cell>>>,
     pub sessions: Vec<RefCell<Client>>,
     /// The setting with which each session's statement began, while it runs.
     pub statements: Vec<RefCell<Option<Rc<Setting>>>>,
     pub worker: RefCell<Worker>,
+    /// The time at which the worker is woken next, if there is one.
+    pub timer: Slot<Option<u64>>,
+    /// The latest revision of the registry's etcd that the worker knows.
+    pub seen: Slot<i64>,
     /// How often the clock had been set to an earlier time when the run began.
     pub steps_back: u64,
-    /// By ID type: the greatest tick read, and whether one was read from before the horizon was written.
+    /// By ID type: the greatest tick read, and whether one was read from before the horizon was
+    /// written.
     pub greatest: [Slot<u64>; 5],
     pub behind: [Slot<bool>; 5],
     /// Whether the run ended by a crash or a stop. From then on nothing has an effect.
@@ -93,9 +107,10 @@ pub struct Life {
 impl Node {
     pub fn new(fleet: &Fleet, number: usize, skew: u64) -> Self {
         let (random, time) = (&fleet.world.random, fleet.world.time.get());
+        let clock = Clock::new(random, time, skew);
         Self {
             number,
-            clock: Clock::new(random, time, skew),
+            clock: if fleet.keeps_time() { clock.corrected() } else { clock },
             noisy: random.one_in(2),
             rate: 999_500 + random.below(1001),
             booted: time - random.below(1000 * SECOND),
@@ -103,12 +118,16 @@ impl Node {
             disk: Slot::new(None),
             life: RefCell::new(None),
             want: Slot::new(fleet.want()),
+            endpoints: RefCell::new(fleet.endpoints.borrow().clone()),
+            astray: RefCell::default(),
+            memory: RefCell::default(),
             paused: Slot::new(0),
             stuck: Slot::new(0),
             cut: Slot::new(0),
             setting: RefCell::new(Rc::new(Setting::Leased)),
             numbers: RefCell::default(),
             plan: RefCell::default(),
+            only: RefCell::default(),
             disturbed: Slot::new(false),
         }
     }
@@ -150,7 +169,8 @@ impl Node {
         now
     }
 
-    /// Begins a run at the state on the disk. The server holds nothing, even if it held something before.
+    /// Begins a run at the state on the disk. The server holds nothing, even if it held something
+    /// before.
     pub fn start(&self, fleet: &Fleet, sessions: usize) {
         let begun = self.disk.get().unwrap_or(State::fresh(self.read(fleet, SECOND / 1000)));
         let gate = Gate::at(begun.horizon);
@@ -160,15 +180,19 @@ impl Node {
             begun,
             gate,
             leased: Gate::closed(),
-            held: RefCell::default(),
+            lease: RefCell::default(),
             claim: Slot::new(None),
+            last_lease: Slot::default(),
+            memory: RefCell::new(self.memory.borrow().clone()),
             generation: Slot::new(0),
             leases: Slot::new(!fleet.is_switching),
             issued: Slot::new(begun.horizon),
             cells: RefCell::default(),
             sessions: (0..sessions).map(|_| RefCell::new(Client::new(random))).collect(),
             statements: (0..sessions).map(|_| RefCell::default()).collect(),
-            worker: RefCell::default(),
+            worker: RefCell::new(Worker::new(fleet, self)),
+            timer: Slot::new(None),
+            seen: Slot::new(0),
             steps_back: self.clock.steps_back(),
             greatest: Default::default(),
             behind: Default::default(),
@@ -186,8 +210,8 @@ impl Node {
         fleet.close(&life);
     }
 
-    /// Stops the server cleanly: it releases all generator IDs with their exact high-water marks, and makes the
-    /// horizon exact. Its requests to the registry may never arrive.
+    /// Stops the server cleanly: it releases all generator IDs with their exact high-water marks,
+    /// and makes the horizon exact. Its requests to the registry may never arrive.
     pub fn stop(&self, fleet: &Fleet) {
         let Some(life) = self.life() else { return };
         life.seal_all();
@@ -195,18 +219,15 @@ impl Node {
         for (&(id_type, _), cell) in life.cells.borrow().iter() {
             exact = issued(exact, id_type, cell);
         }
-        let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
-        if !ids.is_empty() {
-            self.release(fleet, &life, &ids);
-        }
+        self.leave(fleet, &life);
         let written = self.read(fleet, SECOND / 1000);
         self.disk.set(Some(State { horizon: exact, written, lead: 0 }));
         fleet.events.saw(Event::Stop);
         self.end(fleet);
     }
 
-    /// Moves the leased gate to where the claim lets it stand. A caller that has changed either of the two calls
-    /// this.
+    /// Moves the leased gate to where the claim lets it stand. A caller that has changed either of
+    /// the two calls this.
     pub fn cap(&self, fleet: &Fleet, life: &Life) {
         let sent = self.sent(fleet.world.time.get());
         let horizon = life.gate.horizon();
@@ -219,9 +240,9 @@ impl Node {
         self.disturbed.set(false);
     }
 
-    /// Moves the gates past a stamp: the server's gate, durable and then open, and the leased one as far as the claim
-    /// goes, if the session uses that. The server may crash between the two. Returns false if the leased gate cannot
-    /// pass the stamp.
+    /// Moves the gates past a stamp: the server's gate, durable and then open, and the leased one
+    /// as far as the claim goes, if the session uses that. The server may crash between the two.
+    /// Returns false if the leased gate cannot pass the stamp.
     pub fn extend<S: ServerIdType>(
         &self,
         fleet: &Fleet,
@@ -271,6 +292,26 @@ pub fn since<S: ServerIdType>(life: &Life) -> Tick {
 }
 
 impl Life {
+    /// Returns the generator IDs that are held.
+    pub fn held(&self) -> Vec<LeasedId> {
+        self.lease.borrow().as_ref().map_or(Vec::new(), |lease| lease.held.clone())
+    }
+
+    pub fn count(&self) -> usize {
+        self.lease.borrow().as_ref().map_or(0, |lease| lease.held.len())
+    }
+
+    pub fn holds(&self, id: u16) -> bool {
+        let lease = self.lease.borrow();
+        lease.iter().flat_map(|lease| &lease.held).any(|held| held.id == id)
+    }
+
+    /// Returns whether the server holds this lease, and not this generator ID.
+    pub fn is_orphan(&self, number: i64, id: u16) -> bool {
+        let lease = self.lease.borrow();
+        lease.as_ref().is_some_and(|lease| lease.lease == number) && !self.holds(id)
+    }
+
     /// Returns the beginning of a cell whose generator ID was claimed with this high-water mark.
     pub fn start<S: ServerIdType>(
         &self,
@@ -290,8 +331,8 @@ impl Life {
         }
     }
 
-    /// Returns the last time of the cells of a generator ID, and not less than its high-water mark at the claim. The
-    /// time is exact if the cells are sealed.
+    /// Returns the last time of the cells of a generator ID, and not less than its high-water mark
+    /// at the claim. The time is exact if the cells are sealed.
     pub fn last(&self, id: u16, high_water_mark: u64, seal: bool) -> UnixNanos {
         let mut horizon = Horizon::NONE.raised(UnixNanos(high_water_mark));
         for (&(id_type, _), cell) in self.cells.borrow().iter().filter(|((_, of), _)| *of == id) {
@@ -345,7 +386,8 @@ fn issued(horizon: Horizon, id_type: usize, cell: &Cell) -> Horizon {
     }
 }
 
-/// Returns a horizon that covers the last ticks of a cell. It is exact if the cell is sealed for that.
+/// Returns a horizon that covers the last ticks of a cell. It is exact if the cell is sealed for
+/// that.
 fn covering(horizon: Horizon, id_type: usize, cell: &Cell, seal: bool) -> Horizon {
     fn of<S: ServerIdType>(horizon: Horizon, cell: &Cell, seal: bool) -> Horizon {
         let last = if seal { cell.seal::<S>() } else { cell.last::<S>() };

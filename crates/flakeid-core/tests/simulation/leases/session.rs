@@ -1,12 +1,12 @@
-//! A session on a server that leases. It takes IDs from the cells of the generator IDs that the server holds, and
-//! every ID is checked.
+//! A session on a server that leases. It takes IDs from the cells of the generator IDs that the
+//! server holds, and every ID is checked.
 //!
-//! The session asks the gate when it has read the clock. It may stand still right after that, for longer than a
-//! lease, alone or with its server, while everything else continues. Then it swaps.
+//! The session asks the gate when it has read the clock. It may stand still right after that, for
+//! longer than a lease, alone or with its server, while everything else continues. Then it swaps.
 
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
-use super::node::{Held, Life, NUMBERED, Node, revive};
+use super::node::{Life, NUMBERED, Node, revive};
 use super::switch::Setting;
 use crate::checks::{Fault, Position};
 use crate::node::{Answer, Last};
@@ -18,6 +18,7 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{Gate, Limits};
 use flakeid_core::generator::{Rules, Stamp};
 use flakeid_core::issuing_cell::IssuingCell;
+use flakeid_core::registry::transaction::LeasedId;
 use flakeid_core::session::{Issued, Session, Stall};
 use flakeid_core::sno::TickTock;
 use flakeid_core::uniqueid::UniqueId;
@@ -31,8 +32,8 @@ pub struct Client {
     id_type: usize,
     number: u32,
     session: Session,
-    /// The setting from which the other fields were made; the IDs that the session knows; their indexes in the
-    /// checks.
+    /// The setting from which the other fields were made; the IDs that the session knows; their
+    /// indexes in the checks.
     setting: Rc<Setting>,
     ids: Vec<u16>,
     generators: Vec<usize>,
@@ -83,7 +84,8 @@ impl Node {
         }
     }
 
-    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the call.
+    /// Lets one session take up to `want` IDs. `alone` means that nothing else happens during the
+    /// call.
     pub fn ask(
         &self,
         fleet: &Fleet,
@@ -123,7 +125,7 @@ impl Node {
         let rules = Rules { sequence: fleet.slices[S::INDEX], end: S::scale().last() };
         // Each cell may report once that the clock has stepped back, meet the gate, or be sealed.
         for _ in 0..=6 * MAX_GENERATOR_IDS {
-            if life.over.get() || leased && life.held.borrow().is_empty() {
+            if life.over.get() || leased && life.count() == 0 {
                 return Answer::Nothing;
             }
             if stale && !self.look_up::<S>(fleet, life, client, arguments) {
@@ -152,7 +154,8 @@ impl Node {
                 if !alone && fleet.world.random.one_in(200) {
                     fleet.stand_still(self);
                 }
-                // The session asks for the generation before each reading of the clock, so this one is for the next.
+                // The session asks for the generation before each reading of the clock, so this one
+                // is for the next.
                 hear();
                 Some(gate_reading.get().now)
             };
@@ -214,10 +217,11 @@ impl Node {
         Answer::Nothing
     }
 
-    /// Returns whether the server holds some of these, and its clock is past the ceiling of the claim.
+    /// Returns whether the server holds some of these, and its clock is past the ceiling of the
+    /// claim.
     fn is_past_ceiling(&self, fleet: &Fleet, life: &Life, ids: &[u16]) -> bool {
         let reading = self.clock.read(fleet.world.time.get());
-        ids.iter().any(|id| life.held.borrow().contains_key(id))
+        ids.iter().any(|id| life.holds(*id))
             && life.claim.get().is_some_and(|claim| claim.ceiling.0 <= reading)
     }
 
@@ -233,8 +237,8 @@ impl Node {
         }
     }
 
-    /// Makes the session's list of cells by the setting of its statement: those of the IDs held now, or of fixed
-    /// ones. Returns whether there are any.
+    /// Makes the session's list of cells by the setting of its statement: those of the IDs held
+    /// now, or of fixed ones. Returns whether there are any.
     fn look_up<S: ServerIdType>(
         &self,
         fleet: &Fleet,
@@ -260,9 +264,9 @@ impl Node {
         let (generation, ids, cells) = match &*arguments.setting {
             Setting::Leased if !life.leases.get() => return false,
             Setting::Leased => {
-                let held = life.held.borrow();
-                let cell = |(&id, held): (&u16, &Held)| bring(id, held.high_water_mark);
-                let ids: Vec<u16> = held.keys().copied().collect();
+                let held = life.held();
+                let cell = |held: &LeasedId| bring(held.id, held.high_water_mark.0);
+                let ids: Vec<u16> = held.iter().map(|held| held.id).collect();
                 (life.generation.get(), ids, held.iter().map(cell).collect())
             }
             Setting::Numbers(ids) => {
@@ -315,18 +319,15 @@ impl Node {
         if !leased {
             fleet.numbers.made(id, self, S::scale().nanos(tick).0 + S::UNIT);
         }
-        // An ID has a claimed generator ID also if its statement began with that as a fixed one. Then it was
-        // prefetched before the claim, by a clock that is not set to an earlier time, so the claim's ceiling is past
-        // it.
-        let is_claimed = leased || life.held.borrow().contains_key(&id);
+        // An ID has a claimed generator ID also if its statement began with that as a fixed one.
+        // Then it was prefetched before the claim, by a clock that is not set to an earlier time,
+        // so the claim's ceiling is past it.
+        let is_claimed = leased || life.holds(id);
         if fleet.is_strict && is_claimed {
-            let high_water_mark = fleet.etcd.borrow().high_water_mark(id);
+            let high_water_mark = fleet.etcd().high_water_mark(id);
             checks.expect(S::scale().nanos(tick).0 < high_water_mark, Fault::Uncovered);
         }
-        if gate_reading.generation != life.generation.get()
-            && leased
-            && !life.held.borrow().contains_key(&id)
-        {
+        if gate_reading.generation != life.generation.get() && leased && !life.holds(id) {
             fleet.events.saw(Event::GivenAfterLoss);
         }
         if let Some(before) = client.last {

@@ -1,30 +1,32 @@
-//! A server's setting changes from fixed generator IDs to leased ones and back, while statements run that began
-//! before.
+//! A server's setting changes from fixed generator IDs to leased ones and back, while statements
+//! run that began before.
 //!
-//! A session uses the setting with which its statement began. The server's worker uses the present one, when it
-//! notices it. To lease, it announces another generation, seals the cells, and claims generator IDs. Perhaps these
-//! are the very ones that were fixed, so that the same cells continue. To end leasing, it releases all that is held,
-//! and sessions may use fixed ones again.
+//! A session uses the setting with which its statement began. The server's worker uses the present
+//! one, when it notices it. To lease, it announces another generation, seals the cells, and claims
+//! generator IDs. Perhaps these are the very ones that were fixed, so that the same cells continue.
+//! To end leasing, it releases all that is held, and sessions may use fixed ones again.
 //!
 //! The work of administrators is part of the model, as docs/fleet.md demands it:
-//! * Generator IDs are fixed only if no other server has them or requests them, and the server alone has them in its
-//!   pool. If others have leased them or had them as fixed ones, the server's clock must also be past two times:
-//!   their high-water marks, and the last ID that was issued with them.
-//! * This also applies to the fixed ones of statements that still run, before a server changes from leased ones to
-//!   any fixed ones: these statements will use theirs again.
-//! * Other servers may lease generator IDs that were fixed when the server's worker leases instead, or when no
-//!   statement has them any more. The clock of the server that leases them must also be past the last ID that was
-//!   issued with them.
+//! * Generator IDs are fixed only if no other server has them or requests them, and the server
+//!   alone has them in its pool. If others have leased them or had them as fixed ones, the server's
+//!   clock must also be past two times: their high-water marks, and the last ID that was issued
+//!   with them.
+//! * This also applies to the fixed ones of statements that still run, before a server changes from
+//!   leased ones to any fixed ones: these statements will use theirs again.
+//! * Other servers may lease generator IDs that were fixed when the server's worker leases instead,
+//!   or when no statement has them any more. The clock of the server that leases them must also be
+//!   past the last ID that was issued with them.
 
-use super::etcd::Change;
 use super::events::{Event, Flaw};
 use super::fleet::{Fleet, MICROSECOND};
 use super::node::{Life, Node};
 use super::session::MAX_GENERATOR_IDS;
+use super::worker::Worker;
 use crate::clock::MILLISECOND;
 use flakeid_core::cell::Cell;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 /// The distance of every processor's clock from a time that it is past.
@@ -65,8 +67,8 @@ impl Numbers {
         *last = until.max(*last);
     }
 
-    /// Records that a server has leased a generator ID. Returns whether another one has issued IDs with it as a fixed
-    /// one.
+    /// Records that a server has leased a generator ID. Returns whether another one has issued IDs
+    /// with it as a fixed one.
     pub fn leased(&self, id: u16, node: &Node) -> bool {
         let mut numbers = self.0.borrow_mut();
         let number = numbers.entry(id).or_default();
@@ -103,7 +105,8 @@ impl Numbers {
         by.any(|&other| other != node.number)
     }
 
-    /// Returns whether a clock with this reading is past all IDs that others issued with it as a fixed one.
+    /// Returns whether a clock with this reading is past all IDs that others issued with it as a
+    /// fixed one.
     fn is_past(&self, id: u16, node: &Node, reading: u64) -> bool {
         let numbers = self.0.borrow();
         let mut made = numbers.get(&id).into_iter().flat_map(|number| &number.made);
@@ -112,18 +115,32 @@ impl Numbers {
 }
 
 impl Fleet {
-    /// Returns whether a generator ID is in a server's pool.
-    pub fn is_in_pool_of(&self, node: &Node, id: u16) -> bool {
-        !self.numbers.is_kept_for_another(id, node)
-    }
-
-    /// Returns whether a server may lease a generator ID that no server has claimed.
-    pub fn may_lease(&self, node: &Node, id: u16) -> bool {
+    /// Returns the pool that an administrator gives a server, and how many generator IDs it leases.
+    /// The pool is the part of the fleet's in which it may lease all. Of several it is the one of
+    /// which it holds most.
+    pub fn pool_of(&self, node: &Node) -> (RangeInclusive<u16>, usize) {
+        let want = node.want.get();
+        if !self.is_switching {
+            return (self.pool.clone(), want);
+        }
+        let held = node.life().map_or(Vec::new(), |life| life.held());
+        let others = self.others(node);
         let reading = node.clock.read(self.world.time.get());
-        !self.is_switching
-            || self.is_in_pool_of(node, id)
-                && !self.others(node).iter().any(|other| other.uses(id))
+        let only = node.only.borrow().map_or(self.pool.clone(), |(first, last)| first..=last);
+        let may_lease = |&id: &u16| {
+            only.contains(&id)
+                && !self.numbers.is_kept_for_another(id, node)
+                && !others.iter().any(|other| other.uses(id))
                 && self.numbers.is_past(id, node, reading)
+        };
+        let all: Vec<u16> = self.pool.clone().filter(may_lease).collect();
+        let parts = all.chunk_by(|id, next| id + 1 == *next);
+        let holds = |id: &&u16| held.iter().any(|held| held.id == **id);
+        let best = parts.max_by_key(|part| (part.iter().filter(holds).count(), part.len()));
+        match best.and_then(|part| Some(*part.first()?..=*part.last()?)) {
+            Some(pool) => (pool, want),
+            None => (u16::MAX..=u16::MAX, 0),
+        }
     }
 
     fn others(&self, node: &Node) -> Vec<Rc<Node>> {
@@ -133,22 +150,24 @@ impl Fleet {
         others.map(|&number| all[number].clone()).collect()
     }
 
-    /// Returns whether a generator ID may be a server's fixed one by now. It is in no other server's pool.
+    /// Returns whether a generator ID may be a server's fixed one by now. It is in no other
+    /// server's pool.
     fn is_ready(&self, node: &Node, id: u16) -> bool {
         let time = self.world.time.get();
         let reading = node.clock.read(time);
-        let is_it = |&(of, ..): &Change| of == id;
         let (holder, high_water_mark) = {
-            let etcd = self.etcd.borrow();
+            let etcd = self.etcd();
             (etcd.holder(time, id), etcd.high_water_mark(id))
         };
-        let own = node.life().and_then(|life| life.worker.borrow().lease());
+        let own = node.life().map(|life| life.last_lease.get().0);
         let asks = |other: &Rc<Node>| {
-            other.life().is_some_and(|life| life.worker.borrow().asks_for(is_it))
+            other.life().is_some_and(|life| {
+                life.leases.get() && life.worker.borrow().settings.pool.contains(&id)
+            })
         };
         (holder.is_none() || holder == own)
             && !self.others(node).iter().any(|other| other.uses(id) || asks(other))
-            && !self.is_claim_under_way(node, is_it)
+            && !self.is_claim_under_way(node, id)
             && self.numbers.is_past(id, node, reading)
             && (!self.numbers.was_leased_by_others(id, node) || high_water_mark + PAST < reading)
     }
@@ -179,6 +198,7 @@ impl Fleet {
         if !self.numbers.keep(&all, node) {
             return;
         }
+        self.others(node).iter().for_each(|other| self.reload(other));
         if all.iter().all(|&id| self.is_ready(node, id)) {
             if plan.iter().any(|&id| self.numbers.was_leased_by_others(id, node)) {
                 self.events.saw(Event::LeasedBecomesNumber);
@@ -199,12 +219,18 @@ impl Fleet {
         self.set(node, Setting::Leased);
     }
 
-    /// Reads the settings again.
     pub fn set(&self, node: &Node, setting: Setting) {
         node.setting.replace(Rc::new(setting));
+        self.reload(node);
+    }
+
+    /// Lets a server's worker read its settings again.
+    pub fn reload(&self, node: &Node) {
         if let Some(life) = node.life() {
-            let soon = self.world.random.below(20 * MILLISECOND);
-            self.wake(node, &life, self.world.time.get() + MICROSECOND + soon);
+            let time = self.world.time.get();
+            let soon = time + MICROSECOND + self.world.random.below(20 * MILLISECOND);
+            life.worker.borrow_mut().hurry(soon);
+            self.wake(node, &life, soon);
         }
     }
 }
@@ -215,8 +241,8 @@ impl Node {
         matches!(**self.setting.borrow(), Setting::Numbers(_)) && self.plan.borrow().is_none()
     }
 
-    /// Returns whether it uses a generator ID as a fixed one, or may do so again without another change of its
-    /// setting.
+    /// Returns whether it uses a generator ID as a fixed one, or may do so again without another
+    /// change of its setting.
     fn uses(&self, id: u16) -> bool {
         let in_statement = |life: Rc<Life>| {
             !life.leases.get() && life.numbers_in_statements().into_iter().any(|of| of == id)
@@ -224,8 +250,11 @@ impl Node {
         self.setting.borrow().has(id) || self.life().is_some_and(in_statement)
     }
 
-    /// Lets the worker do what the setting demands. Returns whether it must lease generator IDs.
-    pub fn follow(&self, fleet: &Fleet, life: &Life) -> bool {
+    /// Lets the worker do what the setting demands. Returns whether it has something to do.
+    pub fn follow(&self, fleet: &Fleet, life: &Life, worker: &mut Worker) -> bool {
+        if worker.is_leaving() {
+            return true;
+        }
         let setting = self.setting.borrow().clone();
         match (&*setting, life.leases.get()) {
             (Setting::Leased, leases) => {
@@ -243,22 +272,23 @@ impl Node {
             (Setting::Numbers(_), leases) => {
                 if leases {
                     fleet.events.saw(Event::ToNumbers);
-                    let ids: Vec<u16> = life.held.borrow().keys().copied().collect();
-                    if !ids.is_empty() {
-                        self.release(fleet, life, &ids);
-                    }
-                    life.worker.borrow_mut().abandon();
-                    life.leases.set(false);
-                    life.next_generation();
-                    self.cap(fleet, life);
+                    self.begin_leaving(fleet, life, worker);
                 }
-                false
+                worker.is_leaving()
             }
         }
     }
 
-    /// Returns the cells of fixed generator IDs, and the generation for which they are listed; nothing while
-    /// generator IDs are leased. A process may stand still at each step that it takes without the lock.
+    /// Ends leasing: sessions may use fixed generator IDs again.
+    pub fn end_leasing(&self, fleet: &Fleet, life: &Life) {
+        life.leases.set(false);
+        life.next_generation();
+        self.cap(fleet, life);
+    }
+
+    /// Returns the cells of fixed generator IDs, and the generation for which they are listed;
+    /// nothing while generator IDs are leased. A process may stand still at each step that it takes
+    /// without the lock.
     pub fn cells_of(
         &self,
         fleet: &Fleet,
@@ -295,7 +325,8 @@ impl Node {
 }
 
 impl Life {
-    /// Begins a new generation. From now on no session gets an ID by a list of cells that it made before.
+    /// Begins a new generation. From now on no session gets an ID by a list of cells that it made
+    /// before.
     pub fn next_generation(&self) {
         self.generation.set(self.generation.get() + 1);
         self.gate.announce(self.generation.get());
