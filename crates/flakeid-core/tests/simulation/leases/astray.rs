@@ -4,7 +4,7 @@
 //! * A server is led astray while it remembers the fleet's registry. The memory of a server is lost
 //!   only while all its endpoints lead there.
 //! * At least one endpoint still leads to the registry. Or all lead to an etcd in which there is
-//!   another registry, with whatever cluster ID, and no grace period. They lead to a registry that
+//!   another registry, with any cluster ID, and no grace period. They lead to a registry that
 //!   the fleet has left only if the server knows that it was retired.
 //! * A copy of the registry has another cluster ID.
 

@@ -84,7 +84,7 @@ fn text(value: &Value) -> String {
 }
 
 impl Data {
-    /// Lets all leases begin anew, as they do in an etcd that starts.
+    /// Lets all leases begin again, as they do in an etcd that starts.
     pub fn begin_leases(&mut self, now: u64) {
         self.leases.values_mut().for_each(|lease| lease.end = now + lease.ttl);
     }
