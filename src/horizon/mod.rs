@@ -166,8 +166,8 @@ pub fn ensure_writable(shared: &Shared) -> Result<(), Report> {
 }
 
 /// Lets a sealed cell of the ID type with this index issue again: above the horizon, a
-/// high-water mark, and all that it has issued. Shared memory keeps what the cell has issued, for the exact
-/// horizon. The caller holds the lock.
+/// high-water mark, and all that it has issued. Shared memory keeps what the cell has issued, for
+/// the exact horizon. The caller holds the lock.
 pub fn revive(shared: &Shared, id_type: usize, cell: &Cell, high_water_mark: UnixNanos) {
     if !cell.is_sealed() {
         return;

@@ -232,8 +232,8 @@ fn next_generation(shared: &Shared, _lock: &ExclusiveLock) {
 }
 
 /// Seals the cells of one generator ID in all ID types, or all cells. Returns the exact
-/// high-water mark: the last time that they issued. It is not before the one with which the ID was claimed,
-/// since an ID type that was not used has no cell.
+/// high-water mark: the last time that they issued. It is not before the one with which the ID was
+/// claimed, since an ID type that was not used has no cell.
 fn seal(shared: &Shared, only: Option<LeasedId>) -> UnixNanos {
     let mut horizon =
         Horizon::NONE.raised(only.map_or(UnixNanos(0), |leased| leased.high_water_mark));

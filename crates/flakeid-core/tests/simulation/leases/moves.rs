@@ -4,9 +4,9 @@
 //! They move the fleet from one etcd to another one, and later back. They change the settings of
 //! all servers, and wait until the last lease of the old registry has ended. Then they write that
 //! the new registry replaces the old one. A registry that the fleet goes back to was deleted, or
-//! all servers have leased from the other one since. During a move no server joins or loses its memory,
-//! and no server runs that has never leased. When all servers lease from the new registry, they may
-//! delete the old one, or its entry.
+//! all servers have leased from the other one since. During a move no server joins or loses its
+//! memory, and no server runs that has never leased. When all servers lease from the new registry,
+//! they may delete the old one, or its entry.
 //!
 //! A server may refuse since the registry has another ID or another address than that of its last
 //! lease. Administrators write an entry for it when all leases have ended that etcd may have
