@@ -22,7 +22,7 @@ use flakeid_core::registry::transaction::{Key, Value, Write};
 pub const FIRST: usize = 0;
 const SECOND: usize = 1;
 /// An etcd without data, such as a member that was removed and starts again.
-const EMPTY: usize = 2;
+pub const EMPTY: usize = 2;
 /// The etcd of another fleet.
 const FOREIGN: usize = 3;
 /// An etcd that was set up from a snapshot of the fleet's.
@@ -88,10 +88,10 @@ impl Fleet {
         in_life && (is_it(&node.memory.borrow()) || self.flaw == Flaw::ClaimsBeforeRemembering)
     }
 
-    /// Returns whether some server's endpoint leads to an etcd without data.
-    pub fn is_any_at_empty(&self) -> bool {
+    /// Returns whether an endpoint of some server leads astray to this etcd.
+    pub fn is_any_at(&self, place: usize) -> bool {
         let nodes = self.nodes.borrow();
-        nodes.iter().any(|node| node.astray.borrow().values().any(|&place| place == EMPTY))
+        nodes.iter().any(|node| node.astray.borrow().values().any(|&at| at == place))
     }
 
     pub fn lead_all_back(&self) {

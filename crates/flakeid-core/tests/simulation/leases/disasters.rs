@@ -6,7 +6,7 @@
 //! period has begun. A snapshot is older than a lease: see the header of
 //! [`plan`](flakeid_core::registry::plan).
 
-use super::astray::new_cluster_id;
+use super::astray::{EMPTY, new_cluster_id};
 use super::etcd::Data;
 use super::events::{Event, Flaw};
 use super::fleet::Fleet;
@@ -97,7 +97,7 @@ impl Fleet {
                     past.snapshots.pop_front();
                 }
             }
-            3 if !self.is_any_at_empty() => {
+            3 if !self.is_any_at(EMPTY) => {
                 self.events.saw(Event::DataLoss);
                 self.past.borrow_mut().last = time;
                 let id = self.etcd().id;
@@ -112,7 +112,7 @@ impl Fleet {
     /// Restores the registry with the same cluster ID, if all servers can notice that.
     pub fn restore(&self) {
         let (random, time) = (&self.world.random, self.world.time.get());
-        if self.is_moving() || self.is_blocked() || self.is_any_at_empty() {
+        if self.is_moving() || self.is_blocked() || self.is_any_at(EMPTY) {
             return;
         }
         let mut past = self.past.borrow_mut();
@@ -150,7 +150,7 @@ impl Fleet {
         let Some(Snapshot { etcd: (place, _), data, .. }) = past.snapshots.pop_front() else {
             return;
         };
-        if place != self.home.get() || self.is_any_at_empty() || id(&data).is_none() {
+        if place != self.home.get() || self.is_any_at(EMPTY) || id(&data).is_none() {
             return;
         }
         self.events.saw(Event::RestoredAnew);

@@ -103,7 +103,9 @@ impl Fleet {
     pub fn clean_up(&self) {
         let random = &self.world.random;
         let all = self.living_nodes().iter().all(|node| self.is_remembered(node));
-        if self.moves.get() == 0 || self.is_moving() || !all {
+        // A server that is led there must find another registry, and not an etcd without data.
+        let is_any_there = self.is_any_at(self.other_home());
+        if self.moves.get() == 0 || self.is_moving() || !all || is_any_there {
             return;
         }
         let old = &mut self.etcds.borrow_mut()[self.other_home()];

@@ -60,7 +60,7 @@ fn a_successor_that_ignores_the_high_water_mark_is_found() {
 
 #[test]
 fn a_claim_with_a_changed_high_water_mark_is_found() {
-    assert_eq!(first_fault_on_lease(Flaw::StaleHighWaterMark), Some(Fault::Uncovered));
+    assert_eq!(first_fault_on_lease_from(120, Flaw::StaleHighWaterMark), Some(Fault::Uncovered));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_high_water_mark_written_after_the_loss_of_the_claim_is_found() {
 
 #[test]
 fn a_gate_that_the_claim_does_not_cap_is_found() {
-    assert_eq!(first_fault_on_lease(Flaw::Uncapped), Some(Fault::Shared));
+    assert_eq!(first_fault_on_lease_from(105, Flaw::Uncapped), Some(Fault::Shared));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_release_that_does_not_seal_is_found() {
 
 #[test]
 fn a_release_that_comes_late_and_is_not_checked_is_found() {
-    let fault = first_fault_on_lease_from(1, Flaw::LateRelease);
+    let fault = first_fault_on_lease(Flaw::LateRelease);
     assert_eq!(fault, Some(Fault::Uncovered));
 }
 
@@ -96,7 +96,7 @@ fn a_registry_that_is_founded_without_a_grace_period_is_found() {
 
 #[test]
 fn a_claim_in_the_grace_period_after_the_deadline_is_found() {
-    assert_eq!(first_fault_on_lease(Flaw::LateReclaim), Some(Fault::Shared));
+    assert_eq!(first_fault_on_lease_from(12, Flaw::LateReclaim), Some(Fault::Shared));
 }
 
 #[test]
