@@ -31,7 +31,7 @@
 //! that have no memory of A's `left`.
 //!
 //! # How many
-//! A value has at most [`LENGTH`] bytes, which is room for more than ten names. Existing names
+//! A value has at most 1,000 bytes, which is room for more than ten names. Existing names
 //! stay, so all servers write the same value.
 
 use alloc::string::{String, ToString};

@@ -32,7 +32,7 @@
 //!   grace period begins.
 //!
 //! Each of these says something about one endpoint alone. So the server asks the others, too,
-//! before it acts: [`survey`] has the argument.
+//! before it acts: [`survey`](super::survey) has the argument.
 //!
 //! # Lost, or another etcd
 //! etcd's cluster ID is a hash of the peer URLs and the token that it was set up with. So an etcd
