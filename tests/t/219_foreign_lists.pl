@@ -5,12 +5,13 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('lists');
+my $node = PostgreSQL::Test::Cluster->new('lists', install_path => Installation->new('released')->put_released->{path});
 $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
 $node->start;
