@@ -79,7 +79,7 @@ for my $type (@types)
 	is(records('postgres', "${name}s", "BEGIN; UPDATE pg_proc SET prosupport = 0 WHERE oid = '$function'::regprocedure; COPY ${name}s $load; ROLLBACK"),
 		'one by one: 5000', '... but not without the support function of the planner');
 	my $for_copy = $function =~ s/_next\(/_next_for_copy(/r =~ s/(?<=[a-z])\)/, internal)/r =~ s/\(\)/(internal)/r;
-	is(sql("SELECT provolatile, proisstrict, proparallel FROM pg_proc WHERE oid = '$for_copy'::regprocedure"), 's|t|r', "... $for_copy is declared STABLE, and PARALLEL RESTRICTED as $function is");
+	is(sql("SELECT provolatile, proisstrict, proparallel FROM pg_proc WHERE oid = '$for_copy'::regprocedure"), 's|t|r', "$for_copy is declared STABLE, and PARALLEL RESTRICTED as $function is");
 	my $arguments = join ', ', ('NULL') x ($for_copy =~ tr/,// + 1);
 	my $refused   = qr/42883: function .* does not exist|42846: cannot cast type unknown to internal|0A000: cannot accept a value of type internal/;
 	like(error_of($node, "SELECT ${name}_next_for_copy($arguments)"), $refused, '... and SQL cannot call it');
@@ -292,7 +292,7 @@ is(sql("SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'flak
 is(sql(q{SELECT refobjid::regprocedure FROM pg_depend WHERE classid = 'pg_attrdef'::regclass AND objid = (SELECT oid FROM pg_attrdef WHERE adrelid = 'flakes'::regclass) AND refclassid = 'pg_proc'::regclass}),
 	'flake_next()', '... and depends on the function that it names');
 is(sql(q{SELECT count(*) FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND refobjid IN (SELECT oid FROM pg_proc WHERE proname LIKE '%\_next\_for\_copy') AND deptype <> 'e'}),
-	'0', '... and nothing depends on flake_next_for_copy');
+	'0', 'no default depends on flake_next_for_copy');
 
 # Rows that go through a query, and a policy.
 is(sql(<<'SQL'), "100|100\n100|100\n100|100\n100|100", 'INSERT, CREATE TABLE AS, generic plans and UPDATE: an ID for each row');
@@ -345,7 +345,7 @@ my $denied = qr/42501: permission denied for function flake_next$/m;
 my $as_loader = "SET ROLE loader; COPY flakes $load";
 is(records('postgres', 'flakes', $as_loader), 'many at once', 'a user who may execute the function');
 sql('REVOKE EXECUTE ON FUNCTION flake_next_for_copy(internal) FROM PUBLIC');
-is(records('postgres', 'flakes', $as_loader), 'one by one: 5000', '... but not flake_next_for_copy');
+is(records('postgres', 'flakes', $as_loader), 'one by one: 5000', 'a user who may not execute flake_next_for_copy gets the rows one by one');
 sql('GRANT EXECUTE ON FUNCTION flake_next_for_copy(internal) TO PUBLIC; REVOKE EXECUTE ON FUNCTION flake_next() FROM PUBLIC');
 like(error_of($node, $as_loader), $denied, '... and one who may not');
 like(error_of($node, 'SET ROLE loader; INSERT INTO flakes (nr) VALUES (1)'), $denied, '... neither by INSERT');
@@ -363,7 +363,7 @@ for my $change ('SECURITY DEFINER', 'SET work_mem = 4096')
 	is(records('postgres', 'flakes', "BEGIN; ALTER FUNCTION flake_next() $change; COPY flakes $load; ROLLBACK"), 'one by one: 5000', "a function with $change stays as it is");
 }
 is(records('postgres', 'flakes', "BEGIN; ALTER FUNCTION flake_next_for_copy(internal) SECURITY DEFINER; COPY flakes $load; ROLLBACK"), 'one by one: 5000',
-	'... and so it does if its X_next_for_copy is another function');
+	'a function stays as it is if its X_next_for_copy is another function');
 
 # schemas and versions -------------------------------------------------------------------------------------------------
 
