@@ -6,7 +6,7 @@ use super::client::{CallError, Etcd, Patience};
 use super::listing::HighWaterMarks;
 use super::log::Log;
 use super::registry::{Registry, grant, revoke};
-use super::signals::{lease_began, log_if_recovered, may_go_on, may_wait};
+use super::signals::{log_if_recovered, may_go_on, may_wait, reset_warning};
 use super::{memory, signals};
 use crate::clock::{now, since_boot};
 use crate::guc::etcd as settings;
@@ -39,7 +39,8 @@ impl Actor {
     /// # Errors
     /// [`Failure`]: what was to be changed in etcd may be changed.
     pub fn act(&mut self, action: &Action, namespace: &str) -> Result<Outcome, Failure> {
-        let registry = || Registry { namespace: namespace.into(), server: signals::server() };
+        let registry =
+            || Registry { namespace: namespace.into(), server: signals::claim_document() };
         match action {
             Action::List { at } => self.list(&registry(), at.as_deref()),
             Action::Prefer(endpoint) => {
@@ -149,7 +150,7 @@ impl Actor {
         if is_usable {
             transitions::set_endpoint(self.shared, self.etcd.endpoint());
             if is_new {
-                lease_began();
+                reset_warning();
             }
         }
         is_usable

@@ -67,7 +67,7 @@ fn watch_deadline(shared: &'static Shared) {
 }
 
 /// Ends the warning about an earlier lease, as another one is held.
-pub fn lease_began() {
+pub fn reset_warning() {
     WARNED.store(false, Ordering::Relaxed);
 }
 
@@ -79,7 +79,7 @@ pub fn log_if_recovered() {
 }
 
 /// Returns how the claims of this server describe it.
-pub fn server() -> ClaimDocument {
+pub fn claim_document() -> ClaimDocument {
     // SAFETY: PostgreSQL sets both when the server starts, and `DataDir` is a string that ends in
     // NUL.
     let (data, port) = unsafe {

@@ -280,7 +280,7 @@ impl Worker {
             MarksVerdict::Refuse(refusal) => return Err(refusal),
             MarksVerdict::Kept(view) => {
                 if view > 0 {
-                    self.accept(view)?;
+                    self.switch_to(view)?;
                 }
                 None
             }

@@ -56,7 +56,7 @@ impl Worker {
                 self.turn.todo.push_back(Action::List { at: Some(endpoint) });
             }
             Verdict::Lease { view, note } => {
-                self.accept(view)?;
+                self.switch_to(view)?;
                 if let Some(memory) = note {
                     let purpose = MemoryPurpose::Note;
                     self.turn.todo.push_back(Action::Remember { memory, purpose });
@@ -90,7 +90,7 @@ impl Worker {
     }
 
     /// Continues with the view at this place, at its endpoint.
-    pub(super) fn accept(&mut self, view: usize) -> Result<(), Refusal> {
+    pub(super) fn switch_to(&mut self, view: usize) -> Result<(), Refusal> {
         let asked = self.turn.views.len();
         let View { endpoint, shown } = self.turn.views.swap_remove(view);
         let listing = shown.map_err(Refusal::Failed)?;
