@@ -10,13 +10,13 @@
 --   their exact signature, in pg_catalog first. Roles and access methods are in no schema.
 -- * Write no dynamic SQL, and no body that is a string (LANGUAGE sql AS '...'), since its names resolve in each call.
 -- * In an update script replace members of the extension, but CREATE (never replace) new objects.
--- tests/t/191_hostile_schema.pl installs every script into a schema full of traps.
+-- tests/t/sql/hostile_schema.pl installs every script into a schema full of traps.
 --
 -- A function is LEAKPROOF if it reveals nothing about its arguments but by its result: no value of them raises an
 -- error, and none is in a message. Then PostgreSQL may compute it before it hides rows (row-level security, security
 -- barriers), and so may use an index. Bounds of a time clamp; times beyond the calendar are infinity; an epoch that a
 -- reader names can be any time. A wrong setting raises the same error for all arguments, which reveals nothing.
--- tests/t/193_leakproof.pl calls each such function with extreme values, and has the reason for each other function.
+-- tests/t/sql/leakproof.pl calls each such function with extreme values, and has the reason for each other function.
 
 -- The check of the library. Every script begins with it, as the rest names functions that an older library lacks.
 

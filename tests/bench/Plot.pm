@@ -24,8 +24,8 @@ my ($version, $measured_by);
 sub measured_by { $measured_by = $_[0] }
 
 sub has_gnuplot {
-    $version //= `gnuplot --version 2>/dev/null` // '';
-    return $version =~ /gnuplot/;
+	$version //= `gnuplot --version 2>/dev/null` // '';
+	return $version =~ /gnuplot/;
 }
 
 # bars(name, title, panel...) writes name.svg and refers to it in the report. A panel is a hash: title,
@@ -33,19 +33,19 @@ sub has_gnuplot {
 # are in the order of the first panel, the smallest at the top unless it says largest_first; and its
 # same_scale is for panels whose bars are to be compared with each other.
 sub bars {
-    my ($name, $title, @panels) = @_;
-    return unless has_gnuplot();
-    my %median = map { $_ => (quartiles($panels[0]{values}{$_}))[1] } keys %{ $panels[0]{values} };
-    my @names = sort { $median{$a} <=> $median{$b} || $a cmp $b } keys %median;
-    @names = reverse @names if $panels[0]{largest_first};
-    my $height = $above + $below + $row * @names;
-    my $left = 24 + $letter * max(map { length } @names);
-    my $panel_width = ($width - $left) / @panels;
-    my $path = folder() . "/$name.svg";
-    my @ranges = map { range_of($_, $panel_width - 14) } @panels;
-    @ranges = (max(@ranges)) x @panels if $panels[0]{same_scale};
+	my ($name, $title, @panels) = @_;
+	return unless has_gnuplot();
+	my %median = map { $_ => (quartiles($panels[0]{values}{$_}))[1] } keys %{ $panels[0]{values} };
+	my @names = sort { $median{$a} <=> $median{$b} || $a cmp $b } keys %median;
+	@names = reverse @names if $panels[0]{largest_first};
+	my $height = $above + $below + $row * @names;
+	my $left = 24 + $letter * max(map { length } @names);
+	my $panel_width = ($width - $left) / @panels;
+	my $path = folder() . "/$name.svg";
+	my @ranges = map { range_of($_, $panel_width - 14) } @panels;
+	@ranges = (max(@ranges)) x @panels if $panels[0]{same_scale};
 
-    my $script = <<"END";
+	my $script = <<"END";
 set terminal svg size $width,$height noenhanced font 'DejaVu Sans,Arial,sans-serif,$font' background '#ffffff'
 set output '$path'
 set multiplot
@@ -55,10 +55,11 @@ unset xtics
 @{[label($title, 12, 20, $height, '#1b1f24', 16)]}
 @{[legend($height, @names)]}
 END
-    for my $i (0 .. $#panels) {
-        my ($from, $to) = map { $_ / $width } $left + $i * $panel_width, $left + ($i + 1) * $panel_width - 14;
-        my $tics = join ', ', map { quoted($i ? '' : $names[$_]) . " $_" } 0 .. $#names;
-        $script .= <<"END";
+	for my $i (0 .. $#panels) {
+		my ($from, $to) = map { $_ / $width } $left + $i * $panel_width,
+		  $left + ($i + 1) * $panel_width - 14;
+		my $tics = join ', ', map { quoted($i ? '' : $names[$_]) . " $_" } 0 .. $#names;
+		$script .= <<"END";
 @{[bars_of($panels[$i], @names)]}
 set xrange [0:$ranges[$i]]
 set lmargin at screen $from
@@ -74,71 +75,72 @@ plot \$bars using 2:1:(0):2:(\$1-0.34):(\$1+0.34):5 with boxxyerror fs solid 1 n
      \$bars using 4:1:6 with labels left offset 0.7,0 tc rgb '#1b1f24'
 unset label
 END
-    }
-    open my $gnuplot, '|-', 'gnuplot' or die "tests/bench: could not run gnuplot: $!\n";
-    binmode $gnuplot, ':encoding(UTF-8)';
-    print $gnuplot $script, "unset multiplot\n";
-    close $gnuplot or die "tests/bench: gnuplot failed on $name\n";
-    entitle($path, $title);
-    text("\n![$title]($name.svg)");
+	}
+	open my $gnuplot, '|-', 'gnuplot' or die "tests/bench: could not run gnuplot: $!\n";
+	binmode $gnuplot, ':encoding(UTF-8)';
+	print $gnuplot $script, "unset multiplot\n";
+	close $gnuplot or die "tests/bench: gnuplot failed on $name\n";
+	entitle($path, $title);
+	text("\n![$title]($name.svg)");
 }
 
 # As far as the axis must go for every bar's label to fit behind it.
 sub range_of {
-    my ($panel, $pixels) = @_;
-    my @ends = map {
-        my (undef, $middle, $high) = quartiles($_);
-        my $room = $pixels - 12 - $letter * length sprintf $panel->{format}, $middle;
-        $high * $pixels / max($room, $pixels / 4)
-    } values %{ $panel->{values} };
-    return max(@ends) || 1;
+	my ($panel, $pixels) = @_;
+	my @ends = map {
+		my (undef, $middle, $high) = quartiles($_);
+		my $room = $pixels - 12 - $letter * length sprintf $panel->{format}, $middle;
+		$high * $pixels / max($room, $pixels / 4)
+	} values %{ $panel->{values} };
+	return max(@ends) || 1;
 }
 
 # The panel's bars as a data block.
 sub bars_of {
-    my ($panel, @names) = @_;
-    my $lines = '';
-    for my $i (0 .. $#names) {
-        my $values = $panel->{values}{ $names[$i] } // next;
-        my ($low, $middle, $high) = quartiles($values);
-        my $label = sprintf $panel->{format}, $middle;
-        my $fill = hex substr $color{ kind($names[$i]) }, 1;
-        $lines .= "$i $middle $low $high $fill \"$label\"\n";
-    }
-    return "\$bars << END_OF_BARS\n${lines}END_OF_BARS";
+	my ($panel, @names) = @_;
+	my $lines = '';
+	for my $i (0 .. $#names) {
+		my $values = $panel->{values}{ $names[$i] } // next;
+		my ($low, $middle, $high) = quartiles($values);
+		my $label = sprintf $panel->{format}, $middle;
+		my $fill = hex substr $color{ kind($names[$i]) }, 1;
+		$lines .= "$i $middle $low $high $fill \"$label\"\n";
+	}
+	return "\$bars << END_OF_BARS\n${lines}END_OF_BARS";
 }
 
 # Whose the colors are.
 sub legend {
-    my ($height, @names) = @_;
-    my %here = map { kind($_) => 1 } @names;
-    my ($x, @labels) = (12);
-    for (grep { $here{$_} } 'flakeid', 'postgresql', 'peer') {
-        push @labels, label("\x{25a0} $owner{$_}", $x, $height - 34, $height, $color{$_}, 12);
-        $x += 40 + 7 * length $owner{$_};
-    }
-    return join "\n", @labels, label('bar: median, whisker: quartiles', $x, $height - 34, $height, '#57606a', 12),
-        label($measured_by, 12, $height - 14, $height, '#57606a', 12);
+	my ($height, @names) = @_;
+	my %here = map { kind($_) => 1 } @names;
+	my ($x, @labels) = (12);
+	for (grep { $here{$_} } 'flakeid', 'postgresql', 'peer') {
+		push @labels, label("\x{25a0} $owner{$_}", $x, $height - 34, $height, $color{$_}, 12);
+		$x += 40 + 7 * length $owner{$_};
+	}
+	return join "\n", @labels,
+	  label('bar: median, whisker: quartiles', $x, $height - 34, $height, '#57606a', 12),
+	  label($measured_by, 12, $height - 14, $height, '#57606a', 12);
 }
 
 sub label {
-    my ($text, $x, $y, $height, $color, $size) = @_;
-    return sprintf "set label %s at screen %f, screen %f left tc rgb '%s' font ',%d'",
-        quoted($text), $x / $width, 1 - $y / $height, $color, $size;
+	my ($text, $x, $y, $height, $color, $size) = @_;
+	return sprintf "set label %s at screen %f, screen %f left tc rgb '%s' font ',%d'",
+	  quoted($text), $x / $width, 1 - $y / $height, $color, $size;
 }
 
 # What a browser shows as the picture's title, where gnuplot has put its own name and commands.
 sub entitle {
-    my ($path, $title) = @_;
-    open my $svg, '<', $path or die "tests/bench: could not read $path: $!\n";
-    my $content = do { local $/; <$svg> };
-    $content =~ s,<title>.*?</title>,,g;
-    # No label has a box.
-    $content =~ s,\s*<filter .*?</filter>,,gs;
-    $content =~ s,<desc>.*?</desc>,<title>$title</title>,s;
-    open $svg, '>', $path or die "tests/bench: could not write $path: $!\n";
-    print $svg $content;
-    close $svg or die "tests/bench: could not write $path: $!\n";
+	my ($path, $title) = @_;
+	open my $svg, '<', $path or die "tests/bench: could not read $path: $!\n";
+	my $content = do { local $/; <$svg> };
+	$content =~ s,<title>.*?</title>,,g;
+	# No label has a box.
+	$content =~ s,\s*<filter .*?</filter>,,gs;
+	$content =~ s,<desc>.*?</desc>,<title>$title</title>,s;
+	open $svg, '>', $path or die "tests/bench: could not write $path: $!\n";
+	print $svg $content;
+	close $svg or die "tests/bench: could not write $path: $!\n";
 }
 
 sub quoted { return "'" . $_[0] =~ s/'/''/gr . "'" }

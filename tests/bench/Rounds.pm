@@ -17,20 +17,20 @@ sub million { return quick() ? 20_000 : 1_000_000 }
 # Calls back once a round: its number and the contenders' numbers in its order. Number 0 warms up and
 # does not count.
 sub rounds {
-    my ($section, $rounds, $contenders, $round) = @_;
-    my $last = $rounds - 1;
-    for my $number (0 .. $last) {
-        progress("$section: " . ($number ? "round $number of $last" : 'warming up'));
-        my @order = map { ($_ + $number) % $contenders } 0 .. $contenders - 1;
-        # Backwards too, so that nobody always comes after the same one.
-        @order = reverse @order if $number % 2;
-        $round->($number, @order);
-    }
+	my ($section, $rounds, $contenders, $round) = @_;
+	my $last = $rounds - 1;
+	for my $number (0 .. $last) {
+		progress("$section: " . ($number ? "round $number of $last" : 'warming up'));
+		my @order = map { ($_ + $number) % $contenders } 0 .. $contenders - 1;
+		# Backwards too, so that nobody always comes after the same one.
+		@order = reverse @order if $number % 2;
+		$round->($number, @order);
+	}
 }
 
 sub cores {
-    open my $file, '<', '/proc/cpuinfo' or return 'unknown';
-    return scalar grep { /^processor\s*:/ } <$file>;
+	open my $file, '<', '/proc/cpuinfo' or return 'unknown';
+	return scalar grep { /^processor\s*:/ } <$file>;
 }
 
 1;

@@ -1,4 +1,4 @@
-"""What docs/orm.md says of psycopg and asyncpg, for tests/t/231_orms.pl: a line for each claim."""
+"""What docs/orm.md says of psycopg and asyncpg, for tests/t/docs/orms.pl: a line for each claim."""
 import asyncio
 
 import asyncpg

@@ -1,4 +1,4 @@
-// What docs/orm.md says of node-postgres, for tests/t/231_orms.pl: a line for each claim.
+// What docs/orm.md says of node-postgres, for tests/t/docs/orms.pl: a line for each claim.
 'use strict';
 const { Client } = require('pg');
 

@@ -1,4 +1,4 @@
-// Calls examples/public-form.js for tests/t/232_public_form_clients.pl, as public_form.py here calls its own example.
+// Calls examples/public-form.js for tests/t/docs/public_form_clients.pl, as public_form.py here calls its own example.
 'use strict';
 const fs = require('node:fs');
 const { PublicForms, InvalidPublicForm } = require('../../examples/public-form.js');

@@ -1,4 +1,4 @@
-"""Calls examples/public_form.py for tests/t/232_public_form_clients.pl.
+"""Calls examples/public_form.py for tests/t/docs/public_form_clients.pl.
 
 Each line of the input is a method, an ID type, a prefix and a value, with tabs between them. Each line of the output is the
 result, or "refused". A flake is a number, a uuidv7 a UUID, and another ID the hexadecimal digits of its bytes.

@@ -14,11 +14,10 @@ my ($namespace) = $shared =~ /flakeid\.etcd_namespace: (\S+)/;
 my $failovers = Failovers->new('leased', shared => $shared, namespace => $namespace);
 $failovers->run;
 
-my %twice  = $failovers->{writers}->twice;
+my %twice = $failovers->{writers}->twice;
 my %shared = $failovers->{writers}->ticks_shared;
-for my $type (@Writers::columns)
-{
-	is($twice{$type},  0, "no $type ID repeats");
+for my $type (@Writers::columns) {
+	is($twice{$type}, 0, "no $type ID repeats");
 	is($shared{$type}, 0, '... and in no tick two members used one generator ID');
 }
 $failovers->report;

@@ -5,26 +5,25 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
-use Exporter qw(import);
+use Exporter    qw(import);
 use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(fetched in_path python node_modules);
 
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
-my @caches = grep { defined } $ENV{FLAKEID_CACHE}, ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
+my @caches = grep { defined } $ENV{FLAKEID_CACHE},
+  ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
   '/var/cache/flakeid';
 
 # What tests/clients/fetch made from these files, or nothing.
-sub fetched
-{
+sub fetched {
 	my ($what, $path, @files) = @_;
 	my $sum = substr(sha256_hex(map { slurp_file($_) } @files), 0, 12);
 	my ($found) = grep { -e } map { "$_/clients-$what-$sum/$path" } @caches;
 	return $found;
 }
 
-sub in_path
-{
+sub in_path {
 	my ($name) = @_;
 	my ($found) = grep { -x } map { "$_/$name" } split /:/, $ENV{PATH};
 	return $found;

@@ -8,26 +8,25 @@ use Exporter qw(import);
 use IPC::Open3;
 use POSIX ();
 
-our @EXPORT = qw(connect_as ask disconnect in_a_process write_line pick lines_in have_ended first_difference);
+our @EXPORT =
+  qw(connect_as ask disconnect in_a_process write_line pick lines_in have_ended first_difference);
 
 # A psql that a process of the test talks to. What it prints, errors too, is read by lines.
-sub connect_as
-{
+sub connect_as {
 	my ($node, $name) = @_;
 	local $ENV{PGAPPNAME} = $name;
-	my $pid = open3(my $in, my $out, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr('postgres'));
+	my $pid = open3(my $in, my $out, undef, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d',
+		$node->connstr('postgres'));
 	$in->autoflush(1);
 	return { pid => $pid, in => $in, out => $out };
 }
 
 # What a client gets for its statements, by lines; undefined when its session was ended.
-sub ask
-{
+sub ask {
 	my ($client, @statements) = @_;
 	my @lines;
 	print { $client->{in} } map { "$_\n" } @statements, '\echo =';
-	while (defined(my $line = readline $client->{out}))
-	{
+	while (defined(my $line = readline $client->{out})) {
 		chomp $line;
 		return \@lines if $line eq '=';
 		push @lines, $line;
@@ -35,8 +34,7 @@ sub ask
 	return;
 }
 
-sub disconnect
-{
+sub disconnect {
 	my ($client) = @_;
 	close $client->{$_} for 'in', 'out';
 	waitpid $client->{pid}, 0;
@@ -44,8 +42,7 @@ sub disconnect
 }
 
 # Runs a function in a process of its own, which ends when the test does.
-sub in_a_process
-{
+sub in_a_process {
 	my ($work) = @_;
 	my $pid = fork;
 	die "could not fork: $!" unless defined $pid;
@@ -57,8 +54,7 @@ sub in_a_process
 	POSIX::_exit($is_done ? 0 : 1);
 }
 
-sub write_line
-{
+sub write_line {
 	my ($file, @lines) = @_;
 	open my $handle, '>>', $file or die "could not write $file: $!";
 	print $handle map { "$_\n" } @lines;
@@ -68,8 +64,7 @@ sub write_line
 
 sub pick { my (@of) = @_; return $of[ rand @of ] }
 
-sub lines_in
-{
+sub lines_in {
 	my ($file) = @_;
 	open my $handle, '<', $file or return 0;
 	my $lines = 0;
@@ -78,8 +73,7 @@ sub lines_in
 }
 
 # Waits until all these processes have ended well.
-sub have_ended
-{
+sub have_ended {
 	my (@pids) = @_;
 	my @failed = grep { waitpid($_, 0) != $_ || $? != 0 } @pids;
 	die 'processes of the test have failed' if @failed;
@@ -87,16 +81,17 @@ sub have_ended
 }
 
 # Says in what the rows that a reader has read differ from those of the table.
-sub first_difference
-{
+sub first_difference {
 	my ($read, $rows) = @_;
 	my %read;
 	$read{$_}++ for @$read;
-	my @lost     = grep { !$read{$_} } @$rows;
+	my @lost = grep { !$read{$_} } @$rows;
 	my @repeated = grep { $read{$_} > 1 } sort keys %read;
 	my %row = map { $_ => 1 } @$rows;
 	my @foreign = grep { !$row{$_} } @$read;
-	return sprintf 'lost %d (%s), repeated %d (%s), not in the table %d (%s)', map { (scalar @$_, join ' ', grep { defined } @$_[ 0 .. 4 ]) } \@lost, \@repeated, \@foreign;
+	return sprintf 'lost %d (%s), repeated %d (%s), not in the table %d (%s)', map {
+		(scalar @$_, join ' ', grep { defined } @$_[ 0 .. 4 ])
+	} \@lost, \@repeated, \@foreign;
 }
 
 1;

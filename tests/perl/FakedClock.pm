@@ -16,8 +16,7 @@ use Time::HiRes qw(time sleep);
 my $ENTRIES = 256;
 
 # A server that is set up, with flakeid preloaded and these lines in its configuration, not yet started.
-sub new
-{
+sub new {
 	my ($class, $name, $configuration) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
@@ -26,8 +25,7 @@ sub new
 }
 
 # The clock of a server that a test has set up, not yet started.
-sub of_node
-{
+sub of_node {
 	my ($class, $node) = @_;
 	my $file = PostgreSQL::Test::Utils::tempdir($node->name) . '/clock';
 	open my $handle, '+>:raw:unix', $file or die "could not create $file: $!";
@@ -36,22 +34,19 @@ sub of_node
 	return $self;
 }
 
-sub node
-{
+sub node {
 	my ($self) = @_;
 	return $self->{node};
 }
 
 # The environment of a server that has this clock.
-sub environment
-{
+sub environment {
 	my ($self) = @_;
 	return (LD_PRELOAD => $ENV{FAKED_CLOCK}, FAKED_CLOCK_FILE => $self->{file});
 }
 
 # Starts the server. Only it and its children have the clock.
-sub start
-{
+sub start {
 	my ($self) = @_;
 	local %ENV = (%ENV, $self->environment);
 	$self->{node}->start;
@@ -59,15 +54,13 @@ sub start
 }
 
 # From now on the server's clock is this many seconds from the real one.
-sub step
-{
+sub step {
 	my ($self, $seconds) = @_;
 	return $self->_write($seconds, 0);
 }
 
 # Writes an entry of the file, as tests/bin/faked_clock.c reads it: the next one first, and then its number.
-sub _write
-{
+sub _write {
 	my ($self, $seconds, $stands) = @_;
 	my $microseconds = sprintf '%.0f', $seconds * 1e6;
 	$self->{current} = ($self->{current} + 1) % $ENTRIES;
@@ -76,25 +69,23 @@ sub _write
 	return;
 }
 
-sub _write_at
-{
+sub _write_at {
 	my ($self, $offset, $bytes) = @_;
-	sysseek($self->{handle}, $offset, 0) && (syswrite($self->{handle}, $bytes) // -1) == length $bytes
+	sysseek($self->{handle}, $offset, 0)
+	  && (syswrite($self->{handle}, $bytes) // -1) == length $bytes
 	  or die "could not write $self->{file}: $!";
 	return;
 }
 
 # Steps the clock to this moment, in seconds since 1970.
-sub set
-{
+sub set {
 	my ($self, $moment) = @_;
 	$self->step($moment - time());
 	return;
 }
 
 # From now on the server's clock stands still at this moment.
-sub stand_still
-{
+sub stand_still {
 	my ($self, $moment) = @_;
 	return $self->_write($moment, 1);
 }
@@ -104,8 +95,7 @@ sub stand_still
 # that is very short doesn't show: of a session that `spins` it is known only that it is at its statement.
 my $waiting = 0;
 
-sub waits
-{
+sub waits {
 	my ($self, $sql, $spins) = @_;
 	my %session = (name => 'waits_' . ++$waiting, out => '', err => '');
 	{
@@ -113,19 +103,30 @@ sub waits
 		$session{run} = IPC::Run::start(
 			[
 				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-v', 'VERBOSITY=verbose',
-				'-d', $self->{node}->connstr('postgres'), '-c', $sql
+				'-d', $self->{node}->connstr('postgres'),
+				'-c', $sql
 			],
-			'<', \undef, '>', \$session{out}, '2>', \$session{err},
+			'<',
+			\undef,
+			'>',
+			\$session{out},
+			'2>',
+			\$session{err},
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	}
-	my $waits = $spins
+	my $waits =
+	  $spins
 	  ? "state = 'active'"
 	  : "wait_event_type = 'Extension' AND wait_event IN ('Extension', 'FlakeidClock') AND pg_stat_file('flakeid/state.new', true) IS NULL";
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until ($self->{node}->safe_psql('postgres',
-		"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits"))
+	until (
+		$self->{node}->safe_psql(
+			'postgres',
+			"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits"
+		))
 	{
-		die "$sql does not wait: $session{out}$session{err}" if time() > $until || !$session{run}->pumpable;
+		die "$sql does not wait: $session{out}$session{err}"
+		  if time() > $until || !$session{run}->pumpable;
 		$session{run}->pump_nb;
 		sleep 0.02;
 	}
@@ -133,8 +134,7 @@ sub waits
 }
 
 # Waits until such a session has ended. Returns what it has printed, and its error.
-sub ended
-{
+sub ended {
 	my ($self, $session) = @_;
 	$session->{run}->finish;
 	chomp $session->{out};
@@ -142,8 +142,7 @@ sub ended
 }
 
 # What the server says the time is, in seconds since 1970.
-sub time_of_server
-{
+sub time_of_server {
 	my ($self) = @_;
 	return $self->{node}->safe_psql('postgres', 'SELECT extract(epoch FROM clock_timestamp())');
 }

@@ -7,8 +7,7 @@ use warnings;
 
 use parent 'FakedClock';
 
-sub new
-{
+sub new {
 	my ($class, $node) = @_;
 	return $class->of_node($node);
 }

@@ -95,26 +95,27 @@ int fsync(int file)
 }
 C
 
-sub new
-{
+sub new {
 	my ($class) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir('disk');
 	append_to_file("$dir/disk.c", $source);
 	my $said;
-	IPC::Run::run([ 'cc', '-shared', '-fPIC', '-o', "$dir/disk.so", "$dir/disk.c", '-ldl' ], '<', '/dev/null', '>&', \$said)
+	IPC::Run::run([ 'cc', '-shared', '-fPIC', '-o', "$dir/disk.so", "$dir/disk.c", '-ldl' ],
+		'<', '/dev/null', '>&', \$said)
 	  or BAIL_OUT("cc is missing, or does not compile: $said");
 	return bless { dir => $dir }, $class;
 }
 
 # What a server needs in its environment, given what else is loaded before it.
-sub environment
-{
+sub environment {
 	my ($self, $preload) = @_;
-	return (LD_PRELOAD => join(':', $preload // (), "$self->{dir}/disk.so"), FAULTY_DISK => $self->{dir});
+	return (
+		LD_PRELOAD => join(':', $preload // (), "$self->{dir}/disk.so"),
+		FAULTY_DISK => $self->{dir});
 }
 
 # From now on the disk is `full` or `slow`, or it is `broken` once, or syncs directories with an error; or that ends.
 sub becomes { my ($self, $what) = @_; return append_to_file("$self->{dir}/$what", '') }
-sub ends { my ($self, $what) = @_; return unlink "$self->{dir}/$what" }
+sub ends    { my ($self, $what) = @_; return unlink "$self->{dir}/$what" }
 
 1;

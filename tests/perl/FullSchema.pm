@@ -9,24 +9,38 @@ use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 use Test::More;
 
-our @EXPORT = qw(@KINDS $READER of_kind create_full_schema full_schema_of statistics_of is_full_schema is_found is_guarded goes_on server_with version_of);
+our @EXPORT =
+  qw(@KINDS $READER of_kind create_full_schema full_schema_of statistics_of is_full_schema is_found is_guarded goes_on server_with version_of);
 
 # A kind is a type with the way its IDs are made. `timestamp` is the time of an ID, `within` whether that lies in a
 # range, `at` an ID of a time; `bounds` has partitions of a month each. Spread IDs are in no order of time. What
 # depends on an epoch has it as an argument. PostgreSQL 18 and earlier have no min and max of uuids.
 our @KINDS = (
 	{
-		name => 'flake', type => 'bigint', next => 'flake_next()', at => "flake_at(%s, %s, '2010-01-01 00:00+00')",
-		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')", within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
-		bytes => 'int8send(%s)', text => "flake_to_text(%s, 'base62')", multi => 'int8_minmax_multi_ops',
+		name => 'flake',
+		type => 'bigint',
+		next => 'flake_next()',
+		at => "flake_at(%s, %s, '2010-01-01 00:00+00')",
+		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')",
+		within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
+		bytes => 'int8send(%s)',
+		text => "flake_to_text(%s, 'base62')",
+		multi => 'int8_minmax_multi_ops',
 		bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
 	},
 	{
-		name => 'typed', type => 'flake', next => 'flake_next()', at => "flake_at(%s, %s, '2010-01-01 00:00+00')::flake",
-		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')", within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
+		name => 'typed',
+		type => 'flake',
+		next => 'flake_next()',
+		at => "flake_at(%s, %s, '2010-01-01 00:00+00')::flake",
+		timestamp => "flake_timestamp(%s, '2010-01-01 00:00+00')",
+		within => "flake_within(%s, %s, '2010-01-01 00:00+00')",
 		# pg_upgrade creates types before casts, so that a CHECK of a domain and a range do not know the cast to bigint.
-		checked => 'COLUMN', subtype => 'bigint',
-		bytes => 'flake_send(%s)', multi => 'int8_minmax_multi_ops', bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
+		checked => 'COLUMN',
+		subtype => 'bigint',
+		bytes => 'flake_send(%s)',
+		multi => 'int8_minmax_multi_ops',
+		bounds => "flake_partition_bounds(%s, '2010-01-01 00:00+00')"
 	},
 	{ name => 'sno', next => 'sno_next(7)', at => 'sno_at(%s, 7, %s)' },
 	{ name => 'flake128' },
@@ -34,52 +48,66 @@ our @KINDS = (
 	{ name => 'guid_local' },
 	{ name => 'uniqueid' },
 	{
-		name => 'uuidv7', type => 'uuid', next => 'uuidv7_next()', at => 'uuidv7_at(%s, %s)', timestamp => 'uuidv7_timestamp(%s)',
-		within => 'uuidv7_within(%s, %s)', bytes => 'uuid_send(%s)', bounds => 'uuidv7_partition_bounds(%s)',
-		least => '(array_agg(%1$s ORDER BY %1$s))[1]', greatest => '(array_agg(%1$s ORDER BY %1$s DESC))[1]'
+		name => 'uuidv7',
+		type => 'uuid',
+		next => 'uuidv7_next()',
+		at => 'uuidv7_at(%s, %s)',
+		timestamp => 'uuidv7_timestamp(%s)',
+		within => 'uuidv7_within(%s, %s)',
+		bytes => 'uuid_send(%s)',
+		bounds => 'uuidv7_partition_bounds(%s)',
+		least => '(array_agg(%1$s ORDER BY %1$s))[1]',
+		greatest => '(array_agg(%1$s ORDER BY %1$s DESC))[1]'
 	},
 	{
-		name => 'inverse', type => 'guid', next => 'guid_next(inverse => true)', at => 'guid_at(%s, %s, inverse => true)',
-		timestamp => 'guid_timestamp(%s, inverse => true)', within => 'guid_within(%s, %s, inverse => true)',
+		name => 'inverse',
+		type => 'guid',
+		next => 'guid_next(inverse => true)',
+		at => 'guid_at(%s, %s, inverse => true)',
+		timestamp => 'guid_timestamp(%s, inverse => true)',
+		within => 'guid_within(%s, %s, inverse => true)',
 		bounds => 'guid_partition_bounds(%s, inverse => true)'
 	},
 	{
-		name => 'spread', type => 'uniqueid', next => "uniqueid_next('spread')", at => "uniqueid_at(%s, %s, 'spread')",
-		within => 'uniqueid_timestamp(%s) <@ %s', bounds => ''
-	},
-);
-for my $kind (@KINDS)
-{
+		name => 'spread',
+		type => 'uniqueid',
+		next => "uniqueid_next('spread')",
+		at => "uniqueid_at(%s, %s, 'spread')",
+		within => 'uniqueid_timestamp(%s) <@ %s',
+		bounds => ''
+	},);
+for my $kind (@KINDS) {
 	my $type = $kind->{type} //= $kind->{name};
-	$kind->{checked}   //= 'DOMAIN';
-	$kind->{subtype}   //= $type;
-	$kind->{next}      //= "${type}_next()";
-	$kind->{at}        //= "${type}_at(%s, %s)";
-	$kind->{timestamp} //= "${type}_timestamp(%s)";
-	$kind->{within}    //= '%s <@ %s';
-	$kind->{bytes}     //= '%s::bytea';
-	$kind->{text}      //= '%s::text';
-	$kind->{multi}     //= "${type}_minmax_multi_ops";
-	$kind->{least}     //= 'min(%s)';
-	$kind->{greatest}  //= 'max(%s)';
-	$kind->{bounds}    //= "${type}_partition_bounds(%s)";
+	$kind->{checked}         //= 'DOMAIN';
+	$kind->{subtype}         //= $type;
+	$kind->{next}            //= "${type}_next()";
+	$kind->{at}              //= "${type}_at(%s, %s)";
+	$kind->{timestamp}       //= "${type}_timestamp(%s)";
+	$kind->{within}          //= '%s <@ %s';
+	$kind->{bytes}           //= '%s::bytea';
+	$kind->{text}            //= '%s::text';
+	$kind->{multi}           //= "${type}_minmax_multi_ops";
+	$kind->{least}           //= 'min(%s)';
+	$kind->{greatest}        //= 'max(%s)';
+	$kind->{bounds}          //= "${type}_partition_bounds(%s)";
 }
 
 # Who sees only the rows of March.
 our $READER = 'reader_of_march';
 
 # Settings that have a part in how things are printed.
-my $settings = "SET search_path TO life, public; SET timezone TO 'UTC'; SET extra_float_digits TO 1; SET datestyle TO 'ISO';\n";
+my $settings =
+  "SET search_path TO life, public; SET timezone TO 'UTC'; SET extra_float_digits TO 1; SET datestyle TO 'ISO';\n";
 
 # Puts a kind into SQL: KIND, ID and NEXT are its name, its type and what makes an ID; TIMESTAMP(x) and the like are what
 # it makes of x.
-sub of_kind
-{
+sub of_kind {
 	my ($kind, $sql) = @_;
 	$sql =~ s/\b(TIMESTAMP|BYTES|TEXT|LEAST|GREATEST)\(([\w.]+)\)/sprintf $kind->{lc $1}, $2/ge;
 	$sql =~ s/\b(WITHIN|AT)\(([^,]+), ('[^']*'::tstzrange|\w+)\)/sprintf $kind->{lc $1}, $2, $3/ge;
 	$sql =~ s/\b(NEXT|MULTI)\b/$kind->{lc $1}/g;
-	$sql =~ s/\bCHECKED_(DOMAIN|COLUMN)\(([^)]*)\)/($kind->{checked} eq $1 ? "CHECK (" . sprintf($kind->{timestamp}, $2) . " >= '2015-01-01 00:00+00'::timestamptz)" : '')/ge;
+	$sql =~
+	  s/\bCHECKED_(DOMAIN|COLUMN)\(([^)]*)\)/($kind->{checked} eq $1 ? "CHECK (" . sprintf($kind->{timestamp}, $2) . " >= '2015-01-01 00:00+00'::timestamptz)" : '')/ge;
 	$sql =~ s/\bSUBTYPE\b/$kind->{subtype}/g;
 	$sql =~ s/\bID\b/$kind->{type}/g;
 	$sql =~ s/KIND/$kind->{name}/g;
@@ -87,8 +115,8 @@ sub of_kind
 }
 
 my $february = "'[2026-02-01 00:00+00,2026-03-01 00:00+00)'::tstzrange";
-my $march    = "'[2026-03-01 00:00+00,2026-04-01 00:00+00)'::tstzrange";
-my $later    = "'[2026-02-01 00:00+00,)'::tstzrange";
+my $march = "'[2026-03-01 00:00+00,2026-04-01 00:00+00)'::tstzrange";
+my $later = "'[2026-02-01 00:00+00,)'::tstzrange";
 
 my $once = <<"SQL";
 CREATE TABLE heard (
@@ -204,8 +232,7 @@ INSERT INTO KIND_notes SELECT id, 'row ' || nr FROM KIND_months WHERE nr % 100 =
 SQL
 
 # A server with these lines in its configuration, started. `node` and `init` go to what makes it and sets it up.
-sub server_with
-{
+sub server_with {
 	my ($name, $configuration, %how) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name, %{ $how{node} || {} });
 	$node->init(%{ $how{init} || {} });
@@ -215,22 +242,19 @@ sub server_with
 	return $node;
 }
 
-sub version_of
-{
+sub version_of {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+	return $node->safe_psql('postgres',
+		"SELECT current_setting('server_version_num')::integer / 10000");
 }
 
 # Creates the extension and all of the schema in a database, and fills it.
-sub create_full_schema
-{
+sub create_full_schema {
 	my ($node, $database) = @_;
 	my $sql = "CREATE ROLE $READER; CREATE EXTENSION flakeid; CREATE SCHEMA life;\n$settings$once";
-	for my $kind (@KINDS)
-	{
+	for my $kind (@KINDS) {
 		$sql .= of_kind($kind, $schema);
-		if ($kind->{bounds})
-		{
+		if ($kind->{bounds}) {
 			my $bounds = sprintf $kind->{bounds}, "'2026-01-01', '2026-04-01', '1 month'";
 			$sql .= of_kind($kind, $months =~ s/BOUNDS/$bounds/r);
 		}
@@ -286,15 +310,13 @@ UNION ALL
 SQL
 
 # All that the schema holds and is, in lines that versions print alike.
-sub full_schema_of
-{
+sub full_schema_of {
 	my ($node, $database) = @_;
 	return $node->safe_psql($database, "$settings$full_schema");
 }
 
 # What the planner knows about the IDs in the tables, a line for each of four columns of each kind.
-sub statistics_of
-{
+sub statistics_of {
 	my ($node, $database) = @_;
 	return $node->safe_psql($database, <<'SQL');
 SELECT tablename, attname, null_frac, n_distinct, most_common_vals, most_common_freqs, histogram_bounds, correlation FROM pg_stats
@@ -303,8 +325,7 @@ SQL
 }
 
 # Tests that a database has all of this and nothing else; says in which lines it differs.
-sub is_full_schema
-{
+sub is_full_schema {
 	my ($node, $database, $expected, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($got, %count) = (full_schema_of($node, $database));
@@ -312,7 +333,8 @@ sub is_full_schema
 	$count{$_}++ for split /\n/, $got;
 	my @differ = grep { $count{$_} } sort keys %count;
 	return ok(!@differ && $got eq $expected, $test)
-	  || diag(join "\n", map { ($count{$_} < 0 ? '- ' : '+ ') . $_ } @differ > 20 ? @differ[ 0 .. 19 ] : @differ);
+	  || diag(join "\n",
+		map { ($count{$_} < 0 ? '- ' : '+ ') . $_ } @differ > 20 ? @differ[ 0 .. 19 ] : @differ);
 }
 
 # Functions of a session. A query's plan has an index, and its answer is the same without. A statement has this
@@ -355,24 +377,52 @@ SQL
 
 # An index and what it answers.
 my @answers = (
-	[ KIND_rows_pkey => 'SELECT nr FROM KIND_rows WHERE id >= (SELECT id FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_nr        => 'SELECT hashed FROM KIND_rows WHERE nr BETWEEN 100 AND 120 AND id IS NOT NULL' ],
-	[ KIND_hash      => 'SELECT nr FROM KIND_rows WHERE hashed = (SELECT id FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_brin      => 'SELECT nr FROM KIND_rows WHERE brinned <= (SELECT id FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_multi     => 'SELECT nr FROM KIND_rows WHERE multi <= (SELECT id FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_time      => "SELECT nr FROM KIND_rows WHERE TIMESTAMP(id) BETWEEN '2026-02-10 00:00+00' AND '2026-02-20 00:00+00'" ],
-	[ KIND_later     => "SELECT nr FROM KIND_rows WHERE nr % 7 = 3 AND WITHIN(id, $later)" ],
-	[ KIND_list      => 'SELECT id FROM KIND_refs WHERE list @> ARRAY[(SELECT id FROM KIND_rows WHERE nr = 200)]' ],
-	[ KIND_pairs     => 'SELECT id FROM KIND_refs WHERE pair >= (SELECT pair FROM KIND_refs, KIND_rows WHERE parent = KIND_rows.id AND nr = 200)' ],
-	[ KIND_apart     => 'SELECT id FROM KIND_refs WHERE span @> (SELECT id::SUBTYPE FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_spans     => 'SELECT id FROM KIND_refs WHERE spans @> (SELECT id::SUBTYPE FROM KIND_rows WHERE nr = 200)' ],
-	[ KIND_month     => "SELECT * FROM KIND_counts WHERE month = '2026-02-01 00:00+00'" ],
-	[ 'KIND_parts_\d_pkey' => 'SELECT nr FROM KIND_parts WHERE id = (SELECT id FROM KIND_rows WHERE nr = 200)' ],
-);
+	[
+		KIND_rows_pkey =>
+		  'SELECT nr FROM KIND_rows WHERE id >= (SELECT id FROM KIND_rows WHERE nr = 200)'
+	],
+	[ KIND_nr => 'SELECT hashed FROM KIND_rows WHERE nr BETWEEN 100 AND 120 AND id IS NOT NULL' ],
+	[
+		KIND_hash =>
+		  'SELECT nr FROM KIND_rows WHERE hashed = (SELECT id FROM KIND_rows WHERE nr = 200)'
+	],
+	[
+		KIND_brin =>
+		  'SELECT nr FROM KIND_rows WHERE brinned <= (SELECT id FROM KIND_rows WHERE nr = 200)'
+	],
+	[
+		KIND_multi =>
+		  'SELECT nr FROM KIND_rows WHERE multi <= (SELECT id FROM KIND_rows WHERE nr = 200)'
+	],
+	[
+		KIND_time =>
+		  "SELECT nr FROM KIND_rows WHERE TIMESTAMP(id) BETWEEN '2026-02-10 00:00+00' AND '2026-02-20 00:00+00'"
+	],
+	[ KIND_later => "SELECT nr FROM KIND_rows WHERE nr % 7 = 3 AND WITHIN(id, $later)" ],
+	[
+		KIND_list =>
+		  'SELECT id FROM KIND_refs WHERE list @> ARRAY[(SELECT id FROM KIND_rows WHERE nr = 200)]'
+	],
+	[
+		KIND_pairs =>
+		  'SELECT id FROM KIND_refs WHERE pair >= (SELECT pair FROM KIND_refs, KIND_rows WHERE parent = KIND_rows.id AND nr = 200)'
+	],
+	[
+		KIND_apart =>
+		  'SELECT id FROM KIND_refs WHERE span @> (SELECT id::SUBTYPE FROM KIND_rows WHERE nr = 200)'
+	],
+	[
+		KIND_spans =>
+		  'SELECT id FROM KIND_refs WHERE spans @> (SELECT id::SUBTYPE FROM KIND_rows WHERE nr = 200)'
+	],
+	[ KIND_month => "SELECT * FROM KIND_counts WHERE month = '2026-02-01 00:00+00'" ],
+	[
+		'KIND_parts_\d_pkey' =>
+		  'SELECT nr FROM KIND_parts WHERE id = (SELECT id FROM KIND_rows WHERE nr = 200)'
+	],);
 my @month_answers = (
-	[ KIND_rows_pkey           => "SELECT nr FROM KIND_rows WHERE WITHIN(id, $february)" ],
-	[ KIND_months_2026_02_pkey => "SELECT nr FROM KIND_months WHERE WITHIN(id, $february)" ],
-);
+	[ KIND_rows_pkey => "SELECT nr FROM KIND_rows WHERE WITHIN(id, $february)" ],
+	[ KIND_months_2026_02_pkey => "SELECT nr FROM KIND_months WHERE WITHIN(id, $february)" ],);
 
 # A statement and the SQLSTATE it ends with.
 my $old = "AT('2014-01-01 00:00+00'::timestamptz, 1)";
@@ -384,15 +434,16 @@ my @endings = (
 	[ 23514, "INSERT INTO KIND_refs (parent, made) SELECT id, $old FROM KIND_rows WHERE nr = 200" ],
 	[ 23503, "INSERT INTO KIND_refs (parent) VALUES ($unknown)" ],
 	[ 23503, "UPDATE KIND_rows SET id = $unknown WHERE nr = 200" ],
-	[ '23P01', 'INSERT INTO KIND_refs (parent, span) SELECT parent, span FROM KIND_refs WHERE span IS NOT NULL LIMIT 1' ],
+	[
+		'23P01',
+		'INSERT INTO KIND_refs (parent, span) SELECT parent, span FROM KIND_refs WHERE span IS NOT NULL LIMIT 1'
+	],
 	[ '428C9', 'UPDATE KIND_rows SET made = now() WHERE nr = 200' ],
-	[ 'none',  'DELETE FROM KIND_rows WHERE nr = 200' ],
-);
+	[ 'none', 'DELETE FROM KIND_rows WHERE nr = 200' ],);
 my @month_endings = (
 	[ 23505, 'INSERT INTO KIND_months (id) SELECT id FROM KIND_rows WHERE nr = 200' ],
 	[ 23503, "INSERT INTO KIND_notes (about) VALUES ($unknown)" ],
-	[ 23514, "INSERT INTO KIND_months_2026_01 (id) VALUES ($unknown)" ],
-);
+	[ 23514, "INSERT INTO KIND_months_2026_01 (id) VALUES ($unknown)" ],);
 
 # The table that a row of a month comes to, and a new one.
 my $routes = <<"SQL";
@@ -418,39 +469,37 @@ WHERE relnamespace = 'life'::regnamespace AND relkind IN ('r', 'm', 'p') AND NOT
 SQL
 
 # Tests that what a database has is found: by every index what its table has without, by time what lies in it.
-sub is_found
-{
+sub is_found {
 	my ($node, $database, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	# Without statistics another index of the same rows may look as good.
 	my ($sql, $read, $expected) = ("$analyze$settings$functions", $settings, '');
-	for my $kind (@KINDS)
-	{
-		for (@answers, $kind->{bounds} ? @month_answers : ())
-		{
+	for my $kind (@KINDS) {
+		for (@answers, $kind->{bounds} ? @month_answers : ()) {
 			my ($index, $query) = map { of_kind($kind, $_) } @$_;
-			$sql .= "SELECT served FROM pg_temp.served('$index', \$\$$query\$\$) AS served WHERE served IS NOT NULL;\n";
+			$sql .=
+			  "SELECT served FROM pg_temp.served('$index', \$\$$query\$\$) AS served WHERE served IS NOT NULL;\n";
 		}
 		$read     .= of_kind($kind, $reads);
 		$expected .= "124|t|t\n112\n";
 	}
-	is($node->safe_psql($database, $sql), '', "$test: every index serves, and gives what its table does");
-	is($node->safe_psql($database, $read) . "\n", $expected, '... the policy and the function know the time');
+	is($node->safe_psql($database, $sql),
+		'', "$test: every index serves, and gives what its table does");
+	is($node->safe_psql($database, $read) . "\n",
+		$expected, '... the policy and the function know the time');
 	return;
 }
 
 # Tests that a database takes what belongs into it, and nothing else. That makes IDs.
-sub is_guarded
-{
+sub is_guarded {
 	my ($node, $database, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($sql, $routed, $expected) = ("$settings$functions", $settings, '');
-	for my $kind (@KINDS)
-	{
-		for (@endings, $kind->{bounds} ? @month_endings : ())
-		{
+	for my $kind (@KINDS) {
+		for (@endings, $kind->{bounds} ? @month_endings : ()) {
 			my ($state, $statement) = ($_->[0], of_kind($kind, $_->[1]));
-			$sql .= "SELECT ended, \$\$$statement\$\$ FROM pg_temp.ended(\$\$$statement\$\$) AS ended WHERE ended <> '$state';\n";
+			$sql .=
+			  "SELECT ended, \$\$$statement\$\$ FROM pg_temp.ended(\$\$$statement\$\$) AS ended WHERE ended <> '$state';\n";
 		}
 		next unless $kind->{bounds};
 		$routed   .= of_kind($kind, $routes);
@@ -483,18 +532,17 @@ FROM heard WHERE new;
 SQL
 
 # Tests that the defaults go on making IDs, that are later than all there are. The rows don't stay.
-sub goes_on
-{
+sub goes_on {
 	my ($node, $database, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($sql, $expected) = ("${settings}BEGIN;\n", '');
-	for my $kind (@KINDS)
-	{
+	for my $kind (@KINDS) {
 		$sql      .= of_kind($kind, $made);
 		$expected .= "$kind->{name}|500|500|t\n";
 	}
 	my $events = 100 * @KINDS;
-	return is($node->safe_psql($database, "$sql${heard}ROLLBACK;"), "$expected$events|$events|t|$events|t", $test);
+	return is($node->safe_psql($database, "$sql${heard}ROLLBACK;"),
+		"$expected$events|$events|t|$events|t", $test);
 }
 
 1;

@@ -6,17 +6,15 @@ use strict;
 use warnings;
 
 use File::Basename qw(basename dirname);
-use File::Copy qw(copy);
-use File::Path qw(make_path);
+use File::Copy     qw(copy);
+use File::Path     qw(make_path);
 use PostgreSQL::Test::Utils;
 
-sub new
-{
+sub new {
 	my ($class, $name) = @_;
 	my $root = PostgreSQL::Test::Utils::tempdir($name);
 	my %dir;
-	for my $which ('bindir', 'pkglibdir', 'sharedir')
-	{
+	for my $which ('bindir', 'pkglibdir', 'sharedir') {
 		chomp($dir{$which} = `pg_config --$which`);
 	}
 	my $prefix = dirname($dir{bindir});
@@ -24,22 +22,20 @@ sub new
 	# A server finds its files by where it lies itself; so all lie to each other as they did. Programs of a
 	# wheel find their libraries in the same way.
 	my @trees = grep { -d } $prefix, $dir{sharedir}, glob(dirname(dirname($prefix)) . '/*.libs');
-	for my $tree (@trees)
-	{
+	for my $tree (@trees) {
 		next if -e "$root$tree";
 		make_path(dirname("$root$tree"));
 		system('cp', '-as', $tree, "$root$tree") == 0 or die "could not link $tree";
 	}
 	my $self = bless {
-		version   => `pg_config --version` =~ /^PostgreSQL (\d+)/,
-		path      => "$root$prefix",
-		library   => "$root$dir{pkglibdir}/flakeid.so",
+		version => `pg_config --version` =~ /^PostgreSQL (\d+)/,
+		path => "$root$prefix",
+		library => "$root$dir{pkglibdir}/flakeid.so",
 		extension => "$root$dir{sharedir}/extension",
-		original  => "$dir{pkglibdir}/flakeid.so",
+		original => "$dir{pkglibdir}/flakeid.so",
 	}, $class;
 	# A link would be followed to where it leads.
-	for my $program ('postgres', 'pg_ctl')
-	{
+	for my $program ('postgres', 'pg_ctl') {
 		$self->_replace("$dir{bindir}/$program", "$root$dir{bindir}/$program");
 		chmod 0755, "$root$dir{bindir}/$program";
 	}
@@ -48,35 +44,30 @@ sub new
 }
 
 # Puts a file into place as packages do, by its name: who has the old one open keeps it.
-sub _replace
-{
+sub _replace {
 	my ($self, $from, $to) = @_;
 	copy($from, "$to.new") or die "could not copy $from: $!";
-	rename "$to.new", $to or die "could not rename $to.new: $!";
+	rename "$to.new", $to  or die "could not rename $to.new: $!";
 	return;
 }
 
 # The install scripts of earlier versions, which `make install` leaves out.
-sub put_released
-{
+sub put_released {
 	my ($self) = @_;
-	for my $script (grep { !/--.*--/ } glob 'sql/released/flakeid--*.sql')
-	{
+	for my $script (grep { !/--.*--/ } glob 'sql/released/flakeid--*.sql') {
 		copy($script, $self->{extension}) or die "could not copy $script: $!";
 	}
 	return $self;
 }
 
 # The library under test.
-sub put_library
-{
+sub put_library {
 	my ($self) = @_;
 	$self->_replace($self->{original}, $self->{library});
 	return;
 }
 
-sub remove_library
-{
+sub remove_library {
 	my ($self) = @_;
 	unlink $self->{library} or die "could not remove $self->{library}: $!";
 	return;
@@ -84,23 +75,22 @@ sub remove_library
 
 # The library under test as another version would be, with a version of as many characters; or, without one, as
 # another build of its own. It has them in one place: the version, a plus sign, 16 digits for the build.
-sub put_library_of
-{
+sub put_library_of {
 	my ($self, $version, $other) = @_;
 	my $bytes = PostgreSQL::Test::Utils::slurp_file($self->{original});
-	if (defined $other)
-	{
+	if (defined $other) {
 		die "$version and $other differ in length" if length $version != length $other;
 		$bytes =~ s/\Q$version\E(?=\+[0-9a-f]{16}\0)/$other/ or die "the library has no $version";
 	}
-	else
-	{
-		$bytes =~ s/(\Q$version\E\+)[0-9a-f]{16}(?=\0)/${1}0123456789abcdef/ or die "the library has no $version";
+	else {
+		$bytes =~ s/(\Q$version\E\+)[0-9a-f]{16}(?=\0)/${1}0123456789abcdef/
+		  or die "the library has no $version";
 	}
 	open my $file, '>:raw', "$self->{library}.new" or die "could not open $self->{library}.new: $!";
 	print $file $bytes;
 	close $file or die "could not write $self->{library}.new: $!";
-	rename "$self->{library}.new", $self->{library} or die "could not rename $self->{library}.new: $!";
+	rename "$self->{library}.new", $self->{library}
+	  or die "could not rename $self->{library}.new: $!";
 	return;
 }
 

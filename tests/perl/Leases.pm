@@ -31,13 +31,11 @@ our $EVER = 4_000_000_000;
 our $FORGOTTEN = qr/etcd has forgotten leases, so none is granted before they are over/;
 
 # Waits until this is true and returns its value; dies if it does not become true.
-sub wait_until
-{
+sub wait_until {
 	my ($what, $is_true, $pause) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $value;
-	until ($value = $is_true->())
-	{
+	until ($value = $is_true->()) {
 		die "waited in vain: $what" if time() > $until;
 		sleep($pause // 0.1);
 	}
@@ -45,30 +43,26 @@ sub wait_until
 }
 
 # Returns lines of a configuration file with these settings.
-sub settings
-{
+sub settings {
 	my (%settings) = @_;
 	return join '', map { "flakeid.$_ = '$settings{$_}'\n" } sort keys %settings;
 }
 
 # Appends settings to the configuration of a server, without a reload.
-sub set
-{
+sub set {
 	my ($node, %settings) = @_;
 	return $node->append_conf('postgresql.conf', settings(%settings));
 }
 
 # Returns the row of pg_stat_flakeid_lease; an empty hash without a row.
-sub lease_of
-{
+sub lease_of {
 	my ($node) = @_;
 	my $row = '(SELECT to_jsonb(l) FROM pg_stat_flakeid_lease AS l)';
 	return JSON::PP->new->decode($node->safe_psql('postgres', "SELECT coalesce($row, '{}')"));
 }
 
 # Returns the document of the file flakeid/etcd.
-sub memory_of
-{
+sub memory_of {
 	my ($node) = @_;
 	my $file = $node->data_dir . '/flakeid/etcd';
 	my ($document) = slurp_file($file) =~ /\A(\{.*\})\n+crc32 [0-9a-f]{8}\n\z/s
@@ -78,16 +72,18 @@ sub memory_of
 
 # Waits until this column of pg_stat_flakeid_lease is true, or has a text, and returns it. Leases
 # take seconds, and each look costs a psql: so it does not look as often as it could.
-sub lease_becomes
-{
+sub lease_becomes {
 	my ($node, $column) = @_;
 	my $query = "SELECT $column FROM pg_stat_flakeid_lease";
 	my $found;
-	wait_until("$query on " . $node->name, sub {
-		# A server that restarts gives no answer.
-		$found = eval { $node->safe_psql('postgres', $query) } // '';
-		return $found ne '' && $found ne 'f';
-	}, 0.3);
+	wait_until(
+		"$query on " . $node->name,
+		sub {
+			# A server that restarts gives no answer.
+			$found = eval { $node->safe_psql('postgres', $query) } // '';
+			return $found ne '' && $found ne 'f';
+		},
+		0.3);
 	return $found;
 }
 
@@ -95,16 +91,14 @@ sub lease_becomes
 sub generator_ids { my ($node) = @_; return join ' ', @{ lease_of($node)->{generator_ids} || [] } }
 
 # Reloads a server with these endpoints.
-sub use_endpoints
-{
+sub use_endpoints {
 	my ($node, $endpoints) = @_;
 	set($node, etcd_endpoints => $endpoints);
 	return $node->reload;
 }
 
 # Makes a server want one generator ID more, so that it lists what is in etcd.
-sub want_more
-{
+sub want_more {
 	my ($node) = @_;
 	my ($wanted) = $node->safe_psql('postgres', 'SHOW flakeid.generator_ids') =~ /(\d+)/;
 	set($node, generator_ids => 'etcd:' . ($wanted + 1));
@@ -112,17 +106,16 @@ sub want_more
 }
 
 # Waits until a server holds this number of generator IDs, and returns them in one line.
-sub wait_for_lease
-{
+sub wait_for_lease {
 	my ($node, $number) = @_;
 	my $is_complete = "state = 'held' AND cardinality(generator_ids) = $number";
-	return lease_becomes($node, "CASE WHEN $is_complete THEN array_to_string(generator_ids, ' ') END");
+	return lease_becomes($node,
+		"CASE WHEN $is_complete THEN array_to_string(generator_ids, ' ') END");
 }
 
 # Waits until the last error of a server is like this, and returns it. On a slow machine there may
 # be others before, such as an etcd that did not answer in time.
-sub wait_for_error
-{
+sub wait_for_error {
 	my ($node, $reason) = @_;
 	my $error;
 	my $has_reason = sub { ($error = lease_of($node)->{last_error} // '') =~ $reason };
@@ -131,13 +124,11 @@ sub wait_for_error
 }
 
 # Runs a statement on a server or in a session. Returns its answer and its error.
-sub _query
-{
+sub _query {
 	my ($who, $sql) = @_;
-	if ($who->can('query'))
-	{
+	if ($who->can('query')) {
 		my $answer = $who->query($sql);
-		my $error  = $who->{stderr};
+		my $error = $who->{stderr};
 		$who->{stderr} = '';
 		return ($answer, $error);
 	}
@@ -148,15 +139,13 @@ sub _query
 }
 
 # Returns the errors of the statements that generate an ID of each of these types.
-sub _errors
-{
+sub _errors {
 	my ($who, @id_types) = @_;
 	return map { (_query($who, "SELECT $_->{next}"))[1] } @id_types;
 }
 
 # Waits until a server, or a session, generates IDs of all types that use generator IDs.
-sub wait_for_ids
-{
+sub wait_for_ids {
 	my ($who) = @_;
 	wait_until('IDs are generated', sub { join('', _errors($who, @LEASED)) eq '' });
 	return;
@@ -164,13 +153,11 @@ sub wait_for_ids
 
 # Generates 500 IDs of each type that uses generator IDs, on a server or in a session, and enters
 # them. Returns the `error`, the `ids` by the type's name, and their `generators` in one line.
-sub generate
-{
+sub generate {
 	my ($ledger, $who) = @_;
 	my (%ids, %generators, @errors);
-	for my $id_type (@LEASED)
-	{
-		my $name  = $id_type->{name};
+	for my $id_type (@LEASED) {
+		my $name = $id_type->{name};
 		my $batch = sprintf $id_type->{batch}, 500;
 		my ($rows, $error) = _query($who,
 			"SELECT '$name', id, $generator{$name} FROM $batch AS id, ${name}_decode(id)");
@@ -186,8 +173,7 @@ sub generate
 
 # Tests that a server, or a session, generates IDs, and that these have no other generator IDs than
 # those in this line. Returns what `generate` does.
-sub generates
-{
+sub generates {
 	my ($ledger, $who, $test, $allowed) = @_;
 	my $given = generate($ledger, $who);
 	my %is_allowed = map { $_ => 1 } split / /, $allowed // $given->{generators};
@@ -198,14 +184,12 @@ sub generates
 }
 
 # Returns the least end and the greatest beginning of the ticks of these IDs, in nanoseconds.
-sub span_of
-{
+sub span_of {
 	my ($node, $given) = @_;
 	my (@ends, @begins);
-	for my $id_type (@LEASED)
-	{
+	for my $id_type (@LEASED) {
 		my ($from, $to) = times_of($node, $id_type, @{ $given->{ids}{ $id_type->{name} } });
-		push @ends,   $from + $id_type->{tick};
+		push @ends, $from + $id_type->{tick};
 		push @begins, $to;
 	}
 	return (min(@ends), max(@begins));
@@ -213,8 +197,7 @@ sub span_of
 
 # Tests that a server, or a session, refuses IDs of all types that use generator IDs, with this
 # error.
-sub refuses
-{
+sub refuses {
 	my ($who, $error, $test) = @_;
 	my @others = grep { !/$error/ } _errors($who, @LEASED);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -222,16 +205,14 @@ sub refuses
 }
 
 # Tests that a server, or a session, generates IDs of the types that use no generator IDs.
-sub others_generate
-{
+sub others_generate {
 	my ($who, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return is(join('', _errors($who, grep { $_->{cells} } @ID_TYPES)), '', $test);
 }
 
 # Begins sessions that generate IDs on each of these servers until the test ends them.
-sub begin_crowd
-{
+sub begin_crowd {
 	my ($ledger, @nodes) = @_;
 	$ledger->crowd($_, id_types => \@LEASED, ways => [ 'single', 'batch' ]) for @nodes;
 	$ledger->wait_until_given(0.3);
@@ -239,8 +220,7 @@ sub begin_crowd
 }
 
 # Ends them. Returns the lines of their errors.
-sub end_crowd
-{
+sub end_crowd {
 	my ($ledger, @nodes) = @_;
 	my $of_crowd = "FROM pg_stat_activity WHERE application_name = 'crowd'";
 	$_->safe_psql('postgres', "SELECT pg_terminate_backend(pid) $of_crowd") for @nodes;
@@ -249,15 +229,15 @@ sub end_crowd
 
 # Counts the IDs of these sessions whose time is after a moment and not after another one. Both are
 # in seconds since 1970.
-sub count_ids
-{
+sub count_ids {
 	my ($node, $from, $to, @sessions) = @_;
 	my $number = 0;
-	for my $id_type (@LEASED)
-	{
+	for my $id_type (@LEASED) {
 		my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
 		my ($after, $until) = map { sprintf 'to_timestamp(%.6f)', $_ } $from, $to;
-		$number += $node->safe_psql('postgres', join ' ',
+		$number += $node->safe_psql(
+			'postgres',
+			join ' ',
 			"CREATE TEMP TABLE ids (name text, id $id_type->{type});",
 			(map { "COPY ids FROM '$_';" } @files),
 			"SELECT count(*) FROM ids, $id_type->{name}_timestamp(id) AS at",
@@ -267,8 +247,7 @@ sub count_ids
 }
 
 # Returns the processes of a server, its postmaster first.
-sub processes_of
-{
+sub processes_of {
 	my ($node) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /\A(\d+)$/m;
 	# A process that has ended by now has no file to read.

@@ -13,8 +13,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time sleep);
 
 # Starts the node's server with these variables in its environment; returns when it takes sessions.
-sub start
-{
+sub start {
 	my ($class, $node, %environment) = @_;
 
 	# All processes of the server have the writing end, so that the other ends when they all have.
@@ -30,13 +29,12 @@ sub start
 	return $self;
 }
 
-sub _become
-{
+sub _become {
 	my ($node, $alive, $environment) = @_;
 	%ENV = (%ENV, %$environment);
 	delete $ENV{PGAPPNAME};
-	open my $null, '<',  '/dev/null'    or POSIX::_exit(126);
-	open my $log,  '>>', $node->logfile or POSIX::_exit(126);
+	open my $null, '<', '/dev/null'    or POSIX::_exit(126);
+	open my $log, '>>', $node->logfile or POSIX::_exit(126);
 	POSIX::dup2(fileno $null, 0);
 	POSIX::dup2(fileno $log, $_) for 1, 2;
 	fcntl $alive, F_SETFD, 0 or POSIX::_exit(126);
@@ -45,47 +43,41 @@ sub _become
 }
 
 # As pg_ctl does it: the server says so in a line of its lock file.
-sub _wait_until_ready
-{
+sub _wait_until_ready {
 	my ($self) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (time() < $until)
-	{
-		if (open my $file, '<', $self->{node}->data_dir . '/postmaster.pid')
-		{
+	while (time() < $until) {
+		if (open my $file, '<', $self->{node}->data_dir . '/postmaster.pid') {
 			my @lines = <$file>;
 			return if @lines >= 8 && $lines[0] == $self->{pid} && $lines[7] =~ /^ready/;
 		}
-		die "the server did not start; see $self->{node}{_logfile}" if waitpid $self->{pid}, POSIX::WNOHANG();
+		die "the server did not start; see $self->{node}{_logfile}"
+		  if waitpid $self->{pid}, POSIX::WNOHANG();
 		sleep 0.02;
 	}
 	die 'the server was not ready in time';
 }
 
 # Kills the postmaster. When this returns none of the server's processes is left.
-sub kill9
-{
+sub kill9 {
 	my ($self) = @_;
 	$self->{node}->kill9;
 	return $self->_wait_until_gone;
 }
 
 # Stops the server in good order, or at once.
-sub stop
-{
+sub stop {
 	my ($self, $mode) = @_;
 	$self->{node}->stop($mode);
 	return $self->_wait_until_gone;
 }
 
-sub _wait_until_gone
-{
+sub _wait_until_gone {
 	my ($self) = @_;
 	waitpid $self->{pid}, 0;
-	my $ends  = IO::Select->new($self->{ends});
+	my $ends = IO::Select->new($self->{ends});
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until ($ends->can_read(1))
-	{
+	until ($ends->can_read(1)) {
 		# A signal, such as that of a session that ends, interrupts the wait.
 		die 'processes of the server outlive it' if time() > $until;
 	}

@@ -14,8 +14,10 @@ use Time::HiRes qw(time sleep);
 # files these are a hundred times what they have to tell, and cost more than their tests.
 {
 	no warnings 'redefine';
-	*PostgreSQL::Test::BackgroundPsql::note    = sub { print STDOUT @_, "\n" };
-	*PostgreSQL::Test::BackgroundPsql::explain = sub { map { "$_: $_[0]{$_}" } sort keys %{ $_[0] } };
+	*PostgreSQL::Test::BackgroundPsql::note = sub { print STDOUT @_, "\n" };
+	*PostgreSQL::Test::BackgroundPsql::explain = sub {
+		map { "$_: $_[0]{$_}" } sort keys %{ $_[0] };
+	};
 	# The timer of a session runs on between two queries, however long that is. Without this such a session would end with
 	# the error that its time is over.
 	*PostgreSQL::Test::BackgroundPsql::quit = sub {
@@ -38,29 +40,27 @@ use Time::HiRes qw(time sleep);
 	};
 }
 
-our @EXPORT = qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server);
+our @EXPORT =
+  qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
-sub error_of
-{
+sub error_of {
 	my ($node, $sql, $database) = @_;
 	my ($stdout, $stderr) = ('', '');
 	$node->psql(
 		$database || 'postgres', "\\set VERBOSITY verbose\n$sql",
-		stdout        => \$stdout,
-		stderr        => \$stderr,
+		stdout => \$stdout,
+		stderr => \$stderr,
 		on_error_stop => 1);
 	return $stderr;
 }
 
 # Repeats a statement until it ends in such an error, and returns the last error. For a moment there may be another one: a
 # request to etcd that a busy machine has delayed is an error, too.
-sub error_becomes
-{
+sub error_becomes {
 	my ($node, $sql, $error) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (1)
-	{
+	while (1) {
 		my $now = error_of($node, $sql);
 		return $now if $now =~ $error || time() > $until;
 		sleep 0.1;
@@ -68,8 +68,7 @@ sub error_becomes
 }
 
 # A session that stays, and goes on after errors.
-sub session
-{
+sub session {
 	my ($node, $database) = @_;
 	my $session = $node->background_psql($database || 'postgres', on_error_stop => 0);
 	$session->set_query_timer_restart;
@@ -78,8 +77,7 @@ sub session
 }
 
 # As error_of, in a session that stays.
-sub error_in
-{
+sub error_in {
 	my ($session, $sql) = @_;
 	$session->query($sql);
 	my $error = $session->{stderr};
@@ -89,23 +87,27 @@ sub error_in
 
 # Changes settings and reloads. When it returns every session takes them with its next statement: a
 # session begun later has them, and the postmaster tells the others before it begins one.
-sub reload_with
-{
+sub reload_with {
 	my ($node, %settings) = @_;
 	my @names = sort keys %settings;
-	$node->safe_psql('postgres', join ";\n", (map { "ALTER SYSTEM SET flakeid.$_ = '$settings{$_}'" } @names), 'SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', 'SELECT ' . join ' AND ', map { "current_setting('flakeid.$_') = '$settings{$_}'" } @names)
-	  or die 'these settings did not come: ' . join ', ', map { "flakeid.$_ = '$settings{$_}'" } @names;
+	$node->safe_psql(
+		'postgres', join ";\n",
+		(map { "ALTER SYSTEM SET flakeid.$_ = '$settings{$_}'" } @names),
+		'SELECT pg_reload_conf()');
+	$node->poll_query_until(
+		'postgres',
+		'SELECT ' . join ' AND ',
+		map { "current_setting('flakeid.$_') = '$settings{$_}'" } @names)
+	  or die 'these settings did not come: ' . join ', ',
+	  map { "flakeid.$_ = '$settings{$_}'" } @names;
 	return;
 }
 
 # The process that looks at recovery, which no view shows; undefined where it has ended.
-sub worker_of
-{
+sub worker_of {
 	my ($node) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	for my $pid (map { m{(\d+)} } glob '/proc/[0-9]*')
-	{
+	for my $pid (map { m{(\d+)} } glob '/proc/[0-9]*') {
 		open my $stat, '<', "/proc/$pid/stat" or next;
 		next unless (<$stat> // '') =~ /\) \w $postmaster /;
 		open my $title, '<', "/proc/$pid/cmdline" or next;
@@ -116,12 +118,14 @@ sub worker_of
 
 # Waits until a server that crashed takes sessions again. It gives psql nothing to read: a psql that is refused ends
 # without reading, and who writes to it dies of that.
-sub wait_for_server
-{
+sub wait_for_server {
 	my ($node) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $said;
-	until (IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT' ], '<', '/dev/null', '>&', \$said))
+	until (
+		IPC::Run::run(
+			[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'SELECT' ],
+			'<', '/dev/null', '>&', \$said))
 	{
 		die "the server did not recover: $said" if time() > $until;
 		sleep 0.05;
@@ -130,13 +134,11 @@ sub wait_for_server
 }
 
 # Writes a file of rows as COPY's binary format has them; what is undefined is NULL.
-sub write_rows
-{
+sub write_rows {
 	my ($file, @rows) = @_;
 	open my $handle, '>:raw', $file or die "could not write $file: $!";
 	print $handle "PGCOPY\n\377\r\n\0", pack('N N', 0, 0);
-	for my $row (@rows)
-	{
+	for my $row (@rows) {
 		print $handle pack('n', scalar @$row);
 		print $handle defined $_ ? pack('N/a*', $_) : pack('N', 0xffffffff) for @$row;
 	}

@@ -6,36 +6,33 @@ use strict;
 use warnings;
 
 use Compress::Raw::Zlib qw(crc32);
-use Exporter qw(import);
+use Exporter            qw(import);
 use JSON::PP;
 use POSIX qw(strftime);
 use PostgreSQL::Test::Utils;
 use Time::Local qw(timegm);
 
-our @EXPORT = qw(state_path state_text state_of put_state rewrite_state checksummed moment instant until_of);
+our @EXPORT =
+  qw(state_path state_text state_of put_state rewrite_state checksummed moment instant until_of);
 
-sub state_path
-{
+sub state_path {
 	my ($node) = @_;
 	return $node->data_dir . '/flakeid/state';
 }
 
-sub state_text
-{
+sub state_text {
 	my ($node) = @_;
 	return slurp_file(state_path($node));
 }
 
 # A document with the line that goes below it.
-sub checksummed
-{
+sub checksummed {
 	my ($document) = @_;
 	return sprintf "%scrc32 %08x\n", $document, crc32($document);
 }
 
 # What a document says; dies where its checksum is not right.
-sub state_of
-{
+sub state_of {
 	my ($node) = @_;
 	my $text = state_text($node);
 	my ($document) = $text =~ /\A(.*\n)crc32 [0-9a-f]{8}\n\z/s or die "no state file: $text";
@@ -44,34 +41,32 @@ sub state_of
 }
 
 # Nanoseconds since 1970 of a moment as the file has it.
-sub moment
-{
+sub moment {
 	my ($text) = @_;
 	my ($year, $month, $day, $hour, $minute, $second, $fraction) =
 	  $text =~ /\A(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z\z/
 	  or die "no moment: $text";
-	return timegm($second, $minute, $hour, $day, $month - 1, $year) * 1_000_000_000
-	  + substr(($fraction // '') . '0' x 9, 0, 9);
+	return timegm($second, $minute, $hour, $day, $month - 1, $year) * 1_000_000_000 +
+	  substr(($fraction // '') . '0' x 9, 0, 9);
 }
 
 # The way back.
-sub instant
-{
+sub instant {
 	my ($nanos) = @_;
-	return sprintf '%s.%09dZ', strftime('%Y-%m-%dT%H:%M:%S', gmtime int($nanos / 1_000_000_000)), $nanos % 1_000_000_000;
+	return sprintf '%s.%09dZ', strftime('%Y-%m-%dT%H:%M:%S', gmtime int($nanos / 1_000_000_000)),
+	  $nanos % 1_000_000_000;
 }
 
 # The latest moment before which there may be IDs, in any timeline.
-sub until_of
-{
+sub until_of {
 	my ($state) = @_;
-	my ($latest) = sort { $b <=> $a } map { moment($_) } $state->{until}, @{ $state->{tick_tock_until} };
+	my ($latest) = sort { $b <=> $a } map { moment($_) } $state->{until},
+	  @{ $state->{tick_tock_until} };
 	return $latest;
 }
 
 # Puts this in the file's place, readable by the server alone.
-sub put_state
-{
+sub put_state {
 	my ($node, $text) = @_;
 	my $path = state_path($node);
 	unlink $path;
@@ -81,8 +76,7 @@ sub put_state
 }
 
 # Changes what the file says, by a function that is given the document.
-sub rewrite_state
-{
+sub rewrite_state {
 	my ($node, $change) = @_;
 	my $state = state_of($node);
 	$change->($state);

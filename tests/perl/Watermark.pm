@@ -4,70 +4,78 @@ package Watermark;
 use strict;
 use warnings;
 
-use Exporter qw(import);
+use Exporter   qw(import);
 use List::Util qw(max min);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw($WATERMARK $CLOCK in_micros before_watermark watermark_in watermark_of clock_in insertion_of insert_into generate_from
+our @EXPORT =
+  qw($WATERMARK $CLOCK in_micros before_watermark watermark_in watermark_of clock_in insertion_of insert_into generate_from
   passes clock_passes is_held begin_in ended_in is_blocked);
 
-sub in_micros
-{
+sub in_micros {
 	my ($timestamptz) = @_;
 	return "(extract(epoch FROM $timestamptz) * 1000000)::bigint";
 }
 
 # SQL expressions: the watermark, and the server's clock.
 our $WATERMARK = in_micros('flakeid_watermark()');
-our $CLOCK     = in_micros('clock_timestamp()');
+our $CLOCK = in_micros('clock_timestamp()');
 
 # The condition that an ID of an ID type is below the watermark, or that of a stream. That of guid is one range of an index.
-sub before_watermark
-{
+sub before_watermark {
 	my ($id_type, $id, $stream) = @_;
 	$id //= 'id';
 	my $watermark = _call($stream);
 	return "guid_within($id, tstzrange(NULL, $watermark))" if $id_type->{name} eq 'guid';
-	return $id_type->{type} =~ /^(?:bigint|uuid)$/ ? "$id_type->{name}_before($id, $watermark)" : "$id < $watermark";
+	return $id_type->{type} =~ /^(?:bigint|uuid)$/
+	  ? "$id_type->{name}_before($id, $watermark)"
+	  : "$id < $watermark";
 }
 
 # The call for the watermark of a stream, or for that of all IDs.
-sub _call { my ($stream) = @_; return defined $stream ? "flakeid_watermark('$stream')" : 'flakeid_watermark()' }
+sub _call {
+	my ($stream) = @_;
+	return defined $stream ? "flakeid_watermark('$stream')" : 'flakeid_watermark()';
+}
 
 # A SQL expression: the watermark of a stream, or that of all IDs.
 sub watermark_of { my ($stream) = @_; return in_micros(_call($stream)) }
 
-sub watermark_in { my ($session, $stream) = @_; return $session->query_safe('SELECT ' . watermark_of($stream)) }
-sub clock_in     { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
+sub watermark_in {
+	my ($session, $stream) = @_;
+	return $session->query_safe('SELECT ' . watermark_of($stream));
+}
+sub clock_in { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
 
 # A statement that inserts a row with a new ID, and returns the ID's time.
-sub insertion_of
-{
+sub insertion_of {
 	my ($id_type) = @_;
-	return "INSERT INTO $id_type->{name}s DEFAULT VALUES RETURNING " . in_micros("$id_type->{name}_timestamp(id)");
+	return "INSERT INTO $id_type->{name}s DEFAULT VALUES RETURNING "
+	  . in_micros("$id_type->{name}_timestamp(id)");
 }
 
 # Inserts such a row in a session, and returns the ID's time.
-sub insert_into { my ($session, $id_type) = @_; return $session->query_safe(insertion_of($id_type)) }
+sub insert_into {
+	my ($session, $id_type) = @_;
+	return $session->query_safe(insertion_of($id_type));
+}
 
 # Generates an ID in a session, and returns its time.
-sub generate_from
-{
+sub generate_from {
 	my ($session, $id_type) = @_;
-	return $session->query_safe('SELECT ' . in_micros("$id_type->{name}_timestamp($id_type->{next})"));
+	return $session->query_safe(
+		'SELECT ' . in_micros("$id_type->{name}_timestamp($id_type->{next})"));
 }
 
 # Waits until the value of an expression in a session is past a time. Returns whether that came. A clock that goes on needs
 # as long as it has left, and the watermark a millisecond more, since it is in whole ones. But what holds the watermark can
 # end at any moment.
-sub _wait_until_past
-{
+sub _wait_until_past {
 	my ($session, $expression, $time) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (time() < $until)
-	{
+	while (time() < $until) {
 		my $left = $session->query_safe("SELECT ($time) - $expression");
 		return 1 if $left < 0;
 		sleep max(0.005, min(0.25, ($left + 1000) / 1_000_000));
@@ -76,8 +84,7 @@ sub _wait_until_past
 }
 
 # Tests that the watermark, or that of a stream, passes a time, at some moment.
-sub passes
-{
+sub passes {
 	my ($session, $time, $test, $stream) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return ok(_wait_until_past($session, watermark_of($stream), $time), $test);
@@ -86,8 +93,7 @@ sub passes
 # Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back. Each
 # call reads the clock. A watermark that nothing holds is that reading less 4 ms, the longest tick of all ID types, cut to
 # whole milliseconds. So 10 ms after the time each later call returns more than the time and 5 ms, on a slow machine, too.
-sub clock_passes
-{
+sub clock_passes {
 	my ($session, $time) = @_;
 	_wait_until_past($session, $CLOCK, $time + 10_000) or die 'the clock does not go on';
 	return;
@@ -95,8 +101,7 @@ sub clock_passes
 
 # Tests that the watermark in a session, or that of a stream, is held at a time or before it, although the clock has passed
 # it.
-sub is_held
-{
+sub is_held {
 	my ($session, $time, $test, $stream) = @_;
 	clock_passes($session, $time);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -106,8 +111,7 @@ sub is_held
 # Begins a statement in a session, and does not wait for its end.
 my $begun = 0;
 
-sub begin_in
-{
+sub begin_in {
 	my ($session, $sql) = @_;
 	$begun++;
 	$session->query_until(qr/has begun $begun\n/, "\\echo 'has begun $begun'\n$sql;\n");
@@ -115,18 +119,17 @@ sub begin_in
 }
 
 # Waits until that statement has ended, and returns its result.
-sub ended_in
-{
+sub ended_in {
 	my ($session) = @_;
 	return $session->query_safe('');
 }
 
 # Waits until so many sessions wait for advisory locks.
-sub is_blocked
-{
+sub is_blocked {
 	my ($session, $sessions) = @_;
 	my $waiting = q{(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)};
-	_wait_until_past($session, $waiting, ($sessions // 1) - 1) or die 'no session waits for the lock';
+	_wait_until_past($session, $waiting, ($sessions // 1) - 1)
+	  or die 'no session waits for the lock';
 	return;
 }
 

@@ -12,8 +12,7 @@ use JSON::PP;
 use Leases qw(wait_until);
 use Socket;
 
-sub new
-{
+sub new {
 	my ($class, $url) = @_;
 	my ($scheme, $port) = $url =~ m{\A(\w+)://.*:(\d+)\z};
 	my $near = Etcd->silent_endpoint;
@@ -41,15 +40,13 @@ sub deliver { my ($self) = @_; $self->_tell('deliver'); return }
 sub has_lost { my ($self) = @_; return $self->_tell('count') =~ /lost/ }
 
 # Waits until a call is held.
-sub wait_until_held
-{
+sub wait_until_held {
 	my ($self) = @_;
 	return wait_until('a call is held', sub { $self->_tell('count') =~ /held/ });
 }
 
 
-sub _tell
-{
+sub _tell {
 	my ($self, $what) = @_;
 	syswrite $self->{control}, "$what\n";
 	defined(my $answer = readline $self->{control}) or die 'the wire has gone';
@@ -57,8 +54,7 @@ sub _tell
 }
 
 # Forwards all that comes until the test closes its end of the control.
-sub _forward
-{
+sub _forward {
 	my ($listening, $control, $url, $port) = @_;
 	# A peer that has gone shows when it is read.
 	local $SIG{PIPE} = 'IGNORE';
@@ -72,31 +68,27 @@ sub _forward
 		delete @{$_}{@ends} for \%other, \%is_etcd, \%silent;
 		$_->close for @ends;
 	};
-	while (1)
-	{
+	while (1) {
 		my @watched = ($control, $held && !$is_complete ? $held->{near} : ());
-		for my $socket (($is_cut ? IO::Select->new(@watched) : $all)->can_read)
-		{
-			if ($socket == $control)
-			{
+		for my $socket (($is_cut ? IO::Select->new(@watched) : $all)->can_read) {
+			if ($socket == $control) {
 				defined(my $what = readline $control) or return;
-				$is_cut = 1  if $what eq "cut\n";
-				$lose   = $1 if $what =~ /^lose (\S+)$/;
-				$hold   = $1 if $what =~ /^hold (\S+)$/;
+				$is_cut = 1 if $what eq "cut\n";
+				$lose = $1 if $what =~ /^lose (\S+)$/;
+				$hold = $1 if $what =~ /^hold (\S+)$/;
 				_deliver($held) if $what eq "deliver\n";
-				if ($what eq "heal\n")
-				{
+				if ($what eq "heal\n") {
 					$is_cut = 0;
 					$close->(@$held{qw(near far)}) if $held;
 					$held = $is_complete = undef;
 				}
-				syswrite $control, join(' ', $has_lost ? 'lost' : (), $is_complete ? 'held' : ()) . "\n";
+				syswrite $control,
+				  join(' ', $has_lost ? 'lost' : (), $is_complete ? 'held' : ()) . "\n";
 				# What else was ready waits for the next round.
 				last;
 			}
-			if ($socket == $listening)
-			{
-				my $near = $listening->accept or next;
+			if ($socket == $listening) {
+				my $near = $listening->accept                                               or next;
 				my $far = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or next;
 				@other{ $near, $far } = ($far, $near);
 				$is_etcd{$far} = 1;
@@ -105,21 +97,18 @@ sub _forward
 			}
 			my $other = $other{$socket} or next;
 			my $size = sysread $socket, my $data, 65_536;
-			if ($held && $socket == $held->{near})
-			{
+			if ($held && $socket == $held->{near}) {
 				$held->{data} .= $data;
 				$is_complete = defined _end_of_stream($held->{data});
 				next;
 			}
-			if ($size && defined $hold && !$is_etcd{$socket} && index($data, $hold) >= 0)
-			{
+			if ($size && defined $hold && !$is_etcd{$socket} && index($data, $hold) >= 0) {
 				$held = { near => $socket, far => $other, data => $data };
 				$is_complete = defined _end_of_stream($data);
 				($is_cut, $hold) = (1);
 				last;
 			}
-			if ($size && defined $lose && $is_etcd{$socket} && _exists($url, $lose))
-			{
+			if ($size && defined $lose && $is_etcd{$socket} && _exists($url, $lose)) {
 				$silent{$socket} = $has_lost = 1;
 				$lose = undef;
 			}
@@ -131,13 +120,11 @@ sub _forward
 }
 
 # Returns where the first frame of HTTP/2 ends that ends a stream; undef without such a frame.
-sub _end_of_stream
-{
+sub _end_of_stream {
 	my ($data) = @_;
 	# A connection begins with this.
 	my $at = $data =~ /\APRI \* HTTP\/2\.0\r\n\r\nSM\r\n\r\n/ ? $+[0] : 0;
-	while (length $data >= $at + 9)
-	{
+	while (length $data >= $at + 9) {
 		my ($length, $type, $flags) = unpack 'N C C', "\0" . substr $data, $at, 5;
 		$at += 9 + $length;
 		# The types are DATA and HEADERS; the flag is END_STREAM.
@@ -147,19 +134,18 @@ sub _end_of_stream
 }
 
 # Sends the held call to etcd, without what came after it, and reads the answer to its end.
-sub _deliver
-{
+sub _deliver {
 	my ($held) = @_;
 	syswrite $held->{far}, substr $held->{data}, 0, _end_of_stream($held->{data});
 	my $answer = '';
-	sysread $held->{far}, $answer, 65_536, length $answer or die 'etcd has gone'
+	sysread $held->{far}, $answer, 65_536, length $answer
+	  or die 'etcd has gone'
 	  until defined _end_of_stream($answer);
 	return;
 }
 
 # Returns whether etcd has a key.
-sub _exists
-{
+sub _exists {
 	my ($url, $key) = @_;
 	return Etcd::ask_gateway($url, 'range', key => $key, count_only => JSON::PP::true)->{count};
 }

@@ -41,7 +41,7 @@ SELECT prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql') AS in_sql, 
        signature::text COLLATE "C" AS function
 FROM function WHERE NOT proisstrict ORDER BY function;
 SELECT proparallel, signature::text COLLATE "C" AS function FROM function WHERE proparallel <> 's' ORDER BY function;
--- Which functions are leakproof, and why the others are not: tests/t/193_leakproof.pl.
+-- Which functions are leakproof, and why the others are not: tests/t/sql/leakproof.pl.
 SELECT signature AS defined_by_owner_rights FROM function WHERE prosecdef;
 -- What is not for everyone, and for whom it is. An empty grantee is everyone.
 SELECT object::text COLLATE "C" AS object, string_agg(format('%s=%s', grantee, privilege_type), ' ' ORDER BY grantee) AS granted

@@ -1,4 +1,4 @@
--- The type flake: text, JSON, casts, times, and what is refused. t/016_flake_type.pl compares its columns with those of bigint.
+-- The type flake: text, JSON, casts, times, and what is refused. t/ids/flake_type.pl compares its columns with those of bigint.
 SET timezone = 'UTC';
 
 -- text ---------------------------------------------------------------------------------------------

@@ -1,0 +1,117 @@
+# While one session is stuck in writing the horizon, sessions that wait for it can be canceled and terminated; and a
+# single slow write does not move the next horizon further ahead. Once preloaded, and once not, where that works.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use FaultyDisk;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use StateFile;
+use Test::More;
+
+my $disk = FaultyDisk->new;
+my $node;
+
+# A psql that asks for an ID, with what it prints, under a name that pg_stat_activity shows.
+sub begin {
+	my ($name, $options) = @_;
+	my %psql = (out => '', err => '');
+	local $ENV{PGAPPNAME} = $name;
+	local $ENV{PGOPTIONS} = $options || '';
+	$psql{run} = IPC::Run::start(
+		[
+			'psql', '-XAt', '-v', 'VERBOSITY=verbose',
+			'-d', $node->connstr('postgres'), '-c', 'SELECT flake_next()'
+		],
+		'>',
+		\$psql{out},
+		'2>',
+		\$psql{err},
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return \%psql;
+}
+
+sub waits_for {
+	my ($name, $event) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT wait_event_type || ' ' || wait_event ~ '^($event)\$' FROM pg_stat_activity WHERE application_name = '$name'"
+	);
+}
+
+for my $preloaded (1, 0) {
+	$node = PostgreSQL::Test::Cluster->new($preloaded ? 'preloaded' : 'not_preloaded');
+	next if !$preloaded && $node->pg_version < 17;
+	$node->init;
+	my $writes = 'Extension ' . ($node->pg_version < 17 ? 'Extension' : 'FlakeidHorizonWrite');
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n") if $preloaded;
+	$node->append_conf('postgresql.conf', "flakeid.generator_ids = '0-7'\n");
+	{
+		local %ENV = (%ENV, $disk->environment);
+		$node->start;
+	}
+	# A session that has not loaded the library does not know the lock's name, up to version 18.
+	my $lock = $preloaded ? 'LWLock flakeid' : 'LWLock flakeid|LWLock extension';
+	my $where = $preloaded ? 'preloaded' : 'not preloaded';
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	# A session that stays, as the last to leave makes the horizon exact where flakeid is not preloaded.
+	my $stays = $node->background_psql('postgres');
+	$stays->query_safe('SELECT flake_next()') for 1 .. 2;
+
+	$disk->becomes('slow');
+	$node->poll_query_until('postgres',
+		q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE id_type = 'flake'))
+	  or die 'the clock does not pass the gate';
+	my $writer = begin('writer');
+	ok(waits_for('writer', $writes), "$where: a session is stuck in writing the horizon");
+
+	my $timed = begin('timed', '-c statement_timeout=500ms');
+	$timed->{run}->finish;
+	like(
+		$timed->{err},
+		qr/ERROR:  57014: canceling statement due to statement timeout/,
+		'... statement_timeout ends another that waits for it');
+
+	for my $end ([ 'cancel', qr/ERROR:  57014: / ], [ 'terminate', qr/FATAL:  57P01: / ]) {
+		my ($how, $error) = @$end;
+		my $waiter = begin($how);
+		ok(waits_for($how, $lock), '... one waits for the lock');
+		$node->safe_psql('postgres',
+			"SELECT pg_${how}_backend(pid) FROM pg_stat_activity WHERE application_name = '$how'");
+		$waiter->{run}->finish;
+		like($waiter->{err}, $error, "... and pg_${how}_backend ends it");
+		$node->poll_query_until('postgres',
+			"SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = '$how'")
+		  or die 'the session has not gone';
+	}
+
+	my $late = begin('late');
+	ok(waits_for('late', $lock), '... another goes on waiting');
+	ok(waits_for('writer', $writes), '... while the first is still stuck');
+	is($writer->{out} . $late->{out}, '', '... and none has an ID');
+
+	# So long that twice the time is far from the lead of 1 s.
+	$node->safe_psql('postgres', <<'SQL') eq 't' or die 'the writer has gone';
+SELECT pg_sleep(greatest(0, extract(epoch FROM query_start + interval '5.1 s' - clock_timestamp()))) IS NOT NULL FROM pg_stat_activity WHERE application_name = 'writer'
+SQL
+	$disk->ends('slow');
+	$_->{run}->finish for $writer, $late;
+	like($writer->{out}, qr/\A\d+\n\z/, '... until the disk goes on: then the first has its ID')
+	  or diag $writer->{err};
+	like($late->{out}, qr/\A\d+\n\z/, '... and so has the one that waited') or diag $late->{err};
+	isnt($writer->{out}, $late->{out}, '... which is another');
+
+	my $state = state_of($node);
+	cmp_ok((moment($state->{until}) - moment($state->{since})) / 1_000_000_000,
+		'<', 2 * 5,
+		'... and one write that took long does not move the next horizon further ahead');
+
+	$stays->quit;
+	$node->stop;
+	is( state_of($node)->{server},
+		$preloaded ? 'stopped' : 'running',
+		'... and the server stops in good order');
+}
+
+done_testing();

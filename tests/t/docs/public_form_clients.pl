@@ -1,0 +1,240 @@
+# The programs examples/public_form.py and examples/public-form.js write and read the public form as the server does: for IDs
+# of every ID type, with several keys and prefixes, and for texts and UUIDs that are refused. Both, and the server, return the
+# worked examples of docs/public-form-algorithm.md.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Clients;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my %clients = (
+	'public_form.py' => [ python(), 'tests/clients/public_form.py' ],
+	'public-form.js' => [ in_path('node'), 'tests/clients/public-form.js' ]);
+for my $name (sort keys %clients) {
+	next unless grep { !defined } @{ $clients{$name} };
+	fail(
+		"$name can't be tried: what it needs is missing or older than the example; run scripts/setup 15 tests"
+	);
+	delete $clients{$name};
+}
+
+my %key = (
+	1 => '2B7E151628AED2A6ABF7158809CF4F3CEF4359D8D580AA4F7F036D6F04FC6A94',
+	b => '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f',
+	Z => 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff');
+
+my $node = PostgreSQL::Test::Cluster->new('public_form_clients');
+$node->init;
+my $key_file = $node->basedir . '/public_keys';
+$node->append_conf('postgresql.conf', <<"END");
+shared_preload_libraries = 'flakeid'
+flakeid.public_keys_file = '$key_file'
+END
+
+# Replaces the file of keys by a rename.
+sub write_keys {
+	my (@versions) = @_;
+	unlink "$key_file.new";
+	append_to_file("$key_file.new",
+			"# keys of the test\nq retired\n"
+		  . (join '', map { "$_ $key{$_}\n" } @versions)
+		  . "\nr\tretired\n");
+	chmod 0600, "$key_file.new"       or die "could not change the mode: $!";
+	rename "$key_file.new", $key_file or die "could not rename: $!";
+	return;
+}
+
+write_keys('1');
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION flakeid;
+
+-- The types of values, and how a value is written: a flake as a number, a uuidv7 as a UUID, another ID as hexadecimal digits.
+CREATE TABLE types (id_type text PRIMARY KEY, value_type text NOT NULL, reads text NOT NULL, writes text NOT NULL);
+INSERT INTO types VALUES ('flake', 'bigint', '$1::bigint', '%s::text'), ('uuidv7', 'uuid', '$1::uuid', '%s::text');
+INSERT INTO types SELECT id_type, id_type, format('decode($1, ''hex'')::%I', id_type), 'encode(%s::bytea, ''hex'')'
+FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) AS id_type;
+
+CREATE FUNCTION try(method text, id_type text, prefix text, value text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	this types;
+	expression text;
+	result text;
+BEGIN
+	SELECT * INTO STRICT this FROM types WHERE types.id_type = try.id_type;
+	expression := format('%I(%s, $2)', id_type || '_' || method,
+		CASE method WHEN 'from_public' THEN '$1' WHEN 'from_public_uuid' THEN '$1::uuid' ELSE this.reads END);
+	EXECUTE 'SELECT ' || format(CASE WHEN method LIKE 'from%' THEN this.writes ELSE '%s::text' END, expression)
+	INTO result USING value, prefix;
+	RETURN result;
+EXCEPTION WHEN invalid_text_representation OR invalid_parameter_value OR feature_not_supported THEN
+	RETURN 'refused';
+END
+$$;
+
+-- IDs of random fields, of times from 2010 to now.
+CREATE FUNCTION number_below(bound bigint) RETURNS bigint LANGUAGE sql VOLATILE RETURN floor(random() * bound)::bigint;
+CREATE FUNCTION number_to(last integer) RETURNS integer LANGUAGE sql VOLATILE RETURN number_below(last + 1)::integer;
+CREATE FUNCTION random_id(id_type text, t timestamptz) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	RETURN CASE id_type
+		WHEN 'flake' THEN flake_encode(t, number_to(31), number_to(31), number_to(4095))::text
+		WHEN 'sno' THEN encode(sno_encode(t, number_to(1), number_to(255), number_to(65535), number_to(65535))::bytea, 'hex')
+		WHEN 'flake128' THEN encode(flake128_encode(t, right(gen_random_uuid()::text, 12)::macaddr, number_to(65535))::bytea, 'hex')
+		WHEN 'guid' THEN encode(guid_encode(t, number_below(4294967296), number_to(16383), number_to(4000) * interval '1 s', random() < 0.5)::bytea, 'hex')
+		WHEN 'guid_local' THEN encode(guid_local_encode(t, number_to(16383), number_to(4000) * interval '1 s', random() < 0.5)::bytea, 'hex')
+		WHEN 'uniqueid' THEN encode(uniqueid_encode(t, number_to(63), number_to(2047), number_to(15), (ARRAY['spread', 'time_sequential'])[1 + number_to(1)]::uniqueid_mode)::bytea, 'hex')
+		WHEN 'uuidv7' THEN uuidv7_encode(t, number_to(4095), number_to(3), number_to(255), number_below(4503599627370496))::text
+	END;
+END
+$$;
+
+CREATE TABLE calls (nr integer GENERATED ALWAYS AS IDENTITY, method text, id_type text, prefix text, value text, result text);
+CREATE TABLE written (method text, id_type text, prefix text, value text, result text);
+SQL
+
+# What the clients return for calls, each a line.
+sub results_of {
+	my ($name, $calls) = @_;
+	my ($output, $complaints);
+	IPC::Run::run([ @{ $clients{$name} }, $key_file ],
+		'<', \$calls, '>', \$output, '2>', \$complaints);
+	is($?, 0, "$name answers") or diag($complaints);
+	return $output;
+}
+
+# Compares both clients with the results of the calls in the table.
+sub compare {
+	my ($claim) = @_;
+	my @columns = map { $node->safe_psql('postgres', "SELECT $_ FROM calls ORDER BY nr") }
+	  q{concat_ws(E'\t', method, id_type, prefix, value)}, 'result';
+	my @calls = split /\n/, $columns[0];
+	my @results = split /\n/, $columns[1];
+	for my $name (sort keys %clients) {
+		my @own = split /\n/, results_of($name, "$columns[0]\n");
+		my @differ = grep { ($own[$_] // 'nothing') ne $results[$_] } 0 .. $#results;
+		is(scalar(@differ), 0, "$name $claim, in " . scalar(@results) . ' calls')
+		  or diag("$calls[$differ[0]]: "
+			  . ($own[ $differ[0] ] // 'nothing')
+			  . ", and the server $results[$differ[0]]");
+	}
+	return;
+}
+
+# the worked examples ---------------------------------------------------------------------------------------------------
+
+my $page = slurp_file('docs/public-form-algorithm.md');
+my @rows =
+  $page =~ /^\| (\w+) \| `(\w+)` \| `([^`]+)` \| `(\w+_\w+)` \| (`[0-9a-f-]{36}`|none) \|$/mg;
+is(@rows, 7 * 5, 'the page has an example of each ID type');
+while (my ($id_type, $prefix, $id, $text, $uuid) = splice @rows, 0, 5) {
+	my @expected = ($text, $uuid =~ /`(.*)`/ ? $1 : 'refused');
+	my $value = $node->safe_psql('postgres',
+		"SELECT format(writes, format('%L::%s', '$id', value_type)) FROM types WHERE id_type = '$id_type'"
+	);
+	my $written = $node->safe_psql('postgres', "SELECT $value");
+	my $calls = join '', map { "$_\t$id_type\t$prefix\t$written\n" } 'to_public', 'to_public_uuid';
+	$calls .= "from_public\t$id_type\t$prefix\t$text\n";
+	$calls .= "from_public_uuid\t$id_type\t$prefix\t$expected[1]\n" if $expected[1] ne 'refused';
+	push @expected, ($written) x ($expected[1] eq 'refused' ? 1 : 2);
+	my $expected = join '', map { "$_\n" } @expected;
+
+	for my $name (sort keys %clients) {
+		is(results_of($name, $calls), $expected, "$name returns the example of $id_type");
+	}
+	my @queries = map { s/([^\t]+)/'$1'/gr =~ tr/\t/,/r } split /\n/, $calls;
+	is($node->safe_psql('postgres', join '', map { "SELECT try($_);\n" } @queries) . "\n",
+		$expected, "the server returns the example of $id_type");
+}
+
+# random IDs, and what is refused ---------------------------------------------------------------------------------------
+
+for my $versions ([ '1', 'b' ], [ 'b', 'Z', '1' ]) {
+	write_keys(@$versions);
+	$node->reload;
+	$node->poll_query_until('postgres',
+		'SELECT string_agg(version, NULL) FROM flakeid_public_key_versions()',
+		join '', @$versions)
+	  or die 'the server does not have these keys';
+
+	$node->safe_psql('postgres', <<'SQL');
+TRUNCATE calls;
+INSERT INTO calls (method, id_type, prefix, value)
+	SELECT method, id_type, left(translate(encode(sha256(nr::text::bytea), 'base64'), '+/=', '-_0'), nr % 45),
+		random_id(id_type, timestamptz '2010-01-01 00:00+00' + random() * (now() - timestamptz '2010-01-01 00:00+00'))
+	FROM types, generate_series(1, 1000) AS nr, unnest('{to_public,to_public_uuid}'::text[]) AS method
+	WHERE (id_type, method) <> ('flake128', 'to_public_uuid');
+UPDATE calls SET result = try(method, id_type, prefix, value);
+SQL
+	is( $node->safe_psql(
+			'postgres', "SELECT count(*), count(*) FILTER (WHERE result = 'refused') FROM calls"),
+		'13000|0',
+		"the server has a public form of each ID, with the keys @$versions");
+	compare("writes the public forms that the server writes, with the keys @$versions");
+
+	# In the second turn those of the first one are read, too. Their key is not the first one any more.
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO written SELECT method, id_type, prefix, value, result FROM calls;
+TRUNCATE calls;
+INSERT INTO calls (method, id_type, prefix, value) SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM written;
+UPDATE calls SET result = try(method, id_type, prefix, value);
+SQL
+	is( $node->safe_psql('postgres',
+			<<'SQL'), 't', "the server reads what it wrote, with the keys @$versions");
+SELECT bool_and(calls.result = written.value)
+FROM written JOIN calls ON calls.value = written.result AND calls.prefix = written.prefix
+WHERE calls.id_type <> 'uuidv7' OR calls.method = 'from_public'
+SQL
+	compare("reads the public forms that the server reads, with the keys @$versions");
+}
+
+# Changed texts, random texts, and UUIDs of all kinds. A part of them is read, as another ID.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION random_digits(length integer) RETURNS text LANGUAGE sql VOLATILE
+	RETURN (SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1 + number_to(61), 1), '')
+		FROM generate_series(1, length));
+TRUNCATE calls;
+INSERT INTO calls (method, id_type, prefix, value)
+	SELECT 'from_public', id_type, prefix, CASE number_to(6)
+		WHEN 0 THEN overlay(result PLACING substr('0aZ-_ ?', 1 + number_to(6), 1) FROM 1 + number_to(length(result) - 1) FOR 1)
+		WHEN 1 THEN left(result, -1)
+		WHEN 2 THEN result || '0'
+		WHEN 3 THEN 'x' || result
+		WHEN 4 THEN substr(result, 2)
+		WHEN 5 THEN left(result, length(prefix) + (prefix <> '')::integer) || repeat('z', length(result))
+		ELSE left(result, length(prefix) + (prefix <> '')::integer + 1) || random_digits(length(result) - length(prefix) - (prefix <> '')::integer - 1)
+	END FROM written WHERE method = 'to_public';
+INSERT INTO calls (method, id_type, prefix, value)
+	SELECT 'from_public_uuid', id_type, prefix, CASE number_to(2)
+		WHEN 0 THEN gen_random_uuid()::text
+		WHEN 1 THEN overlay(gen_random_uuid()::text PLACING '8' FROM 15)
+		ELSE overlay(result PLACING to_hex(number_to(15)) FROM 1 + number_to(35) FOR 1)
+	END FROM written WHERE method = 'to_public_uuid';
+DELETE FROM calls WHERE method = 'from_public_uuid' AND value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
+-- IDs that have no public form: of a time after the clock, a negative flake, a uuid of another version.
+INSERT INTO calls (method, id_type, prefix, value)
+	SELECT method, id_type, 'late', random_id(id_type, now() + interval '2 days' + random() * interval '10 years')
+	FROM types, generate_series(1, 10) AS nr, unnest('{to_public,to_public_uuid}'::text[]) AS method
+	WHERE (id_type, method) <> ('flake128', 'to_public_uuid')
+	UNION ALL SELECT 'to_public', 'flake', '', '-1'
+	UNION ALL SELECT 'to_public', 'uuidv7', '', gen_random_uuid()::text
+	UNION ALL SELECT 'to_public', 'flake', prefix, '1' FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix;
+UPDATE calls SET result = try(method, id_type, prefix, value);
+SQL
+is( $node->safe_psql(
+		'postgres', "SELECT bool_and(result = 'refused') FROM calls WHERE method LIKE 'to_%'"),
+	't',
+	'the server refuses IDs without a public form');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT count(DISTINCT result = 'refused') FROM calls WHERE method LIKE 'from_%'"),
+	'2',
+	'the server refuses a part of the texts, and reads others');
+compare('refuses what the server refuses, and reads what it reads');
+
+$node->stop;
+done_testing();

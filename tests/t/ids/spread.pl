@@ -1,0 +1,76 @@
+# Sessions that insert spread uniqueids into one index do not meet in its right-most leaf, where those meet
+# whose IDs rise.
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $sessions = 8;
+my $each = 100;
+my $node = PostgreSQL::Test::Cluster->new('spread');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+# It comes with PostgreSQL, but not with every package of it.
+my $inspects = $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pageinspect'});
+$node->safe_psql('postgres', 'CREATE EXTENSION pageinspect') if $inspects;
+
+my $script = PostgreSQL::Test::Utils::tempdir('spread') . '/insert.sql';
+
+# What the rows that sessions insert do to the index of a table that has had IDs for a year: the share that
+# goes above nearly all of the old ones, and (of the pages that it had) how many change.
+sub inserted {
+	my ($mode) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE $mode (id uniqueid DEFAULT uniqueid_next('$mode'), old boolean DEFAULT false);
+INSERT INTO $mode SELECT uniqueid_at(now() - i * interval '317.003 s', 0, '$mode'), true FROM generate_series(1, 100000) AS i;
+CREATE UNIQUE INDEX ${mode}_id ON $mode (id);
+CHECKPOINT;
+SQL
+	my $pages = "pg_relation_size('${mode}_id') / current_setting('block_size')::bigint";
+	my ($lsn, $last) = split /\|/,
+	  $node->safe_psql('postgres', "SELECT pg_current_wal_insert_lsn(), $pages - 1");
+	append_to_file("$script.$mode", "INSERT INTO $mode DEFAULT VALUES;\n\\sleep 5 ms\n");
+	$node->command_ok(
+		[
+			'pgbench', '-n', '-c', $sessions, '-t', $each, '-f', "$script.$mode",
+			$node->connstr('postgres')
+		],
+		"$sessions sessions insert, $mode");
+	# A leaf has room for some 400.
+	my $above = $node->safe_psql('postgres', <<"SQL");
+SELECT avg((id > bound)::integer) FROM $mode, (SELECT id AS bound FROM $mode WHERE old ORDER BY id DESC OFFSET 400 LIMIT 1) AS leaf
+WHERE NOT old
+SQL
+	my $changed = $inspects && $node->safe_psql('postgres', <<"SQL");
+SELECT count(*) FROM generate_series(1, $last) AS page WHERE (page_header(get_raw_page('${mode}_id', page))).lsn > '$lsn'
+SQL
+	is( $node->safe_psql(
+			'postgres', "SELECT count(*), count(DISTINCT id) FROM $mode WHERE NOT old"),
+		join('|', ($sessions * $each) x 2),
+		'... each an ID of its own');
+	note "$mode: $above of them right, $changed of $last pages";
+	return ($above, $changed);
+}
+
+my ($above, $changed) = inserted('time_sequential');
+is($above, '1.00000000000000000000', 'IDs that rise all go to the right-most leaf');
+SKIP:
+{
+	skip 'no pageinspect', 1 unless $inspects;
+	cmp_ok($changed, '<=', 3, "... and hardly any other page changes ($changed)");
+}
+($above, $changed) = inserted('spread');
+cmp_ok($above, '<', 0.05, "spread IDs do not ($above)");
+SKIP:
+{
+	skip 'no pageinspect', 1 unless $inspects;
+	cmp_ok($changed, '>', 50, "... they go to many leaves ($changed)");
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,114 @@
+# The random bits of uuidv7s. No two processes have the same stream: not two sessions, nor a session and one that took its
+# place after a crash, nor a session before and after the pooler resets it. So no random part repeats by anything but chance.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+# Of a million IDs two have the same 52 random bits with a probability of 1 in 9,000, and of five million 1 in 360. So a
+# random part may be there twice, but not in three pairs: that would come once in a hundred million runs.
+my $each = $ENV{FLAKEID_RANDOM_IDS} || 1_000_000;
+my $by_chance = 2 + int(10 * (5 * $each)**2 / 2**53);
+
+my $node = PostgreSQL::Test::Cluster->new('random');
+$node->init;
+$node->append_conf('postgresql.conf', <<'END');
+shared_preload_libraries = 'flakeid'
+autovacuum = off
+fsync = off
+work_mem = '256MB'
+max_wal_size = '4GB'
+restart_after_crash = on
+END
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sql('CREATE EXTENSION flakeid; CREATE UNLOGGED TABLE parts (source text, random bigint); CREATE TABLE kept (source text, random bigint)'
+);
+
+# Two sessions at once.
+my @runs = map {
+	IPC::Run::start(
+		[
+			'psql',
+			'-XAtq',
+			'-v',
+			'ON_ERROR_STOP=1',
+			'-d',
+			$node->connstr('postgres'),
+			'-c',
+			"INSERT INTO parts SELECT '$_', (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, $each)",
+			'-c',
+			"INSERT INTO parts SELECT '$_', (uuidv7_decode(id)).random FROM uuidv7_next_batch($each) AS id"
+		],
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+} 'one', 'two';
+is((grep { !$_->finish } @runs), 0, "two sessions make $each IDs each, and as many in a batch");
+my $repeated = sql('SELECT count(*) - count(DISTINCT random) FROM parts');
+cmp_ok($repeated, '<=', $by_chance, 'no random part repeats but by chance') or diag($repeated);
+
+# Each bit is set in half of them, and so are each two neighbors the same.
+my $all = 4 * $each;
+my $wrong = sql(
+	"SELECT count(*) FROM (SELECT bit, sum((random >> bit) & 1) AS ones, sum(((random >> bit) # (random >> (bit + 1))) & 1) AS changes"
+	  . " FROM (SELECT random FROM parts LIMIT 200000) AS parts, generate_series(0, 50) AS bit GROUP BY bit) AS bits WHERE abs(ones - 100000) > 2000 OR abs(changes - 100000) > 2000"
+);
+is($wrong, '0',
+	'each bit is set in half of the IDs, and differs from its neighbor in half of them');
+
+# Short sessions, one after the other: each has a place and often a number of the one before.
+my $few = join '', map {
+	"\\c\nINSERT INTO kept SELECT 'short $_', (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, 20);\n"
+} 1 .. 200;
+sql($few);
+is(sql('SELECT count(*) - count(DISTINCT random) FROM kept'),
+	'0', '200 sessions one after the other have different streams');
+
+# A session that is reset, as a pooler does, goes on in its stream.
+my $session = session($node);
+my @pooled = map {
+	$session->query_safe('DISCARD ALL');
+	split /\n/,
+	  $session->query_safe(
+		'SELECT (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, 1000)')
+} 1 .. 3;
+my %seen;
+is((grep { $seen{$_}++ } @pooled),
+	0, 'a session that DISCARD ALL resets does not begin its stream again');
+
+# A session is killed: the server starts again, and its next session has the same place.
+for my $time ('first', 'second') {
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	my @before = split /\n/,
+	  $session->query_safe(
+		'SELECT (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, 1000)');
+	is((grep { $seen{$_}++ } @before), 0, "before the $time crash no random part repeats");
+	kill 'KILL', $pid;
+	$session->{run}->finish;
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+	$session = session($node);
+	my @after = split /\n/,
+	  $session->query_safe(
+		'SELECT (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, 1000)');
+	is((grep { $seen{$_}++ } @after), 0, "after the $time crash a session has another stream");
+}
+$session->quit;
+
+# Parallel workers.
+my @workers = split /\n/, sql(<<'SQL');
+CREATE TABLE source AS SELECT generate_series(1, 20000) AS nr;
+ALTER TABLE source SET (parallel_workers = 2);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT (uuidv7_decode(uuidv7_at('2026-01-01', nr))).random FROM source;
+SQL
+is(scalar(@workers), 20000, 'parallel workers make IDs of a given time');
+is((grep { $seen{$_}++ } @workers), 0, 'each parallel worker has a stream of its own');
+$node->stop;
+done_testing();

@@ -1,0 +1,75 @@
+# The reasons why a server leases nothing, or not all that it wants: the log has each once, for as
+# long as it applies, and the view has the last one.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Leases;
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+my $etcd = Etcd->new('once');
+my $node = $etcd->start_server('node', etcd_pool => '0-7', etcd_lease_ttl => '10s');
+wait_for_lease($node, 2);
+
+# Waits until the server has renewed its lease twice.
+sub wait_for_two_renewals {
+	for (1 .. 2) {
+		my $renewed = lease_of($node)->{renewed_at};
+		lease_becomes($node, "renewed_at > '$renewed'");
+	}
+	return;
+}
+
+# Returns how many lines of the log match.
+sub lines_of { my ($line) = @_; return scalar(() = slurp_file($node->logfile) =~ /$line/g) }
+
+$etcd->put('cluster-id', 'x');
+reload_with($node, generator_ids => 'etcd:4');
+my $reason = qr/etcd key "flakeid\/cluster-id" has "x", which is not a number from 0 to 15/;
+my $cannot = qr/LOG:  flakeid cannot lease generator IDs: $reason/;
+wait_for_error($node, $reason);
+wait_for_two_renewals();
+is(lines_of($cannot), 1, 'a reason why a server claims no more is logged once, while it renews');
+$etcd->put('cluster-id', '0');
+wait_for_lease($node, 4);
+$etcd->put('cluster-id', 'x');
+reload_with($node, generator_ids => 'etcd:6');
+ok($node->wait_for_log(qr/$cannot(?s:.*)$cannot/), 'a reason that is back is logged again');
+$etcd->put('cluster-id', '0');
+wait_for_lease($node, 6);
+$node->stop;
+
+$etcd->put('until/0', 'x');
+set($node, generator_ids => 'etcd:2');
+$node->start;
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.generator_ids; SELECT pg_reload_conf()');
+is(wait_for_lease($node, 2), '1 2', 'a broken high-water mark keeps its generator ID out of use');
+my $broken = qr/etcd key "flakeid\/until\/0" has "x", which is not a time/;
+my $lease = lease_of($node);
+like($lease->{last_error}, $broken, 'the view names the key');
+wait_for_two_renewals();
+is(lease_of($node)->{last_error_at}, $lease->{last_error_at}, 'a renewal does not find it again');
+$etcd->put('until/0', '2020-01-01T00:00:00Z');
+reload_with($node, generator_ids => 'etcd:3');
+is(wait_for_lease($node, 3),
+	'0 1 2', 'when the high-water mark is corrected, the server leases that one');
+is( lease_of($node)->{last_error_at},
+	$lease->{last_error_at},
+	'a corrected high-water mark is no error');
+is(lines_of(qr/LOG:  flakeid does not lease generator ID 0: $broken/), 1, 'the log has it once');
+$node->stop;
+
+$etcd->put('grace', "\e[2J\n" . 'x' x 900);
+$node->start;
+like(
+	wait_for_error($node, $FORGOTTEN),
+	qr/about \\x1b\[2J\\nx+\.\.\.\z/,
+	'the value of a grace period is cut and escaped where people read it');
+$etcd->end_grace;
+ok(wait_for_lease($node, 3), 'the server leases after it');
+$node->stop;
+
+done_testing();

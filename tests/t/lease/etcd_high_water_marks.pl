@@ -1,0 +1,120 @@
+# A high-water mark in etcd is ahead of the clock, or beyond the last time of an ID type, and is
+# corrected by hand. It keeps its own generator ID from being used, and no other.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use Leases;
+use Server;
+use StateFile;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $past = '2026-01-01T00:00:00Z';
+# Before the last tick of flake, in 2039, which has the earliest of all types.
+my $far = moment('2038-01-01T00:00:00Z');
+my $never = '2200-01-01T00:00:00Z';
+
+my $ledger = Ledger->new('high_water_marks');
+my $etcd = Etcd->new('high_water_marks');
+my $node = $etcd->start_server('node', etcd_pool => '0-2');
+wait_for_lease($node, 2);
+
+# Tests that no session of several has an error, and that all of them use these generator IDs.
+sub all_have_ids {
+	my ($server, $ids, $test) = @_;
+	# Sessions begin at different generator IDs.
+	my @given = map { generate($ledger, $server) } 1 .. 8;
+	my %used = map { $_ => 1 } map { split / /, $_->{generators} } @given;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join(' ', sort keys %used) . join('', map { $_->{error} } @given), $ids, $test);
+}
+
+subtest 'a high-water mark that is ahead' => sub {
+	$node->stop;
+	$etcd->put('until/0', $never);
+	$node->start;
+	is(wait_for_lease($node, 2), '1 2', 'its generator ID is avoided while others are free');
+	is($etcd->get('until/0'), $never, 'the high-water mark is left alone');
+	$node->stop;
+	set($node, etcd_pool => '1-2');
+	my ($high_water_mark, $held, @errors);
+	# On a machine that is slow the clock may be past the high-water marks before the test has looked.
+	for (my $ahead = 8;; $ahead *= 2) {
+		my $text = instant(int((time() + $ahead) * 1_000_000_000));
+		$etcd->put("until/$_", $text) for 1, 2;
+		$high_water_mark = moment($text);
+		$node->start;
+		$held = wait_for_lease($node, 2);
+		@errors = map { error_of($node, "SELECT $_->{next}") } @LEASED;
+		last if time() * 1_000_000_000 < $high_water_mark;
+		$node->stop;
+	}
+	is($held, '1 2', 'its generator ID is leased if the pool has no others');
+	is((grep { !/ERROR:  58000: the clock is [\d.]+ m?s behind the last \w+ ID/ } @errors),
+		0, 'sessions get the error that the clock is behind');
+	others_generate($node, 'the other ID types are not concerned');
+	wait_for_ids($node);
+	my $given = generates($ledger, $node,
+		'the server generates IDs when the clock is past the high-water mark');
+	cmp_ok((span_of($node, $given))[0],
+		'>', $high_water_mark, 'these begin after the high-water mark');
+	$node->stop;
+};
+
+subtest 'a high-water mark that is far ahead does not get into the state of a server' => sub {
+	$etcd->put('until/1', '2100-01-01T00:00:00Z');
+	$node->start;
+	wait_for_lease($node, 2);
+	error_of($node, "SELECT $_->{next}") for (@LEASED) x 4;
+	$node->stop;
+	my $state = state_of($node);
+	is($state->{server}, 'stopped', 'a server that leased its generator ID stops in good order');
+	cmp_ok(until_of($state), '<', $far, 'the state has no time of the high-water mark');
+	cmp_ok(moment($state->{since}), '<', $far, 'the state has no clock of the high-water mark');
+	cmp_ok(moment($etcd->get('until/1')), '>', $far, 'etcd still has the high-water mark');
+	$etcd->put('until/1', $past);
+	$node->start;
+	wait_for_lease($node, 2);
+	all_have_ids($node, '1 2',
+		'when the high-water mark is corrected, all sessions have IDs after a restart');
+	$node->stop;
+};
+
+subtest 'a high-water mark beyond the last time of the ID types, corrected by hand' => sub {
+	$etcd->put('until/0', $past);
+	$etcd->put('until/2', $never);
+	set($node, generator_ids => 'etcd:3', etcd_pool => '0-2', etcd_lease_ttl => '10s');
+	$node->start;
+	is(wait_for_lease($node, 3), '0 1 2', 'a server leases its generator ID, too');
+	all_have_ids($node, '0 1', 'all sessions have IDs with the others');
+	$etcd->put('until/2', $past);
+	my $renewed = lease_of($node)->{renewed_at};
+	lease_becomes($node, "renewed_at > '$renewed'::timestamptz + interval '1 s'");
+	like($etcd->get('until/2'),
+		qr/^2200/, 'its holder writes back a high-water mark that was corrected');
+
+	reload_with($node, generator_ids => 'etcd:2', etcd_pool => '0-1');
+	wait_until('released', sub { $etcd->claimed eq '0 1' });
+	$etcd->put('until/2', $past);
+	my $other = $etcd->start_server('other', generator_ids => 'etcd:1', etcd_pool => '2-2');
+	is(wait_for_lease($other, 1),
+		'2', 'a high-water mark that is corrected while it is not held counts');
+	all_have_ids($other, '2', 'all sessions of the next holder have IDs');
+	cmp_ok(moment($etcd->get('until/2')), '<', $far, 'its high-water mark is one of now');
+	$other->stop;
+	reload_with($node, generator_ids => 'etcd:3', etcd_pool => '0-2');
+	wait_for_lease($node, 3);
+	all_have_ids($node, '0 1', 'the server that held it does not use it before a restart');
+	$node->stop;
+	$etcd->put('until/2', $past) if moment($etcd->get('until/2')) > $far;
+	$node->start;
+	wait_for_lease($node, 3);
+	all_have_ids($node, '0 1 2', 'it uses it after a restart');
+	$node->stop;
+};
+is($ledger->twice, '', 'no ID repeats');
+
+done_testing();

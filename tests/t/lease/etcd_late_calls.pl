@@ -1,0 +1,159 @@
+# Answers of etcd are lost, and calls reach etcd late. If an answer is lost, etcd has made the
+# change: the server finds it, and neither undoes nor repeats it. A call that arrives after others
+# have changed what it depends on changes nothing.
+#
+# This file takes long.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use Etcd;
+use Ledger;
+use Leases;
+use PostgreSQL::Test::Utils;
+use Server;
+use StateFile;
+use Test::More;
+
+my $ledger = Ledger->new('late');
+
+subtest 'the answer to the first claim is lost' => sub {
+	my $etcd = Etcd->new('claim');
+	my $wire = $etcd->wire;
+	$wire->lose_answer_to('pool/0:0');
+	# The pool has no others, and the high-water marks of the claim are nine minutes ahead.
+	my $node = $etcd->start_server(
+		'claim',
+		generator_ids => 'etcd:8',
+		etcd_pool => '0-7',
+		etcd_lease_ttl => '600s',
+		etcd_endpoints => $wire->{endpoint});
+	is(wait_for_lease($node, 8), '0 1 2 3 4 5 6 7', 'the server leases those generator IDs');
+	ok($wire->has_lost, 'an answer was lost');
+	generates($ledger, $node, 'the server generates IDs at once');
+	is(lease_of($node)->{last_error}, undef, 'the view has no error');
+	my %claims = $etcd->claims;
+	my @leases = map { /^0*([0-9a-f]+)$/ ? $1 : () } split /\n/, $etcd->ctl('lease', 'list');
+	is_deeply(\@leases, [ $claims{0}{lease} ], 'etcd has no other lease');
+	my %high_water_marks = $etcd->high_water_marks;
+	is_deeply({ map { $_ => moment($claims{$_}{until}) } keys %claims },
+		\%high_water_marks, 'the claims show the high-water marks');
+	$node->restart;
+	wait_for_lease($node, 8);
+	generates($ledger, $node, 'after a restart it generates IDs at once');
+	$node->stop;
+};
+
+subtest 'the answer to the beginning of a grace period is lost' => sub {
+	my $etcd = Etcd->new('grace', empty => 1);
+	my $wire = $etcd->wire;
+	$wire->lose_answer_to('grace');
+	my %long = (etcd_lease_ttl => '600s', etcd_endpoints => $wire->{endpoint});
+	my $node = $etcd->start_server('grace', %long);
+	my $found = qr/LOG:  .*flakeid founded the registry of generator IDs/;
+	$node->wait_for_log($found);
+	ok($wire->has_lost, 'an answer was lost, and the log has the line');
+	my $grace = $etcd->get('grace');
+
+	for (1, 2) {
+		my $at = wait_for_error($node, $FORGOTTEN) && lease_of($node)->{last_error_at};
+		lease_becomes($node, "state = 'held' OR last_error_at > '$at'");
+	}
+	is(generator_ids($node), '', 'nothing is leased');
+	is(scalar(() = slurp_file($node->logfile) =~ /$found/g), 1, 'the log has the line once');
+	is($etcd->get('grace'), $grace, 'there is one grace period');
+	$node->stop;
+};
+
+# In each case a call of the server is held while keys are changed, and is then delivered. `undef`
+# stands for a key that is deleted.
+my $etcd = Etcd->new('late');
+my $wire = $etcd->wire;
+my %own = (etcd_pool => '0-3', etcd_lease_ttl => '20s', etcd_endpoints => $wire->{endpoint});
+my $node = $etcd->start_server('late', %own);
+wait_for_lease($node, 2);
+
+# Makes these changes, delivers the call that is held, tests that it changes nothing, and takes the
+# changes back.
+sub changes_nothing {
+	my ($changes, $test) = @_;
+	my %before = $etcd->all('');
+	my $change = sub {
+		my (%to) = @_;
+		defined $to{$_} ? $etcd->put($_, $to{$_}) : $etcd->del($_) for sort keys %to;
+	};
+	$change->(%$changes);
+	my %changed = $etcd->all('');
+	$wire->deliver;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is_deeply({ $etcd->all('') }, \%changed, $test);
+	$change->(map { $_ => m{^pool/} ? undef : $before{$_} } keys %$changes);
+	$wire->heal;
+	return;
+}
+
+subtest 'a first claim arrives late' => sub {
+	my $hold = sub {
+		$node->stop;
+		$wire->hold('flakeid/pool/0:0');
+		$node->start;
+		$wire->wait_until_held;
+	};
+	$hold->();
+	is($etcd->claimed, '', 'while it is held, nothing is claimed');
+	$wire->deliver;
+	is($etcd->claimed, '0 1', 'it counts if nothing has changed');
+	$wire->heal;
+	wait_for_lease($node, 2);
+	my $later = '2100-01-01T00:00:00Z';
+
+	for my $case (
+		[ 'another server has claimed one of its generator IDs', 'pool/0:1' => 'another' ],
+		[ 'a high-water mark has changed', 'until/1' => '2026-01-01T00:00:00Z' ],
+		[ 'a grace period has begun', grace => $later ],
+		[ 'the cluster has changed', 'cluster-id' => '5' ],
+		[ 'the epoch has changed', epoch => '2020-01-01T00:00:00Z' ],
+		[ 'the registry has another ID', 'registry-id' => '0123456789abcdef' ],
+		[ 'the address has been written again', address => $etcd->address ])
+	{
+		my ($what, %changes) = @$case;
+		$hold->();
+		changes_nothing(\%changes, "it does not count if $what");
+		wait_for_lease($node, 2);
+	}
+	$hold->();
+	my @leases = $etcd->ctl('lease', 'list') =~ /^([0-9a-f]{8,})$/mg;
+	$etcd->ctl('lease', 'revoke', $_) for @leases;
+	changes_nothing({}, 'it does not count if its lease does not exist any more');
+	wait_for_lease($node, 2);
+};
+
+subtest 'calls for a lease that is held arrive late' => sub {
+	$node->restart;
+	wait_for_lease($node, 2);
+	$wire->hold('flakeid/pool/0:2');
+	want_more($node);
+	$wire->wait_until_held;
+	changes_nothing({ 'pool/0:0' => undef },
+		'a claim of more does not count if a claim of its lease was deleted');
+	wait_until('three are held', sub { (my @ids = split / /, generator_ids($node)) == 3 });
+
+	$wire->hold('flakeid/pool/0:1');
+	$wire->wait_until_held;
+	changes_nothing({ 'pool/0:1' => 'another' },
+		'a renewal does not count if a claim is of another');
+	wait_until('three are held', sub { (my @ids = split / /, generator_ids($node)) == 3 });
+
+	my ($gone) = reverse split / /, generator_ids($node);
+	$wire->hold("flakeid/pool/0:$gone");
+	reload_with($node, generator_ids => 'etcd:2');
+	$wire->wait_until_held;
+	changes_nothing({ "pool/0:$gone" => 'another' },
+		'a claim that is given back is not deleted if it is of another');
+	wait_until('two are held', sub { (my @ids = split / /, generator_ids($node)) == 2 });
+	generates($ledger, $node, 'the server generates IDs', generator_ids($node));
+	$node->stop;
+};
+is($ledger->twice, '', 'no ID repeats');
+
+done_testing();
