@@ -37,8 +37,11 @@ ETCD ?= etcd
 comma := ,
 FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 
+# The profile of cargo: release for users, fast-build for `make run` and the tests.
+PROFILE ?= release
+
 # cargo writes the libraries of all versions to one file. So each is copied to a folder of its own.
-STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)
+STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)$(if $(filter release,$(PROFILE)),,-$(PROFILE))
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
@@ -50,7 +53,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover lint bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover lint lint-text lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -58,9 +61,9 @@ all: build
 build: check-major $(BUILT) $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) ## build for the PostgreSQL of PG_CONFIG
 
 $(BUILT): $(SOURCES)
-	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build $(ANY_RUST) --release --no-default-features --features $(FEATURES)
+	PGRX_PG_CONFIG_PATH=$(PG_CONFIG_PATH) $(CARGO) build $(ANY_RUST) --profile $(PROFILE) --no-default-features --features $(FEATURES)
 	@mkdir -p $(STAGE)
-	@cp $(TARGET)/release/libflakeid.so $@
+	@cp $(TARGET)/$(PROFILE)/libflakeid.so $@
 
 $(INSTALL_SCRIPT): Makefile scripts/expand-sql $(SQL_FILES) $(wildcard sql/*.sql.in) flakeid.control
 	@mkdir -p $(STAGE)
@@ -105,28 +108,36 @@ test-stress: ## run the tests many times on a slow machine: TESTS=, TIMES=, COND
 test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter of an hour
 	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
-# With --release clippy uses the results of the build scripts of `make build`; reading the headers of PostgreSQL takes
-# the longest time of all. Code that depends on no version is checked in one version.
+# With this profile clippy uses the results of the build scripts of `make test`. Reading the headers
+# of PostgreSQL takes the longest time of all. Code that depends on no version is checked in one
+# version.
+LINT_PROFILE := --profile fast-build
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates sql tests examples packaging scripts)
-lint: ## rustfmt, the width of comments, clippy, rustdoc, the layers of the code, and the words of code and documentation
+lint: lint-text lint-code ## check the code and the documentation
+
+lint-text: ## the part without a compiler: formats, columns, layers of the code, words
 	scripts/lint-words $(LINT_WORDS)
 	tests/lint/layers
 	scripts/layers
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
 	tests/lint/wrap-comments
 	scripts/wrap-comments --check build.rs $$(find src crates -name '*.rs')
-	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
+	tests/lint/perl
+	scripts/lint-perl
+
+lint-code: ## the part with a compiler: clippy and rustdoc
+	$(CARGO) clippy -p flakeid-core $(LINT_PROFILE) --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
-	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core $(LINT_PROFILE) --no-deps --document-private-items
 	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
-		set -x -- $(ANY_RUST) -p flakeid --release --no-default-features --features; \
+		set -x -- $(ANY_RUST) -p flakeid $(LINT_PROFILE) --no-default-features --features; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major,etcd -- -D warnings || exit; \
 		[ $$pg_config = $(lastword $(LINT_PG_CONFIGS)) ] || continue; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major -- -D warnings || exit; \
