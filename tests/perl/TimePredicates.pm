@@ -240,8 +240,8 @@ sub same_by_index {
 	  || diag(join "\n", $query, summary_of($plan));
 }
 
-# Tests a predicate of IDs beside that of times: with these values, and with parameters in a prepared
-# statement. The values are [type, text].
+# Tests a predicate of IDs beside that of times: with these values, and with parameters in a
+# prepared statement. The values are [type, text].
 sub predicate {
 	my ($id_type, $claim, $by_id, $by_time, $values, %how) = @_;
 	my $select = "SELECT ${\which_of('id')} FROM $id_type->{table} WHERE";

@@ -1,5 +1,5 @@
-# Sessions that insert spread uniqueids into one index do not meet in its right-most leaf, where those meet
-# whose IDs rise.
+# Sessions whose uniqueids rise all insert into the right-most leaf of an index. Sessions with
+# spread uniqueids do not meet there.
 use strict;
 use warnings;
 
@@ -21,13 +21,15 @@ $node->safe_psql('postgres', 'CREATE EXTENSION pageinspect') if $inspects;
 
 my $script = PostgreSQL::Test::Utils::tempdir('spread') . '/insert.sql';
 
-# What the rows that sessions insert do to the index of a table that has had IDs for a year: the share that
-# goes above nearly all of the old ones, and (of the pages that it had) how many change.
+# Inserts rows into a table that has had IDs for a year. Returns the share of the rows that goes
+# above nearly all old ones in the index, and how many of its old pages change.
 sub inserted {
 	my ($mode) = @_;
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE $mode (id uniqueid DEFAULT uniqueid_next('$mode'), old boolean DEFAULT false);
-INSERT INTO $mode SELECT uniqueid_at(now() - i * interval '317.003 s', 0, '$mode'), true FROM generate_series(1, 100000) AS i;
+INSERT INTO $mode
+SELECT uniqueid_at(now() - i * interval '317.003 s', 0, '$mode'), true
+FROM generate_series(1, 100000) AS i;
 CREATE UNIQUE INDEX ${mode}_id ON $mode (id);
 CHECKPOINT;
 SQL
@@ -40,19 +42,21 @@ SQL
 			'pgbench', '-n', '-c', $sessions, '-t', $each, '-f', "$script.$mode",
 			$node->connstr('postgres')
 		],
-		"$sessions sessions insert, $mode");
+		"$sessions sessions insert IDs of $mode");
 	# A leaf has room for some 400.
 	my $above = $node->safe_psql('postgres', <<"SQL");
-SELECT avg((id > bound)::integer) FROM $mode, (SELECT id AS bound FROM $mode WHERE old ORDER BY id DESC OFFSET 400 LIMIT 1) AS leaf
+SELECT avg((id > bound)::integer) FROM $mode,
+	(SELECT id AS bound FROM $mode WHERE old ORDER BY id DESC OFFSET 400 LIMIT 1) AS leaf
 WHERE NOT old
 SQL
 	my $changed = $inspects && $node->safe_psql('postgres', <<"SQL");
-SELECT count(*) FROM generate_series(1, $last) AS page WHERE (page_header(get_raw_page('${mode}_id', page))).lsn > '$lsn'
+SELECT count(*) FROM generate_series(1, $last) AS page
+WHERE (page_header(get_raw_page('${mode}_id', page))).lsn > '$lsn'
 SQL
 	is( $node->safe_psql(
 			'postgres', "SELECT count(*), count(DISTINCT id) FROM $mode WHERE NOT old"),
 		join('|', ($sessions * $each) x 2),
-		'... each an ID of its own');
+		"each row of $mode has an ID of its own");
 	note "$mode: $above of them right, $changed of $last pages";
 	return ($above, $changed);
 }
@@ -62,14 +66,14 @@ is($above, '1.00000000000000000000', 'IDs that rise all go to the right-most lea
 SKIP:
 {
 	skip 'no pageinspect', 1 unless $inspects;
-	cmp_ok($changed, '<=', 3, "... and hardly any other page changes ($changed)");
+	cmp_ok($changed, '<=', 3, "IDs that rise change at most three of the other pages");
 }
 ($above, $changed) = inserted('spread');
-cmp_ok($above, '<', 0.05, "spread IDs do not ($above)");
+cmp_ok($above, '<', 0.05, 'fewer than 5 % of the spread IDs go to the right-most leaf');
 SKIP:
 {
 	skip 'no pageinspect', 1 unless $inspects;
-	cmp_ok($changed, '>', 50, "... they go to many leaves ($changed)");
+	cmp_ok($changed, '>', 50, 'spread IDs change more than 50 pages');
 }
 
 $node->stop;

@@ -87,9 +87,11 @@ for my $time ('first', 'second') {
 	  $session->query_safe(
 		'SELECT (uuidv7_decode(uuidv7_next())).random FROM generate_series(1, 1000)');
 	is((grep { $seen{$_}++ } @before), 0, "before the $time crash no random part repeats");
+	my $offset = -s $node->logfile;
 	kill 'KILL', $pid;
 	$session->{run}->finish;
-	$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+	# Before the server notices that the session is dead it still takes others, which it ends then.
+	$node->wait_for_log(qr/database system is ready to accept connections/, $offset);
 	$session = session($node);
 	my @after = split /\n/,
 	  $session->query_safe(

@@ -1,5 +1,5 @@
-# The order of IDs is that of their times: pages, the newest and the oldest IDs, min and max come from
-# the index, without a sort.
+# The order of IDs is that of their times: pages, the newest and the oldest IDs, min and max come
+# from the index, without a sort.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -28,8 +28,8 @@ sub partition {
 	return;
 }
 
-# Returns what is wrong if a plan reads other partitions than these, or if another number of them was
-# removed only when the query began.
+# Returns what is wrong if a plan reads other partitions than these, or if another number of them
+# was removed only when the query began.
 sub reads {
 	my ($plan, $table, $wanted, $removed) = @_;
 	my %read = map { $_ => 1 } map { (table_of($_) =~ /^${table}_(\d\d)/) } nodes_of($plan);
