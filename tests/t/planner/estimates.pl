@@ -169,27 +169,29 @@ for (
 		'<=', 1.2, "a cursor within a range: $_");
 }
 cmp_ok(off(estimated("SELECT * FROM ids WHERE ($range AND sno > '$cursor') OR nr = -1"), $real),
-	'<=', 1.2, '... in a branch of an OR');
+	'<=', 1.2, 'a cursor within a range is estimated in a branch of an OR');
 cmp_ok(
 	estimated(
 		"SELECT * FROM ids WHERE sno >= timestamptz '2026-11-03' AND sno < timestamptz '2026-11-01'"
 	),
 	'<=', 1,
-	'ends that leave nothing');
+	'no rows are expected of snos between swapped ends');
 cmp_ok(
 	estimated(
 		"SELECT * FROM ids WHERE guid >= timestamptz '2026-11-03' AND guid < timestamptz '2026-11-01'"
 	),
 	'<=', 1,
-	'... of guids');
+	'no rows are expected of guids between swapped ends');
 cmp_ok(
 	estimated(
 		"SELECT * FROM ids WHERE guid_local >= timestamptz '2026-11-03' AND guid_local < timestamptz '2026-11-01'"
 	),
 	'<=', 1,
-	'... of local ones');
-cmp_ok(estimated("SELECT * FROM ids WHERE sno < NULL::sno"), '<=', 1, 'NULL');
-cmp_ok(estimated("SELECT * FROM ids WHERE sno <@ 'empty'::tstzrange"), '<=', 1, 'no time at all');
+	'no rows are expected of local guids between swapped ends');
+cmp_ok(estimated("SELECT * FROM ids WHERE sno < NULL::sno"),
+	'<=', 1, 'no rows are expected before NULL');
+cmp_ok(estimated("SELECT * FROM ids WHERE sno <@ 'empty'::tstzrange"),
+	'<=', 1, 'no rows are expected within an empty range');
 
 # uuidv7 has PostgreSQL's own comparisons, whose estimates are corrected. One side, and an hour in each spelling.
 for my $where (

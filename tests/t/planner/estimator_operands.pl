@@ -186,7 +186,7 @@ cmp_ok(
 	scalar(grep { $_ ne '0' } values %$before),
 	'>',
 	0.7 * keys %$before,
-	'... and most find rows');
+	'without statistics most queries find rows');
 $node->safe_psql('postgres', 'ANALYZE');
 is( $node->safe_psql(
 		'postgres',
@@ -310,14 +310,14 @@ is("@failed", '',
 	'an operator of any two types with our estimators gets a plan: ' . @asked . ' queries');
 $ordinary->quit;
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
-	$started, '... and the server goes on');
+	$started, 'the server survives these operators');
 
 # Our own operators are estimated as before beside all that.
 my ($rows) =
   $node->safe_psql('postgres', "EXPLAIN SELECT FROM every WHERE of_sno < sno_at('2026-11-02', 3)")
   =~ /rows=(\d+)/;
 cmp_ok($rows, '>', 1000, 'our own operator keeps its estimate');
-cmp_ok($rows, '<', 2000, '... which is not "unknown"');
+cmp_ok($rows, '<', 2000, 'the estimate of our own operator is not that of an unknown operand');
 
 $node->stop;
 my $log = slurp_file($node->logfile);

@@ -119,13 +119,13 @@ END
 				"SELECT (min(id), max(id))::text = (SELECT (id, last)::text FROM (SELECT first_value(id) OVER w AS id, last_value(id) OVER w AS last FROM $table WINDOW w AS (ORDER BY id::bytea ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) AS s LIMIT 1) FROM $table"
 			),
 			't',
-			'... its min and max, too');
+			"the index of $table gives min and max in the order of the bytes");
 		my $plan = plan_of($session, "SELECT min(id), max(id) FROM $table");
 		is( scalar(
 				grep { $_->{'Node Type'} eq 'Index Only Scan' && $_->{'Actual Rows'} == 1 }
 				  nodes_of($plan)),
 			2,
-			'... which are one entry of the index each');
+			"min and max of $table read one entry of the index each");
 	}
 	$session->query_safe('RESET enable_seqscan; RESET enable_sort');
 	if ($amcheck) {
@@ -198,7 +198,7 @@ END
 		my $with = $searches->();
 		$session->query_safe(
 			"BEGIN; ALTER OPERATOR FAMILY ${type}_ops USING btree DROP FUNCTION 6 ($type, $type)");
-		cmp_ok($with, '<', $searches->(), '... in fewer searches than without skip support');
+		cmp_ok($with, '<', $searches->(), "$type: skip support saves searches of the index");
 		$session->query_safe('ROLLBACK');
 		$session->query_safe('RESET enable_seqscan');
 	}
@@ -241,15 +241,16 @@ END
 	  : "id <@ tstzrange('2026-11-10', '2026-11-10 06:00')";
 	my ($scan) = grep { $_->{'Node Type'} eq 'Bitmap Heap Scan' }
 	  nodes_of(plan_of($session, "SELECT count(*) FROM ${type}_late WHERE $within"));
-	cmp_ok($scan->{'Rows Removed by Index Recheck'},
-		'<', 2500, '... which looks at a few of them, though each range of blocks has a late row');
+	cmp_ok($scan->{'Rows Removed by Index Recheck'}, '<', 2500,
+		"$type, BRIN of several ranges: a scan reads few rows, though each range of blocks has a late row"
+	);
 	$session->query_safe(
 		"INSERT INTO ${type}_late SELECT id, t, payload FROM ${type}_late WHERE t < '2026-11-03'");
 	is( $session->query_safe("SELECT count(*) FROM ${type}_late WHERE $within"),
 		$session->query_safe(
 			"SELECT count(*) FROM ${type}_late WHERE ${type}_timestamp(id) <@ tstzrange('2026-11-10', '2026-11-10 06:00')"
 		),
-		'... also after more have come');
+		"$type, BRIN of several ranges: a scan finds rows that came later");
 	$session->query_safe('RESET enable_seqscan');
 }
 
