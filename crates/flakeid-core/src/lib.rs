@@ -82,3 +82,8 @@ pub const ID_TYPE_NAMES: [&str; 7] = [
 ];
 
 pub use error::Error;
+
+/// The examples of the crate's README, as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
