@@ -4,26 +4,34 @@ package Watermark;
 use strict;
 use warnings;
 
-use Exporter   qw(import);
+use Exporter qw(import);
+use Ledger;
 use List::Util qw(max min);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw($WATERMARK $CLOCK in_micros before_watermark watermark_in watermark_of clock_in insertion_of insert_into generate_from
-  passes clock_passes is_held begin_in ended_in is_blocked);
+  qw($WATERMARK $CLOCK $FLAKE $SNO in_micros before_watermark watermark_in watermark_of clock_in
+  insertion_of insert_into generate_from prepare_in held_in passes clock_passes is_held begin_in
+  ended_in is_blocked);
 
 sub in_micros {
 	my ($timestamptz) = @_;
 	return "(extract(epoch FROM $timestamptz) * 1000000)::bigint";
 }
 
+our ($FLAKE, $SNO) = map {
+	my $name = $_;
+	grep { $_->{name} eq $name } @ID_TYPES
+} 'flake', 'sno';
+
 # SQL expressions: the watermark, and the server's clock.
 our $WATERMARK = in_micros('flakeid_watermark()');
 our $CLOCK = in_micros('clock_timestamp()');
 
-# The condition that an ID of an ID type is below the watermark, or that of a stream. That of guid is one range of an index.
+# The condition that an ID of an ID type is below the watermark, or that of a stream. That of guid
+# is one range of an index.
 sub before_watermark {
 	my ($id_type, $id, $stream) = @_;
 	$id //= 'id';
@@ -62,6 +70,22 @@ sub insert_into {
 	return $session->query_safe(insertion_of($id_type));
 }
 
+# Inserts such a row in a session, in a transaction that it prepares. Returns the time of the row's
+# ID.
+sub prepare_in {
+	my ($session, $gid, $id_type) = @_;
+	return $session->query_safe(
+		'BEGIN; ' . insertion_of($id_type // $FLAKE) . "; PREPARE TRANSACTION '$gid'");
+}
+
+# The prepared transactions that the view has, and where each of them holds the watermark.
+sub held_in {
+	my ($session) = @_;
+	return $session->query_safe('SELECT gid, '
+		  . in_micros('watermark')
+		  . ' FROM pg_stat_flakeid_watermark WHERE gid IS NOT NULL ORDER BY gid');
+}
+
 # Generates an ID in a session, and returns its time.
 sub generate_from {
 	my ($session, $id_type) = @_;
@@ -69,9 +93,9 @@ sub generate_from {
 		'SELECT ' . in_micros("$id_type->{name}_timestamp($id_type->{next})"));
 }
 
-# Waits until the value of an expression in a session is past a time. Returns whether that came. A clock that goes on needs
-# as long as it has left, and the watermark a millisecond more, since it is in whole ones. But what holds the watermark can
-# end at any moment.
+# Waits until the value of an expression in a session is past a time. Returns whether that came. A
+# clock that goes on needs as long as it has left, and the watermark a millisecond more, since it is
+# in whole ones. But what holds the watermark can end at any moment.
 sub _wait_until_past {
 	my ($session, $expression, $time) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
@@ -90,17 +114,18 @@ sub passes {
 	return ok(_wait_until_past($session, watermark_of($stream), $time), $test);
 }
 
-# Waits until the server's clock is so far past a time that the watermark would be past it, if nothing held it back. Each
-# call reads the clock. A watermark that nothing holds is that reading less 4 ms, the longest tick of all ID types, cut to
-# whole milliseconds. So 10 ms after the time each later call returns more than the time and 5 ms, on a slow machine, too.
+# Waits until the server's clock is so far past a time that the watermark would be past it, if
+# nothing held it back. Each call reads the clock. A watermark that nothing holds is that reading
+# less 4 ms, the longest tick of all ID types, cut to whole milliseconds. So 10 ms after the time
+# each later call returns more than the time and 5 ms, on a slow machine, too.
 sub clock_passes {
 	my ($session, $time) = @_;
 	_wait_until_past($session, $CLOCK, $time + 10_000) or die 'the clock does not go on';
 	return;
 }
 
-# Tests that the watermark in a session, or that of a stream, is held at a time or before it, although the clock has passed
-# it.
+# Tests that the watermark in a session, or that of a stream, is held at a time or before it,
+# although the clock has passed it.
 sub is_held {
 	my ($session, $time, $test, $stream) = @_;
 	clock_passes($session, $time);
