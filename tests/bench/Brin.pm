@@ -1,6 +1,7 @@
-# BRIN instead of btree, for the rows of an hour and of a day out of a month: where every row lies at its
-# time's place, and where some came late, as they do when rows are merged or entered afterwards. One of
-# those makes minmax take its block range for a month long; minmax_multi keeps it apart.
+# BRIN instead of btree, for the rows of an hour and of a day out of a month: where every row lies
+# at its time's place, and where some came late, as they do when rows are merged or entered
+# afterwards. One of those makes minmax take its block range for a month long; minmax_multi keeps it
+# apart.
 package Brin;
 use strict;
 use warnings;
@@ -84,7 +85,8 @@ sub contenders {
 			my %of_month = (%id, table => $month, index => "${month}_$kind", class => $class);
 			my %of_late = (%id, table => $late, index => "${late}_$kind", class => $class);
 			push @contenders, { %of_month, name => "$id_type, $kind" };
-			# Where the epoch is an argument the planner knows the IDs; else they are found as it runs.
+			# Where the epoch is an argument the planner knows the IDs; else they are found as it
+			# runs.
 			push @contenders, { %of_month, name => "$id_type with epoch, $kind", by => 'epoch' }
 			  if $id_type eq 'flake';
 			push @contenders,

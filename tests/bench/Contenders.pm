@@ -1,5 +1,5 @@
-# What is compared: flakeid's functions, PostgreSQL's own, and those of other extensions that happen to
-# be installed on the server.
+# What is compared: flakeid's functions, PostgreSQL's own, and those of other extensions that happen
+# to be installed on the server.
 package Contenders;
 use strict;
 use warnings;
@@ -80,8 +80,8 @@ sub columns {
 		map { [ $_, 'uuid', "DEFAULT $_" ] } @uuidv7,);
 }
 
-# Whose a contender is, by its name: flakeid, peer or postgresql. A column of times beside the ID is what
-# PostgreSQL has for it.
+# Whose a contender is, by its name: flakeid, peer or postgresql. A column of times beside the ID is
+# what PostgreSQL has for it.
 sub kind {
 	my ($name) = @_;
 	return 'peer' if grep { $_ eq $name } @peers;

@@ -1,5 +1,6 @@
-# COPY of a million rows from a file, into a table with a primary key and into one without an index: the time that
-# passes, and the time that a processor works for it, which depends less on what else runs on the machine.
+# COPY of a million rows from a file, into a table with a primary key and into one without an index:
+# the time that passes, and the time that a processor works for it, which depends less on what else
+# runs on the machine.
 package Copies;
 use strict;
 use warnings;
@@ -16,7 +17,8 @@ my %tables = ('with a primary key' => 'PRIMARY KEY', 'without an index' => '');
 
 sub copy_million {
 	my ($rounds) = @_;
-	# Of a column without a default the file would have to have the values, which is another thing to measure.
+	# Of a column without a default the file would have to have the values, which is another thing
+	# to measure.
 	my @columns = (
 		columns(),
 		[ 'guid_local_next()', 'guid_local', 'DEFAULT guid_local_next()' ],

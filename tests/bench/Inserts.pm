@@ -1,10 +1,10 @@
-# Inserts, a million rows in one statement and rows one by one, into a table that is empty and into one
-# that is larger than the server's buffers.
+# Inserts, a million rows in one statement and rows one by one, into a table that is empty and into
+# one that is larger than the server's buffers.
 #
-# The first round, whose times do not count, counts instead: it writes no full-page images, so that its
-# WAL is that of the records alone, and its INSERT runs under EXPLAIN (ANALYZE, BUFFERS, WAL). In the
-# rounds that are timed a checkpoint comes right before, so that every page's first change writes its
-# image into the WAL; of rows that go everywhere in an index that is nearly all of it.
+# The first round, whose times do not count, counts instead: it writes no full-page images, so that
+# its WAL is that of the records alone, and its INSERT runs under EXPLAIN (ANALYZE, BUFFERS, WAL).
+# In the rounds that are timed a checkpoint comes right before, so that every page's first change
+# writes its image into the WAL; of rows that go everywhere in an index that is nearly all of it.
 package Inserts;
 use strict;
 use warnings;
@@ -41,8 +41,8 @@ sub insert_into_empty_table {
 	report('insert', 'an empty table', $results);
 }
 
-# Every round needs the same grown table, with an index that inserts have made and not a sort: so that
-# is made once, in a database of its own, and copied file by file each time.
+# Every round needs the same grown table, with an index that inserts have made and not a sort: so
+# that is made once, in a database of its own, and copied file by file each time.
 sub insert_into_grown_table {
 	my ($rounds) = @_;
 	my $grown_rows = 5 * million();
@@ -81,8 +81,8 @@ END
 	report('grown', 'a table of 5 million rows', $results);
 }
 
-# Calls back with a column's number and the way to insert a million, for what that and single rows took;
-# returns, for each column, what was measured in the rounds and counted in the first.
+# Calls back with a column's number and the way to insert a million, for what that and single rows
+# took; returns, for each column, what was measured in the rounds and counted in the first.
 sub measure {
 	my ($section, $rounds, $fill) = @_;
 	my @columns = columns();

@@ -1,5 +1,6 @@
-# Bar charts beside the report, drawn by gnuplot where there is one: for each contender a horizontal bar
-# of its median with its quartiles as a whisker, in one panel or in several that share their rows.
+# Bar charts beside the report, drawn by gnuplot where there is one: for each contender a horizontal
+# bar of its median with its quartiles as a whisker, in one panel or in several that share their
+# rows.
 package Plot;
 use strict;
 use warnings;
@@ -13,8 +14,8 @@ our @EXPORT = qw(bars has_gnuplot measured_by);
 my %color = (flakeid => '#1f6f8b', postgresql => '#9aa5b1', peer => '#d9a441');
 my %owner = (flakeid => 'flakeid', postgresql => 'PostgreSQL', peer => 'other extensions');
 
-# In pixels. gnuplot does not know how wide a text is in the reader's font, so every letter counts as
-# much as a wide one.
+# In pixels. gnuplot does not know how wide a text is in the reader's font, so every letter counts
+# as much as a wide one.
 my ($width, $row, $letter, $font) = (960, 26, 7.6, 13);
 my ($above, $below) = (70, 56);
 
@@ -28,10 +29,10 @@ sub has_gnuplot {
 	return $version =~ /gnuplot/;
 }
 
-# bars(name, title, panel...) writes name.svg and refers to it in the report. A panel is a hash: title,
-# format of a value, and values, which are a hash of names and what was measured in the rounds. The rows
-# are in the order of the first panel, the smallest at the top unless it says largest_first; and its
-# same_scale is for panels whose bars are to be compared with each other.
+# bars(name, title, panel...) writes name.svg and refers to it in the report. A panel is a hash:
+# title, format of a value, and values, which are a hash of names and what was measured in the
+# rounds. The rows are in the order of the first panel, the smallest at the top unless it says
+# largest_first; and its same_scale is for panels whose bars are to be compared with each other.
 sub bars {
 	my ($name, $title, @panels) = @_;
 	return unless has_gnuplot();

@@ -39,9 +39,9 @@ sub text { add("$_[0]\n") }
 
 sub table { add(table_lines(@_)) }
 
-# A number of the run that has a goal; `sign` is one of <, <= and >=, and the goal is written with as
-# many digits as are to be shown. Where the other side of a comparison is not on this server, the fifth
-# argument says so and there are no values.
+# A number of the run that has a goal; `sign` is one of <, <= and >=, and the goal is written with
+# as many digits as are to be shown. Where the other side of a comparison is not on this server, the
+# fifth argument says so and there are no values.
 sub goal {
 	my ($what, $sign, $goal, $values, $absent) = @_;
 	push @goals, [ $what, $sign, $goal, $values, $absent ];

@@ -1,5 +1,5 @@
-# Rows of an hour and of a day out of a month, found by their IDs and by a column of times; and what the
-# index of that column costs, which the IDs make needless.
+# Rows of an hour and of a day out of a month, found by their IDs and by a column of times; and what
+# the index of that column costs, which the IDs make needless.
 package Scans;
 use strict;
 use warnings;
@@ -21,13 +21,14 @@ my @month = (
 	# Table, type, the ID for a time and a number, whether it is of a range of times.
 	[ 'flake', 'bigint', 'flake_at(%s, %s)', 'flake_within(id, %s)' ],
 	[ 'sno', 'sno', 'sno_at(%s, 0, %s)', 'id <@ %s' ],);
-# Where the flakes' epoch is an argument, the planner knows the IDs that it comes to; else they are found
-# while the query runs.
+# Where the flakes' epoch is an argument, the planner knows the IDs that it comes to; else they are
+# found while the query runs.
 my $with_epoch = "flake_within(id, %s, '2010-01-01 00:00+00')";
 
-# The table `month_SYSTEM` of 5 million rows over a month, in the order of time as they would have come,
-# with the time a second time in a column of its own; and, if late rows are asked for, `late_SYSTEM`, where
-# one row in a thousand is of any time of the month. Each is made once for all sections.
+# The table `month_SYSTEM` of 5 million rows over a month, in the order of time as they would have
+# come, with the time a second time in a column of its own; and, if late rows are asked for,
+# `late_SYSTEM`, where one row in a thousand is of any time of the month. Each is made once for all
+# sections.
 my %made;
 
 sub make_month {
@@ -86,9 +87,9 @@ sub windows {
 		map { [ 'day', ($round * 7 + $_ * 11) % $window{day} ] } 1 .. $days);
 }
 
-# Milliseconds for an hour and for a day. Each query runs twice in a row and the second time counts, so
-# that the rows are in the buffers for the first contender, too. Statements before and after are for
-# indexes that are to be out of the planner's sight.
+# Milliseconds for an hour and for a day. Each query runs twice in a row and the second time counts,
+# so that the rows are in the buffers for the first contender, too. Statements before and after are
+# for indexes that are to be out of the planner's sight.
 sub scan_windows {
 	my ($query, $before, $after, @windows) = @_;
 	my @timed = map { timed($query->(@$_)) } @windows;
@@ -186,7 +187,8 @@ END
 	}
 }
 
-# clock_timestamp() and not now(), whose single value in a million rows would make the index a small one.
+# clock_timestamp() and not now(), whose single value in a million rows would make the index a small
+# one.
 sub cost_of_the_index_of_times {
 	my ($rounds) = @_;
 	my $column = ', created_at timestamptz NOT NULL DEFAULT clock_timestamp()';

@@ -14,8 +14,8 @@ our @EXPORT =
 my $plain = '-c jit=off -c max_parallel_workers_per_gather=0 -c client_min_messages=warning';
 my $without_disk = "$plain -c synchronous_commit=off";
 
-# The series is in a subquery because in FROM it would be stored before it is counted: memory to write,
-# and a time in which no ID is asked for.
+# The series is in a subquery because in FROM it would be stored before it is counted: memory to
+# write, and a time in which no ID is asked for.
 sub call_query {
 	my ($call, $rows) = @_;
 	return "SELECT count($call) FROM (SELECT generate_series(1, $rows)) AS s";
@@ -67,8 +67,8 @@ sub run_psql {
 	return wantarray ? split /\n/, $printed : $printed =~ s/\n\z//r;
 }
 
-# How often a second this many sessions together get the statement done in some seconds (1 by default), without
-# waiting for the disk.
+# How often a second this many sessions together get the statement done in some seconds (1 by
+# default), without waiting for the disk.
 sub pgbench {
 	my ($database, $statement, $sessions, $seconds) = @_;
 	# A rehearsal has no time for that.
@@ -123,7 +123,8 @@ sub setting {
 	my $setting = "coalesce(unit, '') FROM pg_settings WHERE name = '$name'";
 	my $expected = $value // psql('postgres', "SELECT boot_val || $setting");
 	psql('postgres', 'SELECT pg_reload_conf()');
-	# The postmaster reads the file when it comes to it, and only then do the sessions that it starts.
+	# The postmaster reads the file when it comes to it, and only then do the sessions that it
+	# starts.
 	for (1 .. 100) {
 		my $is = psql('postgres', "SELECT setting || $setting");
 		return if $is eq $expected || psql('postgres', "SHOW $name") eq $expected;

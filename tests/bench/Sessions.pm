@@ -69,8 +69,8 @@ sub several_sessions {
 	  for @next;
 }
 
-# Sessions that insert row by row, and how many of the index's pages that were there before their rows
-# went to: those whose last change is later. IDs that rise all go to its right-most leaf.
+# Sessions that insert row by row, and how many of the index's pages that were there before their
+# rows went to: those whose last change is later. IDs that rise all go to its right-most leaf.
 sub sessions_at_one_index {
 	my ($rounds) = @_;
 	my $grown_rows = million() / 2;
@@ -142,8 +142,9 @@ END
 		} @contenders);
 }
 
-# With the least lead every call that comes after a moment's sleep meets the gate; on a disk that is slower
-# the lead is longer than the setting, and so is the sleep. Beside it, calls that sleep and meet none.
+# With the least lead every call that comes after a moment's sleep meets the gate; on a disk that is
+# slower the lead is longer than the setting, and so is the sleep. Beside it, calls that sleep and
+# meet none.
 sub pause_of_the_horizon {
 	my ($rounds) = @_;
 	my $calls = quick() ? 20 : 200;

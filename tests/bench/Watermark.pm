@@ -1,5 +1,6 @@
-# What the watermark costs: a call of it, the first ID of a transaction, which enters a slot, and a reader beside
-# writers. BENCH_MAX_CONNECTIONS (scripts/bench) sets the number of slots that a call looks at.
+# What the watermark costs: a call of it, the first ID of a transaction, which enters a slot, and a
+# reader beside writers. BENCH_MAX_CONNECTIONS (scripts/bench) sets the number of slots that a call
+# looks at.
 package Watermark;
 use strict;
 use warnings;
@@ -20,8 +21,8 @@ sub in_statements {
 	return "DO \$\$ BEGIN FOR i IN 1..$statements LOOP PERFORM $call; $more END LOOP; END \$\$;";
 }
 
-# How long a processor works for a block, in nanoseconds. Unlike the time that passes, it depends little on what else runs
-# on the machine.
+# How long a processor works for a block, in nanoseconds. Unlike the time that passes, it depends
+# little on what else runs on the machine.
 sub nanoseconds {
 	my ($block) = @_;
 	my $worked = "SELECT split_part(pg_read_file('/proc/self/schedstat'), ' ', 1);";
@@ -63,8 +64,8 @@ sub watermark_and_transactions {
 	return;
 }
 
-# Writers that insert rows one by one, with and without a reader that polls ten times per second, each time for the
-# rows between the last one and the watermark.
+# Writers that insert rows one by one, with and without a reader that polls ten times per second,
+# each time for the rows between the last one and the watermark.
 sub reader_beside_writers {
 	my ($rounds) = @_;
 	my ($writers, $seconds) = (16, 4);

@@ -1,6 +1,6 @@
-# Sessions that work at the same time, however fast or slow the machine is: none begins before all are there, and
-# none ends before all have begun. Each works in rounds: as many as it has to, and then on until a round of its own
-# has begun after every session's first one was over.
+# Sessions that work at the same time, however fast or slow the machine is: none begins before all
+# are there, and none ends before all have begun. Each works in rounds: as many as it has to, and
+# then on until a round of its own has begun after every session's first one was over.
 package AtOnce;
 
 use strict;
@@ -15,9 +15,9 @@ our @EXPORT = qw(at_once);
 
 my $times = 0;
 
-# Runs sessions, each described by a hash; returns what they print. `round` is what PL/pgSQL does in a round; the
-# number of the round is in the variable `round`, from 0. `rounds` is how many there are at least. `declare` has more
-# variables, and `after` what is done after the last round.
+# Runs sessions, each described by a hash; returns what they print. `round` is what PL/pgSQL does in
+# a round; the number of the round is in the variable `round`, from 0. `rounds` is how many there
+# are at least. `declare` has more variables, and `after` what is done after the last round.
 sub at_once {
 	my ($node, @sessions) = @_;
 	my $name = 'at_once_' . ++$times;
@@ -47,7 +47,7 @@ BEGIN
 		END IF;
 		EXIT WHEN last;
 		round := round + 1;
-		-- A session that only waits for the others makes fewer and fewer, so that it does not fill the disk.
+		-- A session that only waits for the others slows down, so as not to fill the disk.
 		IF round > $rounds THEN
 			PERFORM pg_sleep(0.05 * (round - $rounds));
 		END IF;

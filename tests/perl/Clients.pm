@@ -1,4 +1,5 @@
-# What tests/clients/fetch has put into the cache: drivers and ORMs of several languages, and the programs that run them.
+# What tests/clients/fetch has put into the cache: drivers and ORMs of several languages, and the
+# programs that run them.
 package Clients;
 
 use strict;

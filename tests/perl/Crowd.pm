@@ -1,4 +1,5 @@
-# Clients in processes of their own, which write and read beside each other until the test says that it is enough.
+# Clients in processes of their own, which write and read beside each other until the test says that
+# it is enough.
 package Crowd;
 
 use strict;

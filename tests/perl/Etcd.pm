@@ -198,7 +198,7 @@ sub address {
 	return sprintf '%x/flakeid/', ($self->_statuses)[0]{Status}{header}{cluster_id};
 }
 
-# the data of etcd -------------------------------------------------------------------------------
+# the data of etcd -----------------------------------------------------------------------------
 
 # Returns a copy of the only member's data. Stops etcd while it copies.
 sub copy_data {
@@ -239,7 +239,7 @@ sub write_address {
 # Ends the grace period, as if its time were over.
 sub end_grace { my ($self) = @_; return $self->del('grace') }
 
-# commands and keys ------------------------------------------------------------------------------
+# commands and keys ----------------------------------------------------------------------------
 
 # Returns the addresses of the members that can answer.
 sub _able {
@@ -346,7 +346,7 @@ sub high_water_marks {
 	return map { $_ => moment($all{$_}) } CORE::keys %all;
 }
 
-# between etcd and servers -----------------------------------------------------------------------
+# between etcd and servers ---------------------------------------------------------------------
 
 # Returns a wire to the first member: see Etcd::Wire.
 sub wire { my ($self) = @_; return Etcd::Wire->new($self->{members}[0]{url}) }

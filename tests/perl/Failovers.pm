@@ -1,5 +1,6 @@
-# Rounds of what makes a cluster under Patroni change its leader, under writers that write down every ID they were told;
-# and a report of how long each took. A round begins with a whole cluster, and ends when it is whole again.
+# Rounds of what makes a cluster under Patroni change its leader, under writers that write down
+# every ID they were told; and a report of how long each took. A round begins with a whole cluster,
+# and ends when it is whole again.
 package Failovers;
 
 use strict;
@@ -17,8 +18,8 @@ use Writers;
 # How many rows writers are told before and after each event.
 my $rows = 200;
 
-# What can happen to a leader. Each is done to it, and returns when it has been done; `back` is done once another leads
-# and gives IDs. Where `two` is so, both may take writes at the same time.
+# What can happen to a leader. Each is done to it, and returns when it has been done; `back` is done
+# once another leads and gives IDs. Where `two` is so, both may take writes at the same time.
 my %event = (
 	kill => {
 		says => 'kill -9 of the postmaster and the agent',
@@ -161,7 +162,8 @@ sub _stop {
 	return $begun;
 }
 
-# Patroni's lease is over when another leads; flakeid's when the claims of the one that is stopped are gone.
+# Patroni's lease is over when another leads; flakeid's when the claims of the one that is stopped
+# are gone.
 sub _continue {
 	my ($self, $old, $new) = @_;
 	Patroni::wait_until(
@@ -230,8 +232,7 @@ sub report {
 		  '%d rounds; clients were told %d IDs; tables have %d besides; old leaders alone had %d rows',
 		scalar @$rounds,
 		3 * $told, 3 * $others, $lost);
-	cmp_ok($lost, '>', 0,
-		'rows that old leaders had committed, and nobody else had, were compared, too');
+	cmp_ok($lost, '>', 0, 'rows that only old leaders had committed were compared, too');
 	for my $kind (@order) {
 		my @these = grep { $_->{kind} eq $kind } @$rounds or next;
 		$self->say(
@@ -272,7 +273,8 @@ sub twice_in {
 		$round->{until});
 }
 
-# Whether the comparison finds an ID that repeats: one is planted among those that clients were told.
+# Whether the comparison finds an ID that repeats: one is planted among those that clients were
+# told.
 sub finds_what_is_planted {
 	my ($self) = @_;
 	my %before = $self->{writers}->twice;

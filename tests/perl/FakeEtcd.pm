@@ -1,5 +1,6 @@
-# What speaks etcd's protocol and is not etcd: gRPC over HTTP/2, with replies that a test makes up. It knows as much of
-# both as flakeid's worker uses. It listens on a loopback port in a process of its own, which ends with the test.
+# What speaks etcd's protocol and is not etcd: gRPC over HTTP/2, with replies that a test makes up.
+# It knows as much of both as flakeid's worker uses. It listens on a loopback port in a process of
+# its own, which ends with the test.
 package FakeEtcd;
 
 use strict;
@@ -13,7 +14,7 @@ use PostgreSQL::Test::Cluster;
 
 our @EXPORT = qw(frame field number bytes listing);
 
-# HTTP/2 -----------------------------------------------------------------------------------------------------------
+# HTTP/2 ---------------------------------------------------------------------------------------
 
 # A frame: its type, flags and stream.
 sub frame {
@@ -43,7 +44,7 @@ my ($data, $headers, $settings, $ping, $window_update) = (0, 1, 4, 6, 8);
 my ($end_stream, $end_headers, $ack) = (1, 4, 1);
 my $preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-# protocol buffers --------------------------------------------------------------------------------------------------
+# protocol buffers -----------------------------------------------------------------------------
 
 sub _varint {
 	my ($value) = @_;
@@ -62,9 +63,10 @@ sub bytes {
 	return _varint($field << 3 | 2) . _varint(length $value) . $value;
 }
 
-# What the worker's first question is answered with: cluster, epoch and address, no grace period, the registry's ID, no
-# registries that were left, and a page of each of the keys of claims, of owners by name and of high-water marks. Each
-# page is given by its keys, the last of which is `more` where others follow.
+# What the worker's first question is answered with: cluster, epoch and address, no grace period,
+# the registry's ID, no registries that were left, and a page of each of the keys of claims, of
+# owners by name and of high-water marks. Each page is given by its keys, the last of which is
+# `more` where others follow.
 sub listing {
 	my (%pages) = @_;
 	my $header = bytes(1, number(3, 9) . number(4, 1));
@@ -94,9 +96,10 @@ sub page {
 	  . ($more ? number(3, 1) : '');
 }
 
-# the server --------------------------------------------------------------------------------------------------------
+# the server -----------------------------------------------------------------------------------
 
-# Answers every question with what this function makes of it: a message in, a message out. Returns the endpoint.
+# Answers every question with what this function makes of it: a message in, a message out. Returns
+# the endpoint.
 sub start {
 	my ($class, $answer) = @_;
 	my $port = PostgreSQL::Test::Cluster::get_free_port();

@@ -1,7 +1,7 @@
-# A server whose wall clock a test can step. The server and all processes that it starts load tests/bin/faked_clock.c,
-# whose every reading of the clock looks into a file that they all share, so a step reaches all of them at once. The
-# clocks that measure spans of time (the monotonic clock) stay real, as they do when an administrator sets a machine's
-# clock.
+# A server whose wall clock a test can step. The server and all processes that it starts load
+# tests/bin/faked_clock.c, whose every reading of the clock looks into a file that they all share,
+# so a step reaches all of them at once. The clocks that measure spans of time (the monotonic clock)
+# stay real, as they do when an administrator sets a machine's clock.
 package FakedClock;
 
 use strict;
@@ -15,7 +15,8 @@ use Time::HiRes qw(time sleep);
 
 my $ENTRIES = 256;
 
-# A server that is set up, with flakeid preloaded and these lines in its configuration, not yet started.
+# A server that is set up, with flakeid preloaded and these lines in its configuration, not yet
+# started.
 sub new {
 	my ($class, $name, $configuration) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
@@ -59,7 +60,8 @@ sub step {
 	return $self->_write($seconds, 0);
 }
 
-# Writes an entry of the file, as tests/bin/faked_clock.c reads it: the next one first, and then its number.
+# Writes an entry of the file, as tests/bin/faked_clock.c reads it: the next one first, and then its
+# number.
 sub _write {
 	my ($self, $seconds, $stands) = @_;
 	my $microseconds = sprintf '%.0f', $seconds * 1e6;
@@ -90,9 +92,10 @@ sub stand_still {
 	return $self->_write($moment, 1);
 }
 
-# Begins a statement in a session of its own that has to wait for the clock. Returns the session when it waits, and
-# dies where it does not. Up to version 16 a wait for the state file looks the same but for the file. A wait for a tick
-# that is very short doesn't show: of a session that `spins` it is known only that it is at its statement.
+# Begins a statement in a session of its own that has to wait for the clock. Returns the session
+# when it waits, and dies where it does not. Up to version 16 a wait for the state file looks the
+# same but for the file. A wait for a tick that is very short doesn't show: of a session that
+# `spins` it is known only that it is at its statement.
 my $waiting = 0;
 
 sub waits {
@@ -117,13 +120,13 @@ sub waits {
 	my $waits =
 	  $spins
 	  ? "state = 'active'"
-	  : "wait_event_type = 'Extension' AND wait_event IN ('Extension', 'FlakeidClock') AND pg_stat_file('flakeid/state.new', true) IS NULL";
+	  : "wait_event_type = 'Extension' AND wait_event IN ('Extension', 'FlakeidClock')"
+	  . " AND pg_stat_file('flakeid/state.new', true) IS NULL";
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until (
-		$self->{node}->safe_psql(
-			'postgres',
-			"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits"
-		))
+	until ($self->{node}->safe_psql('postgres', <<"SQL"))
+SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits
+SQL
+
 	{
 		die "$sql does not wait: $session{out}$session{err}"
 		  if time() > $until || !$session{run}->pumpable;

@@ -1,5 +1,5 @@
-# A clock that a test can step, as FakedClock, for a server that the test has set up itself: a standby, a
-# restored backup, the new one of an upgrade.
+# A clock that a test can step, as FakedClock, for a server that the test has set up itself: a
+# standby, a restored backup, the new one of an upgrade.
 package FakedNode;
 
 use strict;

@@ -1,6 +1,6 @@
-# A disk that is full, slow or broken for the new state file alone, or that cannot sync directories, when a test says so: a
-# small library that a server is started with stands before write() and fsync(), and looks for files in a folder of the
-# test.
+# A disk that is full, slow or broken for the new state file alone, or that cannot sync directories,
+# when a test says so: a small library that a server is started with stands before write() and
+# fsync(), and looks for files in a folder of the test.
 package FaultyDisk;
 
 use strict;
@@ -28,7 +28,8 @@ static int is_new_state(int file)
 	snprintf(link, sizeof link, "/proc/self/fd/%d", file);
 	ssize_t length = readlink(link, name, sizeof name);
 	size_t of_ending = strlen(ending);
-	return length >= (ssize_t) of_ending && memcmp(name + length - of_ending, ending, of_ending) == 0;
+	return length >= (ssize_t) of_ending
+		&& memcmp(name + length - of_ending, ending, of_ending) == 0;
 }
 
 static int is(const char *what)
@@ -54,7 +55,7 @@ ssize_t write(int file, const void *bytes, size_t number)
 	return next(file, bytes, number);
 }
 
-/* The number of the error with which directories are synced, or only that of flakeid; 0 for none. */
+/* The error with which directories are synced, or only that of flakeid; 0 for none. */
 static int directory_error(int file)
 {
 	struct stat status;
@@ -64,7 +65,11 @@ static int directory_error(int file)
 	snprintf(link, sizeof link, "/proc/self/fd/%d", file);
 	ssize_t length = readlink(link, name, sizeof name);
 	int ours = length >= 8 && memcmp(name + length - 8, "/flakeid", 8) == 0;
-	return is("directories_einval") ? EINVAL : is("directories_ebadf") ? EBADF : ours && is("directory_eio") ? EIO : 0;
+	if (is("directories_einval"))
+		return EINVAL;
+	if (is("directories_ebadf"))
+		return EBADF;
+	return ours && is("directory_eio") ? EIO : 0;
 }
 
 int fsync(int file)
@@ -114,7 +119,8 @@ sub environment {
 		FAULTY_DISK => $self->{dir});
 }
 
-# From now on the disk is `full` or `slow`, or it is `broken` once, or syncs directories with an error; or that ends.
+# From now on the disk is `full` or `slow`, or it is `broken` once, or syncs directories with an
+# error; or that ends.
 sub becomes { my ($self, $what) = @_; return append_to_file("$self->{dir}/$what", '') }
 sub ends    { my ($self, $what) = @_; return unlink "$self->{dir}/$what" }
 

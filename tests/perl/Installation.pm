@@ -1,5 +1,5 @@
-# An installation of PostgreSQL to do with as one likes: links to the files of the one under test, which
-# stays as it is, but for the server itself and what belongs to flakeid.
+# An installation of PostgreSQL to do with as one likes: links to the files of the one under test,
+# which stays as it is, but for the server itself and what belongs to flakeid.
 package Installation;
 
 use strict;
@@ -19,8 +19,8 @@ sub new {
 	}
 	my $prefix = dirname($dir{bindir});
 
-	# A server finds its files by where it lies itself; so all lie to each other as they did. Programs of a
-	# wheel find their libraries in the same way.
+	# A server finds its files by where it lies itself; so all lie to each other as they did.
+	# Programs of a wheel find their libraries in the same way.
 	my @trees = grep { -d } $prefix, $dir{sharedir}, glob(dirname(dirname($prefix)) . '/*.libs');
 	for my $tree (@trees) {
 		next if -e "$root$tree";
@@ -43,7 +43,7 @@ sub new {
 	return $self;
 }
 
-# Puts a file into place as packages do, by its name: who has the old one open keeps it.
+# Puts a file into place as packages do, by its name. A process that has the old one open keeps it.
 sub _replace {
 	my ($self, $from, $to) = @_;
 	copy($from, "$to.new") or die "could not copy $from: $!";
@@ -73,8 +73,9 @@ sub remove_library {
 	return;
 }
 
-# The library under test as another version would be, with a version of as many characters; or, without one, as
-# another build of its own. It has them in one place: the version, a plus sign, 16 digits for the build.
+# The library under test as another version would be, with a version of as many characters; or,
+# without one, as another build of its own. It has them in one place: the version, a plus sign, 16
+# digits for the build.
 sub put_library_of {
 	my ($self, $version, $other) = @_;
 	my $bytes = PostgreSQL::Test::Utils::slurp_file($self->{original});

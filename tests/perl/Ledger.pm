@@ -17,12 +17,13 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw(@ID_TYPES @OF_ONE_CELL create_tables is_behind horizon_of tick_at times_of timelines_of use_all_lanes);
+  qw(@ID_TYPES @OF_ONE_CELL create_tables is_behind horizon_of tick_at times_of timelines_of
+  use_all_lanes);
 
-# Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart that
-# are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator ID. An ID type
-# without generator IDs has so many cells, whose numbers are counted together. Those that turn go on in another
-# timeline when the clock steps back.
+# Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart
+# that are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator
+# ID. An ID type without generator IDs has so many cells, whose numbers are counted together. Those
+# that turn go on in another timeline when the clock steps back.
 our @ID_TYPES = (
 	{
 		name => 'flake',
@@ -68,7 +69,8 @@ our @ID_TYPES = (
 		numbers => 64
 	},
 	{
-		# While the clock stands still: its sessions use the numbers of a tick again in each fraction of it.
+		# While the clock stands still: its sessions use the numbers of a tick again in each
+		# fraction of it.
 		name => 'uuidv7',
 		type => 'uuid',
 		next => 'uuidv7_next()',
@@ -78,11 +80,12 @@ our @ID_TYPES = (
 		cells => 4
 	},);
 
-# Those of which a server with one generator ID has one cell, so that all sessions have the same last tick.
+# Those of which a server with one generator ID has one cell, so that all sessions have the same
+# last tick.
 our @OF_ONE_CELL = grep { ($_->{cells} // 1) == 1 } @ID_TYPES;
 
-# Makes sessions generate a uuidv7 until each lane has one of now. Four that connect one after the other have
-# different lanes.
+# Makes sessions generate a uuidv7 until each lane has one of now. Four that connect one after the
+# other have different lanes.
 sub use_all_lanes {
 	my ($node) = @_;
 	my $now = $node->safe_psql('postgres', "SELECT clock_timestamp() - interval '1 ms'");
@@ -98,7 +101,8 @@ sub use_all_lanes {
 	return;
 }
 
-# Creates the extension, and for each ID type a table of the plural of its name that is keyed by its IDs.
+# Creates the extension, and for each ID type a table of the plural of its name that is keyed by its
+# IDs.
 sub create_tables {
 	my ($node) = @_;
 	my @tables =
@@ -108,8 +112,8 @@ sub create_tables {
 	return;
 }
 
-# The least and the greatest time of these IDs of an ID type, in nanoseconds since 1970: where their ticks
-# begin, which a timestamp has in whole microseconds.
+# The least and the greatest time of these IDs of an ID type, in nanoseconds since 1970: where their
+# ticks begin, which a timestamp has in whole microseconds.
 sub times_of {
 	my ($node, $id_type, @ids) = @_;
 	my $nanos = "(extract(epoch FROM $id_type->{name}_timestamp(id)) * 1000000)::bigint * 1000";
@@ -129,9 +133,8 @@ sub tick_at {
 sub timelines_of {
 	my ($node, $id_type, @ids) = @_;
 	my $list = "unnest('{" . join(',', @ids) . "}'::$id_type->{type}" . '[])';
-	return $node->safe_psql('postgres',
-		"SELECT string_agg(DISTINCT ($id_type->{name}_decode(id)).tick_tock::text, '') FROM $list AS id"
-	);
+	my $bits = "DISTINCT ($id_type->{name}_decode(id)).tick_tock::text";
+	return $node->safe_psql('postgres', "SELECT string_agg($bits, '') FROM $list AS id");
 }
 
 # The moment before which an ID type may have made IDs, in the timeline with this bit.
@@ -143,8 +146,9 @@ sub horizon_of {
 # Tests that an error says so, that the clock is so many seconds behind an ID type's last ID.
 sub is_behind {
 	my ($error, $id_type, $seconds, $test) = @_;
-	my ($by, $unit) = $error =~
-	  /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the (?:last $id_type->{name} ID|first ID of this transaction|watermark)/;
+	my $what = qr/last $id_type->{name} ID|first ID of this transaction|watermark/;
+	my ($by, $unit) =
+	  $error =~ /ERROR:  58000: the clock is ([\d.]+) (ms|s|min|days) behind the (?:$what)/;
 	my %unit =
 	  (ms => [ 0.001, 0.001 ], s => [ 1, 0.1 ], min => [ 60, 60 ], days => [ 86_400, 86_400 ]);
 	my ($of_unit, $exact) = @{ $unit{ $unit || 's' } };
@@ -158,16 +162,16 @@ sub is_behind {
 my %way = (
 	single => 'SELECT %s, %s FROM generate_series(1, 20)',
 	batch => 'SELECT %s, %s',
-	# One long answer, of which the client sees each row when it comes. It pauses, so that a session gets no more than
-	# 100,000 IDs a second on a fast machine.
-	stream =>
-	  'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000) AS nr) AS many WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
+	# One long answer, of which the client sees each row when it comes. It pauses, so that a session
+	# gets no more than 100,000 IDs a second on a fast machine.
+	stream => 'SELECT %s, %s FROM (SELECT generate_series(1, 1000000000000) AS nr) AS many'
+	  . ' WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
 	# By a parallel query, from a table that the test has made.
 	parallel => 'SELECT %s, %s FROM source',
-	# By a parallel query, in one long answer. Its workers scan and wait, and the leader generates the IDs.
-	workers =>
-	  'SELECT %s, %s FROM source, generate_series(1, 100000) AS nr WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',
-);
+	# By a parallel query, in one long answer. Its workers scan and wait, and the leader generates
+	# the IDs.
+	workers => 'SELECT %s, %s FROM source, generate_series(1, 100000) AS nr'
+	  . ' WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',);
 
 sub new {
 	my ($class, $name) = @_;
@@ -182,8 +186,8 @@ sub _statement {
 	return sprintf 'COPY (%s) TO STDOUT', $way{$way} =~ s/%s/'$id_type->{name}'/r =~ s/%s/$call/r;
 }
 
-# Begins sessions that ask until the server ends them or an error comes: one for each ID type, database
-# and way. None ends by itself, however fast the machine is.
+# Begins sessions that ask until the server ends them or an error comes: one for each ID type,
+# database and way. None ends by itself, however fast the machine is.
 sub crowd {
 	my ($self, $node, %which) = @_;
 	my @sessions;
@@ -217,9 +221,10 @@ sub _begin {
 	return { run => $run, id_type => $id_type, way => $way, in => $in, out => $out };
 }
 
-# Starts a process that feeds sessions their statements through their pipes, as long as they read. One statement in
-# 10 ms to each is at most 100 a second, and 10 of those that make thousands of IDs: what they are given in a second has
-# a limit on a fast machine, too, and other tests have room beside them. On a slow machine statements wait in the pipe.
+# Starts a process that feeds sessions their statements through their pipes, as long as they read.
+# One statement in 10 ms to each is at most 100 a second, and 10 of those that make thousands of
+# IDs: what they are given in a second has a limit on a fast machine, too, and other tests have room
+# beside them. On a slow machine statements wait in the pipe.
 sub _feed {
 	my (%statements) = @_;
 	my %is_large = map { $_ => 1 } grep { $statements{$_} =~ /FROM source/ } keys %statements;
@@ -256,8 +261,8 @@ sub _file {
 	return $file;
 }
 
-# Waits until every session of the crowd has been given IDs; with a number of seconds, until all that have not ended
-# are given more when these are over.
+# Waits until every session of the crowd has been given IDs; with a number of seconds, until all
+# that have not ended are given more when these are over.
 sub wait_until_given {
 	my ($self, $seconds) = @_;
 	$self->_wait_until_more(map { $_->{out} => 0 } @{ $self->{sessions} });
@@ -287,7 +292,8 @@ sub given {
 	return scalar grep { -s $_->{out} } @{ $self->{sessions} };
 }
 
-# Whether the crowd has gone, for which it has so many seconds, or as long as tests wait for anything.
+# Whether the crowd has gone, for which it has so many seconds, or as long as tests wait for
+# anything.
 sub has_gone {
 	my ($self, $seconds) = @_;
 	my $until = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
@@ -353,8 +359,8 @@ sub enter {
 	return map { (split ' ')[1] } split /\n/, $lines;
 }
 
-# The random bits of a uuidv7 would tell two IDs apart that are otherwise the same: of its text only what comes before them
-# counts.
+# The random bits of a uuidv7 would tell two IDs apart that are otherwise the same: of its text only
+# what comes before them counts.
 my @without_random_bits = ('-e', 's/^(uuidv7\t.{22}).*/\1/');
 
 # The IDs that were given out more than once: none.

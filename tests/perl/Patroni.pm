@@ -1,6 +1,6 @@
-# A cluster that Patroni manages: three members on this host, each with an agent, a PostgreSQL and a wire of its own to
-# one etcd, which both the agent and flakeid use. Members can be killed, stopped and cut off from etcd. Patroni is
-# Debian's, as `scripts/setup 15 failover` unpacks it.
+# A cluster that Patroni manages: three members on this host, each with an agent, a PostgreSQL and a
+# wire of its own to one etcd, which both the agent and flakeid use. Members can be killed, stopped
+# and cut off from etcd. Patroni is Debian's, as `scripts/setup 15 failover` unpacks it.
 #
 # A member is a hash: its name, its ports, its folders, the process of its agent, its wire.
 package Patroni;
@@ -31,8 +31,8 @@ my $between_looks = 0.2;
 
 my @clusters;
 
-# A cluster that is not yet started. `shared` is what all members have in Patroni's configuration in etcd, in YAML;
-# `parameters` are PostgreSQL's settings that each member has besides, by name.
+# A cluster that is not yet started. `shared` is what all members have in Patroni's configuration in
+# etcd, in YAML; `parameters` are PostgreSQL's settings that each member has besides, by name.
 sub new {
 	my ($class, $name, %how) = @_;
 	my $self = bless {
@@ -67,8 +67,8 @@ sub _password {
 	return unpack 'H*', $bytes;
 }
 
-# An address of etcd that all members share can't lead through a wire, so each member has its own, which counts for
-# more. A watchdog would restart this machine.
+# An address of etcd that all members share can't lead through a wire, so each member has its own,
+# which counts for more. A watchdog would restart this machine.
 sub _write_configuration {
 	my ($self, $member, $password, %how) = @_;
 	chomp(my $bindir = `pg_config --bindir`);
@@ -135,7 +135,7 @@ sub start {
 	return $self->wait_until_whole;
 }
 
-# agents and Patroni's own interfaces ------------------------------------------------------------------------
+# agents and Patroni's own interfaces ----------------------------------------------------------
 
 sub start_agent {
 	my ($self, $member) = @_;
@@ -175,9 +175,10 @@ sub wait_for_leader {
 		});
 }
 
-# Waits until there are one leader and two standbys that stream from it; returns the leader. A standby that has read of
-# a timeline which its leader does not have can't go on by itself: `reinit` is what its operator does then. So it is
-# where Patroni 3.0.2 lets an agent that stood still take the leader's key from the one that was promoted since.
+# Waits until there are one leader and two standbys that stream from it; returns the leader. A
+# standby that has read of a timeline which its leader does not have can't go on by itself: `reinit`
+# is what its operator does then. So it is where Patroni 3.0.2 lets an agent that stood still take
+# the leader's key from the one that was promoted since.
 sub wait_until_whole {
 	my ($self) = @_;
 	$_->{read} = -s $_->{log} || 0 for $self->members;
@@ -204,8 +205,8 @@ sub wait_until_whole {
 		});
 }
 
-# Whether its log says so again and again, after what was read of it before. Patroni sees to others by pg_rewind, before
-# they have said so often.
+# Whether its log says so again and again, after what was read of it before. Patroni sees to others
+# by pg_rewind, before they have said so often.
 sub _is_on_lost_timeline {
 	my ($member) = @_;
 	my $times = () = slurp_file($member->{log}, $member->{read}) =~
@@ -259,8 +260,8 @@ sub connection {
 	my $hosts = join ',', ($self->{sockets}) x @members;
 	my $ports = join ',', map { $_->{port} } @members;
 	my $which = @members > 1 ? 'read-write' : 'any';
-	return
-	  "host=$hosts port=$ports user=postgres dbname=postgres connect_timeout=3 target_session_attrs=$which";
+	return "host=$hosts port=$ports user=postgres dbname=postgres"
+	  . " connect_timeout=3 target_session_attrs=$which";
 }
 
 # Waits until this gives something that is true, and returns it.
@@ -275,7 +276,7 @@ sub wait_until {
 	die $complaint;
 }
 
-# processes --------------------------------------------------------------------------------------------------
+# processes ------------------------------------------------------------------------------------
 
 # The parent of each process that is not a zombie.
 sub _parents {
@@ -346,8 +347,8 @@ sub stop_walsenders {
 	return;
 }
 
-# Kills the agent, the postmaster and what is stopped; the server's other processes end by themselves when they see that
-# the postmaster has gone. Returns when none is left.
+# Kills the agent, the postmaster and what is stopped; the server's other processes end by
+# themselves when they see that the postmaster has gone. Returns when none is left.
 sub kill9 {
 	my ($self, $member) = @_;
 	my @pids = _with_descendants(_postmaster($member), $member->{agent});
@@ -388,10 +389,10 @@ END {
 	$? = $exit_code;
 }
 
-# rows that others don't have -----------------------------------------------------------------------------------
+# rows that others don't have ------------------------------------------------------------------
 
-# The rows of a table on a server that does not run, as COPY writes them: those that were committed there, though no
-# other member ever had them. Its folder stays as it is.
+# The rows of a table on a server that does not run, as COPY writes them: those that were committed
+# there, though no other member ever had them. Its folder stays as it is.
 sub rows_of_dead {
 	my ($self, $member, $table) = @_;
 	my $copy = PostgreSQL::Test::Utils::tempdir('dead');

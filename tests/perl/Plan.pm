@@ -1,4 +1,5 @@
-# What a query did: its plan as EXPLAIN gives it for programs to read, with the rows that each node gave.
+# What a query did: its plan as EXPLAIN gives it for programs to read, with the rows that each node
+# gave.
 package Plan;
 
 use strict;
@@ -24,7 +25,8 @@ sub nodes_of {
 	return ($node, map { nodes_of($_) } @{ $node->{Plans} || [] });
 }
 
-# The name of what a node reads: a table, or an index whose name begins with its table's; empty for the others.
+# The name of what a node reads: a table, or an index whose name begins with its table's; empty for
+# the others.
 sub table_of {
 	my ($node) = @_;
 	return $node->{'Relation Name'} // $node->{'Index Name'} // '';
@@ -65,7 +67,7 @@ sub filters_of {
 	return map { ($_->{Filter} // (), $_->{'Join Filter'} // ()) } nodes_of($plan);
 }
 
-# A plan in a few lines, for who looks for the reason of a failure.
+# A plan in a few lines, for the message of a test that fails.
 sub summary_of {
 	my ($node, $depth) = @_;
 	$depth //= 0;

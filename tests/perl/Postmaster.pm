@@ -1,6 +1,6 @@
-# A postmaster that is the test's own child. So it can be killed and is gone at once: one that pg_ctl
-# started becomes the child of the process that adopts orphans, and may be long in going; until then a new one
-# would not start, as the lock file names a process that is still there.
+# A postmaster that is the test's own child. So it can be killed and is gone at once: one that
+# pg_ctl started becomes the child of the process that adopts orphans, and may be long in going;
+# until then a new one would not start, as the lock file names a process that is still there.
 package Postmaster;
 
 use strict;

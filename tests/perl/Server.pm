@@ -10,16 +10,17 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time sleep);
 
-# What a session that stays is asked and says is for the test's log. BackgroundPsql tells prove, too, as notes: for some
-# files these are a hundred times what they have to tell, and cost more than their tests.
+# What a session that stays is asked and says is for the test's log. BackgroundPsql tells prove,
+# too, as notes: for some files these are a hundred times what they have to tell, and cost more than
+# their tests.
 {
 	no warnings 'redefine';
 	*PostgreSQL::Test::BackgroundPsql::note = sub { print STDOUT @_, "\n" };
 	*PostgreSQL::Test::BackgroundPsql::explain = sub {
 		map { "$_: $_[0]{$_}" } sort keys %{ $_[0] };
 	};
-	# The timer of a session runs on between two queries, however long that is. Without this such a session would end with
-	# the error that its time is over.
+	# The timer of a session runs on between two queries, however long that is. Without this such a
+	# session would end with the error that its time is over.
 	*PostgreSQL::Test::BackgroundPsql::quit = sub {
 		my ($self) = @_;
 		$self->{timeout}->start if $self->{query_timer_restart};
@@ -55,8 +56,8 @@ sub error_of {
 	return $stderr;
 }
 
-# Repeats a statement until it ends in such an error, and returns the last error. For a moment there may be another one: a
-# request to etcd that a busy machine has delayed is an error, too.
+# Repeats a statement until it ends in such an error, and returns the last error. For a moment there
+# may be another one: a request to etcd that a busy machine has delayed is an error, too.
 sub error_becomes {
 	my ($node, $sql, $error) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
@@ -116,8 +117,8 @@ sub worker_of {
 	return;
 }
 
-# Waits until a server that crashed takes sessions again. It gives psql nothing to read: a psql that is refused ends
-# without reading, and who writes to it dies of that.
+# Waits until a server that crashed takes sessions again. It gives psql nothing to read: a psql that
+# is refused ends without reading, and a process that writes to it dies of that.
 sub wait_for_server {
 	my ($node) = @_;
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;

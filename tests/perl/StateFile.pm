@@ -1,5 +1,5 @@
-# The state file as someone reads and writes it who has only its documentation: a JSON document, and on
-# the last line the CRC-32 of all before it. Moments are whole nanoseconds since 1970 here.
+# The state file as someone reads and writes it who has only its documentation: a JSON document, and
+# on the last line the CRC-32 of all before it. Moments are whole nanoseconds since 1970 here.
 package StateFile;
 
 use strict;

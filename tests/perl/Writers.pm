@@ -1,10 +1,10 @@
-# Clients that insert rows with IDs, at whichever member of a cluster takes writes, and write down every ID that they
-# were told, also those of transactions that were rolled back, and of those whose end nobody knows. And what compares
-# all of these with what is in the members' tables.
+# Clients that insert rows with IDs, at whichever member of a cluster takes writes, and write down
+# every ID that they were told, also those of transactions that were rolled back, and of those whose
+# end nobody knows. And what compares all of these with what is in the members' tables.
 #
-# A row has three IDs, one of each type that has a generator ID, the port of the server that made them, and an origin,
-# which no other row has. So a row may be seen many times, by its client and in the table of each member; two rows that
-# have an ID in common have two origins.
+# A row has three IDs, one of each type that has a generator ID, the port of the server that made
+# them, and an origin, which no other row has. So a row may be seen many times, by its client and in
+# the table of each member; two rows that have an ID in common have two origins.
 package Writers;
 
 use strict;
@@ -19,7 +19,8 @@ use Time::HiRes qw(time sleep);
 
 our $table = 'made (origin, member, flake, uniqueid, sno)';
 
-# The type of each column, and an expression for what IDs of one generator ID and one tick have in common.
+# The type of each column, and an expression for what IDs of one generator ID and one tick have in
+# common.
 my %column = (
 	flake => { type => 'bigint', tick => 'flake >> 12' },
 	uniqueid => {
@@ -29,8 +30,9 @@ my %column = (
 	sno => { type => 'sno', tick => '(SELECT (created_at, "partition") FROM sno_decode(sno))' },);
 our @columns = sort keys %column;
 
-# A statement every so many seconds from each writer; a session that gave nothing for so long is left to itself. What
-# a writer asks, and how much disk that takes, does not grow with the speed of the machine.
+# A statement every so many seconds from each writer; a session that gave nothing for so long is
+# left to itself. What a writer asks, and how much disk that takes, does not grow with the speed of
+# the machine.
 my ($writers, $interval, $patience) = (4, 0.06, 3);
 
 sub table_definition {
@@ -77,9 +79,9 @@ sub stop {
 	return;
 }
 
-# One writer, which is a process: now connected here, now there, until it is told to end. A session takes some seconds'
-# statements. One that gives no answer goes on by itself, with what it has been sent: it may be that of a server that is
-# stopped, and what that gives when it goes on counts.
+# One writer, which is a process: now connected here, now there, until it is told to end. A session
+# takes some seconds' statements. One that gives no answer goes on by itself, with what it has been
+# sent: it may be that of a server that is stopped, and what that gives when it goes on counts.
 sub _write {
 	my ($self, $number, $test) = @_;
 	my ($ended, $session, $statement) = (0, 0, 0);
@@ -129,8 +131,8 @@ sub _connect {
 	return ($pid, $to);
 }
 
-# Rows that are committed, rolled back, or never inserted; these are many, so that a tick has many IDs. COPY gives each
-# row when it comes, and not only those of statements that succeed.
+# Rows that are committed, rolled back, or never inserted; these are many, so that a tick has many
+# IDs. COPY gives each row when it comes, and not only those of statements that succeed.
 sub _statement {
 	my ($origin) = @_;
 	my $kind = int rand 8;
@@ -197,8 +199,8 @@ sub errors {
 	return %count;
 }
 
-# Loads all that clients were told into a server of its own, which it returns, beside these files of rows: those that
-# the members' tables have (`kept`), and those that old leaders had (`tails`).
+# Loads all that clients were told into a server of its own, which it returns, beside these files of
+# rows: those that the members' tables have (`kept`), and those that old leaders had (`tails`).
 sub compare {
 	my ($self, %files) = @_;
 	my $node = PostgreSQL::Test::Cluster->new('compare_' . $self->{cluster}{name});
@@ -221,7 +223,8 @@ sub compare {
 	return $node;
 }
 
-# For each column how many of its IDs more than one row has, in a table of these (`twice`) with the rows' origins.
+# For each column how many of its IDs more than one row has, in a table of these (`twice`) with the
+# rows' origins.
 sub twice {
 	my ($self) = @_;
 	my $node = $self->{node};

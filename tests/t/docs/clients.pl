@@ -1,6 +1,6 @@
-# The programs of examples/ do what they say, each with the driver of its language: the IDs that they print are
-# those in the table, a time finds the rows since then and no others, and pages come newest first. What they sent
-# to the server is answered from an index.
+# The programs of examples/ do what they say, each with the driver of its language: the IDs that
+# they print are those in the table, a time finds the rows since then and no others, and pages come
+# newest first. What they sent to the server is answered from an index.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -19,7 +19,8 @@ my $rust = fetched(
 	"$crate/src/main.rs");
 my $driver = '/usr/share/java/postgresql.jar';
 
-# What a JVM that lives for a second needs: no optimizing compiler, and no threads that collect garbage.
+# What a JVM that lives for a second needs: no optimizing compiler, and no threads that collect
+# garbage.
 my @brief = ('-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC');
 
 # How each of them is run, with an undefined word where something is missing.
@@ -67,8 +68,8 @@ sub lines_of {
 	return \%lines;
 }
 
-# Which SELECTs from the table a part of the server's log has, each with its parameters as literals. A time without
-# an offset would not do: it stays without a type.
+# Which SELECTs from the table a part of the server's log has, each with its parameters as literals.
+# A time without an offset would not do: it stays without a type.
 sub queries_in {
 	my ($log) = @_;
 	my @queries;
@@ -99,8 +100,9 @@ for my $name (sort keys %clients) {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
 	$node->safe_psql($database, 'CREATE EXTENSION flakeid');
 	my $sql = sub { return $node->safe_psql($database, @_) };
-	# The driver of JDBC has a time limit for the answer to its request for SSL, and one for a connection. The example puts
-	# the name of the database at the end of its URL, where parameters can follow.
+	# The driver of JDBC has a time limit for the answer to its request for SSL, and one for a
+	# connection. The example puts the name of the database at the end of its URL, where parameters
+	# can follow.
 	my $parameters = $name eq 'Jdbc.java' ? '?sslmode=disable&connectTimeout=0' : '';
 	local %ENV = (
 		%ENV,
@@ -141,8 +143,8 @@ WHERE flake_timestamp(id) BETWEEN timestamptz '$begin' - interval '1 ms' AND '$e
 	AND sno_timestamp(event) BETWEEN timestamptz '$begin' - interval '4 ms' AND '$end'
 	AND (sno_decode(event)).meta = 7
 SQL
-	# The second run looks five minutes back. It has to find the orders of both runs, unless the first one is longer ago: then
-	# those of its own, and of the others only the latest.
+	# The second run looks five minutes back. It has to find the orders of both runs, unless the
+	# first one is longer ago: then those of its own, and of the others only the latest.
 	my $at_once = $sql->("SELECT timestamptz '$end' - '$begin' < interval '5 min'") eq 't';
 	my $latest = sub {
 		my ($column, $found) = @_;
@@ -232,7 +234,7 @@ cmp_ok($with_uuids, '>=', 4, 'four programs have uuidv7s');
 is($with_lines, 2, 'two programs insert many objects');
 is($with_copy, 2, 'two programs copy');
 
-# What README.md there says of parameters ------------------------------------------------------------------------
+# What README.md there says of parameters ------------------------------------------------------
 
 my $database = 'parameters';
 $node->safe_psql('postgres', "CREATE DATABASE $database");

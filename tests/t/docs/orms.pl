@@ -1,6 +1,6 @@
-# What docs/orm.md says of ORMs and drivers, tried with those of tests/clients: how many INSERTs many objects take, whether
-# their keys are right, what a migration tool sees, and what COPY needs. The code that the page shows is part of what is run
-# here and in docs/clients.pl.
+# What docs/orm.md says of ORMs and drivers, tried with those of tests/clients: how many INSERTs
+# many objects take, whether their keys are right, what a migration tool sees, and what COPY needs.
+# The code that the page shows is part of what is run here and in docs/clients.pl.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The code of the page ---------------------------------------------------------------------------------------
+# The code of the page -------------------------------------------------------------------------
 
 my %run_here = (
 	python => [
@@ -38,7 +38,7 @@ while ($page =~ /^```(\w+)\n(.*?)^```$/msg) {
 }
 cmp_ok($blocks, '>=', 8, 'the page shows code');
 
-# What it says -----------------------------------------------------------------------------------------------
+# What it says ---------------------------------------------------------------------------------
 
 my ($python, $modules) = (python(), node_modules());
 if (!$python || !$modules || !in_path('node')) {

@@ -1,6 +1,6 @@
-# What README.md and the pages of docs/ tell a reader to type runs as it stands, in order: SQL, commands for
-# the shell, and settings. Links lead somewhere; library and SQL are of one version. Pages that have a test
-# of their own are left to it, but for their links.
+# What README.md and the pages of docs/ tell a reader to type runs as it stands, in order: SQL,
+# commands for the shell, and settings. Links lead somewhere; library and SQL are of one version.
+# Pages that have a test of their own are left to it, but for their links.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -18,7 +18,7 @@ my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md"
   'migrating', 'monitoring', 'troubleshooting';
 cmp_ok(scalar @pages, '>=', 12, 'there are pages');
 
-# links ------------------------------------------------------------------------------------------------------
+# links ----------------------------------------------------------------------------------------
 
 # The anchors of a page's headings, as GitHub makes them.
 sub anchors_of {
@@ -41,7 +41,7 @@ for my $page (@pages) {
 }
 cmp_ok($links, '>=', 30, 'there are links');
 
-# names ------------------------------------------------------------------------------------------------------
+# names ----------------------------------------------------------------------------------------
 
 # ARCHITECTURE.md names functions and types: each is in the sources.
 my $sources = '';
@@ -64,14 +64,15 @@ sub key_file {
 	return $file;
 }
 
-# blocks -----------------------------------------------------------------------------------------------------
+# blocks ---------------------------------------------------------------------------------------
 
 my $number_of = 0;
 for my $page (grep { !$elsewhere{$_} } @pages) {
 	my $text = slurp_file($page);
 	my $name = basename($page, '.md');
 
-	# What follows a block of SQL, set in by four spaces, is the plan that its last statement prints.
+	# What follows a block of SQL, set in by four spaces, is the plan that its last statement
+	# prints.
 	my @blocks;
 	while ($text =~ /^```(\w+)\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg) {
 		push @blocks, { kind => $1, text => $2, plan => $3 };
@@ -130,8 +131,8 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 			$node->_update_pid(-1);
 		}
 		else {
-			# Settings, of a configuration file or in the notation of a cluster manager: a server that has them
-			# and nothing else of ours starts, and none is refused.
+			# Settings, of a configuration file or in the notation of a cluster manager: a server
+			# that has them and nothing else of ours starts, and none is refused.
 			my @settings =
 				$kind eq 'ini'  ? $text =~ /^(\S+ *=.*)$/mg
 			  : $kind eq 'yaml' ? map { s/: +/ = '/r . "'" }
@@ -163,7 +164,7 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 	$node->stop;
 }
 
-# What the pages say of the statements' answers ------------------------------------------------------------
+# What the pages say of the statements' answers ------------------------------------------------
 
 my $node = PostgreSQL::Test::Cluster->new('answers');
 $node->init;

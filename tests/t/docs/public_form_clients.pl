@@ -1,6 +1,7 @@
-# The programs examples/public_form.py and examples/public-form.js write and read the public form as the server does: for IDs
-# of every ID type, with several keys and prefixes, and for texts and UUIDs that are refused. Both, and the server, return the
-# worked examples of docs/public-form-algorithm.md.
+# The programs examples/public_form.py and examples/public-form.js write and read the public form as
+# the server does: for IDs of every ID type, with several keys and prefixes, and for texts and UUIDs
+# that are refused. Both, and the server, return the worked examples of
+# docs/public-form-algorithm.md.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -125,7 +126,7 @@ sub compare {
 	return;
 }
 
-# the worked examples ---------------------------------------------------------------------------------------------------
+# the worked examples --------------------------------------------------------------------------
 
 my $page = slurp_file('docs/public-form-algorithm.md');
 my @rows =
@@ -151,7 +152,7 @@ while (my ($id_type, $prefix, $id, $text, $uuid) = splice @rows, 0, 5) {
 		$expected, "the server returns the example of $id_type");
 }
 
-# random IDs, and what is refused ---------------------------------------------------------------------------------------
+# random IDs, and what is refused --------------------------------------------------------------
 
 for my $versions ([ '1', 'b' ], [ 'b', 'Z', '1' ]) {
 	write_keys(@$versions);
@@ -176,7 +177,8 @@ SQL
 		"the server has a public form of each ID, with the keys @$versions");
 	compare("writes the public forms that the server writes, with the keys @$versions");
 
-	# In the second turn those of the first one are read, too. Their key is not the first one any more.
+	# In the second turn those of the first one are read, too. Their key is not the first one any
+	# more.
 	$node->safe_psql('postgres', <<'SQL');
 INSERT INTO written SELECT method, id_type, prefix, value, result FROM calls;
 TRUNCATE calls;

@@ -1,9 +1,10 @@
-# docs/troubleshooting.md has every message that the sources can raise, and none that they can't; the
-# SQLSTATE beside a message is the one it comes with; and its SQL runs.
+# docs/troubleshooting.md has every message that the sources can raise, and none that they can't;
+# the SQLSTATE beside a message is the one it comes with; and its SQL runs.
 #
-# A message is found in the sources by what it is not: every string of more than one word is one, unless it
-# is listed here as something else. So there is no way of raising that this test would have to know. That
-# no string was overlooked is shown by searching for the known ways of raising, without reading the strings.
+# A message is found in the sources by what it is not: every string of more than one word is one,
+# unless it is listed here as something else. So there is no way of raising that this test would
+# have to know. That no string was overlooked is shown by searching for the known ways of raising,
+# without reading the strings.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -33,14 +34,14 @@ my %no_message = (
 	(   map { $_ => 'an error of the compiler' } 'the ID type is not in the table of ID types',
 		'one of these two is wrong'),);
 
-# the page --------------------------------------------------------------------------------------------------------
+# the page -------------------------------------------------------------------------------------
 
 my $page = slurp_file('docs/troubleshooting.md');
 my @blocks = $page =~ /^```sql\n(.*?)^```$/msg;
 (my $prose = $page) =~ s/^```.*?^```$//msg;
 
-# Messages with their level and SQLSTATEs, and texts of which a message, a detail or a hint consists; each with
-# the part of the page.
+# Messages with their level and SQLSTATEs, and texts of which a message, a detail or a hint
+# consists; each with the part of the page.
 my (@entries, @texts);
 my $level = qr/(?:ERROR|WARNING|LOG|NOTICE|FATAL|psql|pg_upgrade)/;
 for my $part (split /^(?=## )/m, $prose) {
@@ -73,7 +74,7 @@ cmp_ok(scalar(grep { $_->{others} } @entries), '>=', 20, "... and PostgreSQL's o
 is(join(', ', map { $_->{text} } grep { !@{ $_->{states} } != ($_->{level} =~ /^p/) } @entries),
 	'', '... each with its SQLSTATE, but for what programs say');
 
-# the sources -----------------------------------------------------------------------------------------------------
+# the sources ----------------------------------------------------------------------------------
 
 my %source;
 find({ no_chdir => 1, wanted => sub { $source{$_} = slurp_file($_) if /\.rs\z/ } }, 'src');
@@ -166,7 +167,8 @@ find(
 	},
 	'sql');
 
-# The ways of raising that are in use, and what they come with. What they name directly is among the strings.
+# The ways of raising that are in use, and what they come with. What they name directly is among the
+# strings.
 my $string = qr/(?:format!\(\s*)?"((?:[^"\\]|\\.)*)"/s;
 my @ways = (
 	[qr/\b(?:Report|Self)::(?:new\(\s*[\w:]+,|wrong_state\()\s*$string/],
@@ -202,7 +204,8 @@ for my $file (sort keys %source) {
 		my ($way, $with, $prefix) = @$_;
 		while ($source =~ /$way/g) {
 			my $text = unescaped($1);
-			# Of the arms of a match not all are messages, and some parts are put together from variables.
+			# Of the arms of a match not all are messages, and some parts are put together from
+			# variables.
 			next unless has_words($text) && ($text =~ /\s/ || $way !~ /=>/);
 			$named{$text}++;
 			$times++;
@@ -219,7 +222,7 @@ for my $file (sort keys %source) {
 }
 cmp_ok($ways_used, '>=', 150, 'there are as many places that raise something');
 
-# both ways -------------------------------------------------------------------------------------------------------
+# both ways ------------------------------------------------------------------------------------
 
 my @own = map { $_->{text} } grep { !$_->{others} } @texts;
 for my $text (sort keys %found) {
@@ -239,7 +242,7 @@ for my $action (@actions) {
 		"... each has its entry: $action");
 }
 
-# on a server -----------------------------------------------------------------------------------------------------
+# on a server ----------------------------------------------------------------------------------
 
 my $node = PostgreSQL::Test::Cluster->new('troubleshooting');
 $node->init;
@@ -526,7 +529,8 @@ for (
 	  or die "flakeid.$name stays";
 }
 
-# Files of keys: one for each version, ones that are refused while the server runs, and one at the start.
+# Files of keys: one for each version, ones that are refused while the server runs, and one at the
+# start.
 write_keys(join '', 0 .. 9, 'A' .. 'Z', 'a' .. 'z');
 $node->reload;
 $node->poll_query_until('postgres', 'SELECT count(*) = 62 FROM flakeid_public_key_versions()')

@@ -1,6 +1,7 @@
-# Where the surroundings are bad: a library that is missing, of another version than the SQL, or there
-# twice; an extension that is dropped under sessions which use it; preloading taken away; a data directory
-# that can't be written. Each has an error that says what to do, nothing is lost, and the server starts.
+# Where the surroundings are bad: a library that is missing, of another version than the SQL, or
+# there twice; an extension that is dropped under sessions which use it; preloading taken away; a
+# data directory that can't be written. Each has an error that says what to do, nothing is lost, and
+# the server starts.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -63,7 +64,7 @@ is( $node->safe_psql(
 	'0',
 	'... with the library of this installation');
 
-# the library is missing, on a standby ---------------------------------------------------------------------
+# the library is missing, on a standby ---------------------------------------------------------
 
 $node->safe_psql('postgres', 'CREATE TABLE plain AS SELECT generate_series(1, 10) AS nr');
 $node->backup('backup');
@@ -99,7 +100,7 @@ is(insert($standby, 100), '', '... and the standby, promoted, makes IDs');
 is(held($standby), of_each(200), '... that are new');
 $standby->stop;
 
-# the SQL is newer than the library ------------------------------------------------------------------------
+# the SQL is newer than the library ------------------------------------------------------------
 
 $place->put_library_of($version, $older);
 is($node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'version'"),
@@ -155,7 +156,7 @@ my %ids = map { $_ => 1 } map { split /\n/, $node->safe_psql(@$_) }[ 'old', 'TAB
   [ 'new', 'TABLE flakes' ];
 is(scalar keys %ids, 2000, 'databases with different versions of the SQL have different IDs');
 
-# the library is there twice -------------------------------------------------------------------------------
+# the library is there twice -------------------------------------------------------------------
 
 my $second = dirname_of($place->{library}) . '/flakeid-second.so';
 $place->put_library_of($version, $older);
@@ -213,7 +214,8 @@ if ($has_segment) {
 	$place->put_library;
 }
 else {
-	# preloading taken away --------------------------------------------------------------------------------
+	# preloading taken away
+	# --------------------------------------------------------------------------------
 	my $error = insert($node, 1);
 	my $count = () = $error =~
 	  /ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to generate IDs\n/g;
@@ -238,9 +240,10 @@ $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'flakeid'");
 $node->restart;
 is(held($node), of_each(400), 'none is lost, none repeats');
 
-# the extension is dropped under sessions that use it -------------------------------------------------------
+# the extension is dropped under sessions that use it ------------------------------------------
 
-# The tables keep their flakes; columns of the types would go with the types, so these stay out of it.
+# The tables keep their flakes; columns of the types would go with the types, so these stay out of
+# it.
 $node->safe_psql('postgres', <<'SQL');
 CREATE DATABASE dropped;
 SQL
@@ -303,7 +306,7 @@ is( $prepared->query_safe(
 $prepared->quit;
 $node->stop;
 
-# the data directory can't be written ------------------------------------------------------------------------
+# the data directory can't be written ----------------------------------------------------------
 
 my $bare = server('bare', $preload, 'fsync = on');
 $bare->start;

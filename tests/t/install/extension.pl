@@ -1,5 +1,5 @@
-# The life of the extension in its databases: in a schema of its own, moved to another, dropped and made again, made
-# by who owns a database and is no superuser, and in many databases at once.
+# The life of the extension in its databases: in a schema of its own, moved to another, dropped and
+# made again, made by who owns a database and is no superuser, and in many databases at once.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -62,7 +62,8 @@ my @types = (
 	},);
 my @names = map { $_->{name} } @types;
 
-# A type, or what makes its IDs, or asks for them, in a schema; where none is named, by the search path.
+# A type, or what makes its IDs, or asks for them, in a schema; where none is named, by the search
+# path.
 sub in_schema {
 	my ($what, $schema) = @_;
 	$what =~ s/OPERATOR\(%s(.*?)\)/$1/ unless $schema;
@@ -81,7 +82,8 @@ sub sql {
 	return $node->safe_psql($database, $sql);
 }
 
-# Tests that the condition is a range of the index with both of its ends, and that it finds so many rows.
+# Tests that the condition is a range of the index with both of its ends, and that it finds so many
+# rows.
 sub finds {
 	my ($ask, $query, $rows, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -93,7 +95,7 @@ sub finds {
 	return;
 }
 
-# a schema of its own ------------------------------------------------------------------------------------------------
+# a schema of its own --------------------------------------------------------------------------
 
 sql('postgres', 'CREATE DATABASE apart');
 sql('apart', 'CREATE SCHEMA ids; CREATE EXTENSION flakeid SCHEMA ids');
@@ -153,7 +155,7 @@ for my $type (@types[ 0, 1 ]) {
 		"... are not what the time of a $type->{name} is asked by");
 }
 
-# who may use it -----------------------------------------------------------------------------------------------------
+# who may use it -------------------------------------------------------------------------------
 
 sql('apart', 'CREATE ROLE guest; GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO guest');
 my $guest = 'SET SESSION AUTHORIZATION guest';
@@ -179,7 +181,7 @@ is( sql('apart',
 	join('|', ('t') x @types),
 	'a user of the schema generates IDs of every type');
 
-# moved with all that hangs on it --------------------------------------------------------------------------------------
+# moved with all that hangs on it --------------------------------------------------------------
 
 sql('postgres', 'CREATE DATABASE moved');
 sql('moved', 'CREATE EXTENSION flakeid; CREATE SCHEMA elsewhere');
@@ -294,7 +296,7 @@ use_prepared('moved back');
 use_tables('moved back', '', sub { $old->query_safe($_[0]) });
 $old->quit;
 
-# dropped with all that hangs on it ----------------------------------------------------------------------------------
+# dropped with all that hangs on it ------------------------------------------------------------
 
 sql('postgres', 'CREATE DATABASE dropped');
 sql('dropped', <<'SQL');
@@ -368,7 +370,7 @@ is( sql('dropped',
 	"1|f\n2|t",
 	'... made again, it goes on, above the IDs from before');
 
-# nothing is left ------------------------------------------------------------------------------------------------------
+# nothing is left ------------------------------------------------------------------------------
 
 # How many rows each catalog of a database has, and those that all databases share.
 sub catalogs {
@@ -403,7 +405,7 @@ for my $round (1 .. 2) {
 		'0', '... and no function of its library');
 }
 
-# earlier versions -----------------------------------------------------------------------------------------------------
+# earlier versions -----------------------------------------------------------------------------
 
 my $installed = PostgreSQL::Test::Cluster->new('installed');
 $installed->init;
@@ -421,7 +423,7 @@ like(
 	'an earlier version cannot be created');
 $installed->stop;
 
-# an owner who is no superuser -----------------------------------------------------------------------------------------
+# an owner who is no superuser -----------------------------------------------------------------
 
 sql('postgres', 'CREATE ROLE owner; CREATE ROLE other');
 my ($first) = split /\n/,
@@ -493,7 +495,7 @@ for my $version ($first, $current) {
 		'0', '... its owner does');
 }
 
-# many databases -------------------------------------------------------------------------------------------------------
+# many databases -------------------------------------------------------------------------------
 
 sql('template1',
 	'CREATE EXTENSION flakeid; CREATE TABLE made (id bigint DEFAULT flake_next() PRIMARY KEY, event sno DEFAULT sno_next())'

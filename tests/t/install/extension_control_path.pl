@@ -1,5 +1,6 @@
-# PostgreSQL 18 takes an extension from folders outside its own, as from an image that an operator mounts: its files
-# come by extension_control_path and its library by dynamic_library_path, also when it is preloaded.
+# PostgreSQL 18 takes an extension from folders outside its own, as from an image that an operator
+# mounts: its files come by extension_control_path and its library by dynamic_library_path, also
+# when it is preloaded.
 use strict;
 use warnings;
 
@@ -17,8 +18,8 @@ if ($release !~ /^PostgreSQL (?:1[89]|[2-9]\d)/) {
 	exit;
 }
 
-# As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that a test
-# that took the installed files would fail.
+# As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that a
+# test that took the installed files would fail.
 my $image = PostgreSQL::Test::Utils::tempdir('image');
 mkdir "$image/$_" or die "could not make $image/$_: $!" for qw(lib share share/extension);
 copy("$pkglibdir/flakeid.so", "$image/lib/flakeid.so") or die "could not copy flakeid.so: $!";
@@ -56,7 +57,8 @@ like($node->safe_psql('postgres', 'SELECT flake_next()'), qr/^\d+$/, '... and ma
 is_deeply([ libraries() ],
 	["$image/lib/flakeid.so"], 'a session has the library of the folder, and no other');
 
-# Preloaded, every session has it from the postmaster; else the functions bring it, by the name that they have.
+# Preloaded, every session has it from the postmaster; else the functions bring it, by the name that
+# they have.
 is( $node->safe_psql(
 		'postgres',
 		"SELECT DISTINCT probin FROM pg_proc WHERE proname IN ('flake_next', 'sno_in', 'guid_cmp')"

@@ -1,5 +1,5 @@
-# Without shared_preload_libraries IDs are read on every version and made on PostgreSQL 17 and later;
-# with it they are made on all.
+# Without shared_preload_libraries IDs are read on every version and made on PostgreSQL 17 and
+# later; with it they are made on all.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -55,7 +55,8 @@ is($node->safe_psql('postgres', "SELECT (flake_decode(flake_at('2026-01-01'))).w
 is($node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'shared_memory' IS NULL"),
 	't', '... and no shared memory is taken');
 
-# A symbol that SQL names is found by a search in src/: as it is, or without the suffix that pg_extern adds.
+# A symbol that SQL names is found by a search in src/: as it is, or without the suffix that
+# pg_extern adds.
 chomp(my $sharedir = `pg_config --sharedir`);
 my $scripts = join '',
   map { slurp_file($_) } glob "'$sharedir/extension/flakeid--*.sql' sql/released/*.sql";
@@ -66,8 +67,8 @@ my @not_found =
   grep { my $name = s/_wrapper\z//r; $sources !~ /\b$name(?:_wrapper)?\b/ } sort keys %symbols;
 is_deeply(\@not_found, [], '... each of which is found in src/');
 
-# What each of several sessions makes, all begun at once, the first of them in the server's life: workers
-# of generator ID 3, none twice. They wait for a lock until all are there.
+# What each of several sessions makes, all begun at once, the first of them in the server's life:
+# workers of generator ID 3, none twice. They wait for a lock until all are there.
 sub made_at_once {
 	my ($name) = @_;
 	my @names = map { $_->{name} } @ID_TYPES;

@@ -95,8 +95,8 @@ sub latest {
 	return $latest;
 }
 
-# That the file has the nanosecond after the beginning of the last ID's tick: of each ID type that turns, and
-# of the others the latest. To read an ID makes nobody one of those who have to leave.
+# That the file has the nanosecond after the beginning of the last ID's tick: of each ID type that
+# turns, and of the others the latest. To read an ID makes nobody one of those who have to leave.
 sub is_exact {
 	my ($test, %last) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -118,7 +118,8 @@ sub is_exact {
 	return;
 }
 
-# Waits until a session has gone; without a number, until all have: a client goes before its backend.
+# Waits until a session has gone; without a number, until all have: a client goes before its
+# backend.
 sub gone {
 	my ($pid) = @_;
 	my $who = $pid ? "pid = $pid" : "backend_type = 'client backend' AND pid <> pg_backend_pid()";
@@ -128,9 +129,10 @@ sub gone {
 	return;
 }
 
-# the last to leave ----------------------------------------------------------------------------------------
+# the last to leave ----------------------------------------------------------------------------
 
-# Where the server's first IDs are made neither timeline is free before; so first the clock goes ahead.
+# Where the server's first IDs are made neither timeline is free before; so first the clock goes
+# ahead.
 my %last = map { $_->{name} => (give($_))[-1] } @ID_TYPES;
 $clock->step(7200);
 
@@ -177,7 +179,7 @@ for my $how ('quits', 'is terminated') {
 }
 is($ledger->twice, '', 'none repeats');
 
-# an orderly stop while sessions are there -----------------------------------------------------------------
+# an orderly stop while sessions are there -----------------------------------------------------
 
 my @sessions = map { session($node) } 1 .. 3;
 for my $session (@sessions) {
@@ -187,7 +189,7 @@ $node->stop('fast');
 $clock->start;
 is_exact('when the server is stopped while sessions are there it is exact', %last);
 
-# a restart ------------------------------------------------------------------------------------------------
+# a restart ------------------------------------------------------------------------------------
 
 # The clock has whole microseconds, and so no two moments that are a tick of uuidv7 apart.
 for my $id_type (grep { $_->{tick} > 1000 } @ID_TYPES) {
@@ -211,7 +213,7 @@ for my $id_type (grep { $_->{tick} > 1000 } @ID_TYPES) {
 }
 is($ledger->twice, '', 'none repeats');
 
-# a crash ----------------------------------------------------------------------------------------------------
+# a crash --------------------------------------------------------------------------------------
 
 my $offset = 10_000;
 for my $round (1 .. 2) {
@@ -262,7 +264,7 @@ for my $id_type (@ID_TYPES) {
 }
 is($ledger->twice, '', '... and none repeats');
 
-# a clock that is stepped back -----------------------------------------------------------------------------------
+# a clock that is stepped back -----------------------------------------------------------------
 
 $offset += 20_000;
 $clock->step($offset);

@@ -163,8 +163,8 @@ SQL
 		),
 		qr/Scan (?:using|on) by_worker/,
 		'... and the index is used');
-	# As pg_dump makes them. PostgreSQL counts the columns of ROWS FROM and WITH ORDINALITY by their position, and would
-	# name other ones.
+	# As pg_dump makes them. PostgreSQL counts the columns of ROWS FROM and WITH ORDINALITY by their
+	# position, and would name other ones.
 	$node->safe_psql($database, <<'SQL');
 CREATE SCHEMA again;
 SELECT format('CREATE VIEW again.%I AS %s', relname, pg_get_viewdef(oid)) FROM pg_class
@@ -230,8 +230,8 @@ SQL
 		'... and each can be dumped and restored');
 }
 
-# An object of a user depends on an operator that the update replaces: the operator stays, until the user replaces it as
-# docs/troubleshooting.md says.
+# An object of a user depends on an operator that the update replaces: the operator stays, until the
+# user replaces it as docs/troubleshooting.md says.
 $node->safe_psql('postgres', 'CREATE DATABASE depending');
 $node->safe_psql('depending', <<'SQL');
 CREATE EXTENSION flakeid VERSION '0.7.0';
@@ -266,7 +266,8 @@ SQL
 is($node->safe_psql('depending', "$rows; $ambiguous"),
 	"1\n1\n1", 'with the new operators the views have their rows, and the literal is a range');
 
-# A dump of 0.6.0 with views on columns that were renamed since, restored as docs/installing.md says.
+# A dump of 0.6.0 with views on columns that were renamed since, restored as docs/installing.md
+# says.
 $node->safe_psql('postgres', "CREATE DATABASE $_") for 'dumped', 'restored';
 $node->safe_psql('dumped',
 	"CREATE EXTENSION flakeid VERSION '0.6.0'; CREATE VIEW of_stat AS SELECT system, first_of_sequence FROM pg_stat_flakeid"

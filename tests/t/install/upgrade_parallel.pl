@@ -1,5 +1,6 @@
-# An update from 0.7.0 takes the generators of IDs out of parallel workers: for new plans, and for those that sessions have
-# kept. Until then the SQL of 0.7.0 calls them in workers, which is an error that says what to do.
+# An update from 0.7.0 takes the generators of IDs out of parallel workers: for new plans, and for
+# those that sessions have kept. Until then the SQL of 0.7.0 calls them in workers, which is an
+# error that says what to do.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,5 @@
-# The lines in the server's log for what someone should look at: when they come, how often, what they
-# say; and that there are no other lines.
+# The lines in the server's log for what someone should look at: when they come, how often, what
+# they say; and that there are no other lines.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -21,8 +21,8 @@ my $any =
 
 my ($node, %seen);
 
-# What the log has of flakeid's since this was asked last of this server: each line with its detail. That a state begins
-# is looked at once, below.
+# What the log has of flakeid's since this was asked last of this server: each line with its detail.
+# That a state begins is looked at once, below.
 sub lines {
 	my $log = slurp_file($node->logfile, $seen{ $node->name } // 0);
 	$seen{ $node->name } += length $log;
@@ -42,7 +42,8 @@ sub comes {
 	return $node->wait_for_log($line, $seen{ $node->name } // 0);
 }
 
-# How many of what one kind of line is for these lines tell: themselves, and what was left out before.
+# How many of what one kind of line is for these lines tell: themselves, and what was left out
+# before.
 sub told {
 	my (@lines) = @_;
 	my $told = 0;
@@ -62,9 +63,10 @@ sub lines_of {
 	return grep { /$kind/ } lines();
 }
 
-# quiet use ----------------------------------------------------------------------------------------------
+# quiet use ------------------------------------------------------------------------------------
 
-# Nothing is said but what is true: that a write took long, of a disk that took more than a quarter of the lead.
+# Nothing is said but what is true: that a write took long, of a disk that took more than a quarter
+# of the lead.
 sub untrue {
 	return join "\n", grep {
 		!(/writing flakeid's horizon took ([\d.]+) (m?s)/ && $1 / ($2 eq 'ms' ? 1000 : 1) >= 0.25)
@@ -112,7 +114,7 @@ is($states, 1, '... but that a state began, once');
 $node->stop;
 $session->{run}->kill_kill if $session->{run};
 
-# the clock ------------------------------------------------------------------------------------------------
+# the clock ------------------------------------------------------------------------------------
 
 my $clock = FakedClock->new('clock',
 	"flakeid.generator_ids = '3'\nflakeid.max_clock_wait = 0\nflakeid.horizon_lead = '60s'\n");
@@ -157,7 +159,7 @@ is(scalar(@lines), @back + @ahead, '... and nothing else');
 my ($back, $ahead) = (told(@back), told(@ahead));
 my $pause = time();
 
-# a tick that overflows ------------------------------------------------------------------------------------
+# a tick that overflows ------------------------------------------------------------------------
 
 # While the clock stands still a tick is exhausted for certain.
 my $standing = FakedClock->new('overflow', <<'END');
@@ -190,7 +192,7 @@ like(
 	'... and says the same');
 my $paused = time();
 
-# a slow disk ------------------------------------------------------------------------------------------------
+# a slow disk ----------------------------------------------------------------------------------
 
 # The disk is slow again and again for a session that generates IDs until there is a second line.
 my $disk = FaultyDisk->new;
@@ -230,10 +232,10 @@ cmp_ok(told(@slow), '>', 2, '... and how many were left out') or diag(join "\n",
 $node->stop('immediate');
 $session->{run}->kill_kill;
 
-# after the pause ------------------------------------------------------------------------------------------
+# after the pause ------------------------------------------------------------------------------
 
-# The pause is real time: the clock's stepping on did not end it, nor does its standing still keep it from
-# ending.
+# The pause is real time: the clock's stepping on did not end it, nor does its standing still keep
+# it from ending.
 my $moment = int(time()) + 50_000.5;
 $clock->stand_still($moment);
 for my $end ($pause + 10.1, $paused + 10.1) {
@@ -265,7 +267,7 @@ is(told(@used_up, @lines), 3, '... with how many were left out')
   or diag(join "\n", @used_up, @lines);
 $node->stop;
 
-# at start -----------------------------------------------------------------------------------------------
+# at start -------------------------------------------------------------------------------------
 
 $node = PostgreSQL::Test::Cluster->new('start');
 $node->init;

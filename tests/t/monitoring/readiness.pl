@@ -1,5 +1,5 @@
-# flakeid_readiness says for each ID type whether a session would get an ID, with the error that the session gets; and it
-# generates none.
+# flakeid_readiness says for each ID type whether a session would get an ID, with the error that the
+# session gets; and it generates none.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -25,7 +25,8 @@ FROM flakeid_readiness
 END
 }
 
-# Tests that the view has these ID types as ready. Of each other one it has the very error that a session gets.
+# Tests that the view has these ID types as ready. Of each other one it has the very error that a
+# session gets.
 sub is_as_sessions_see {
 	my ($expected, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -69,7 +70,7 @@ sub configure {
 	return;
 }
 
-# a new server ---------------------------------------------------------------------------------------------------------
+# a new server ---------------------------------------------------------------------------------
 
 $clock = FakedClock->new('readiness', "flakeid.max_clock_wait = '0'\nlog_line_prefix = ''\n");
 $node = $clock->node;
@@ -92,7 +93,7 @@ is( readiness(),
 	"flake ready used\nsno ready unused\nflake128 ready unused\nguid ready used\nuniqueid ready unused\nuuidv7 ready unused",
 	'flakeid_readiness knows which ID types the server has generated');
 
-# settings -------------------------------------------------------------------------------------------------------------
+# settings -------------------------------------------------------------------------------------
 
 configure("flakeid.generator_ids = '1024-1031'\n");
 $node->poll_query_until('postgres',
@@ -130,7 +131,7 @@ is( $node->safe_psql('postgres', "SELECT flakeid_identity() ->> 'generator_ids'"
 	'[8, 9, 10, 11, 12, 13, 14, 15]',
 	'... and the identity has the generator IDs');
 
-# the epoch ------------------------------------------------------------------------------------------------------------
+# the epoch ------------------------------------------------------------------------------------
 
 configure("flakeid.epoch = 'unix'\n");
 my $end_of_log = -s $node->logfile;
@@ -177,7 +178,7 @@ configure("flakeid.epoch = 'unix'\n");
 $node->poll_query_until('postgres', 'SELECT bool_and(ready) FROM flakeid_readiness')
   or die 'the server is not ready';
 
-# the clock ------------------------------------------------------------------------------------------------------------
+# the clock ------------------------------------------------------------------------------------
 
 # Another generator ID would have no ID from before the step.
 configure("flakeid.generator_ids = '8'\n");
@@ -201,7 +202,8 @@ $node->wait_for_log(qr/the clock stepped back: it is [\d.]+ min behind the last 
 pass('... of which one reports it');
 
 for my $id_type (grep { !$_->{turns} } @ID_TYPES) {
-	# The clock is an hour behind, so nothing but the number of IDs ends the tick. The cells have different last ticks.
+	# The clock is an hour behind, so nothing but the number of IDs ends the tick. The cells have
+	# different last ticks.
 	my $more = ($id_type->{cells} // 1) * $id_type->{numbers} + 1;
 	my @sessions = map { session($node) } 1 .. $id_type->{cells} // 1;
 	like(error_in($_, "SELECT count($id_type->{next}) FROM generate_series(1, $more)"),
@@ -232,7 +234,7 @@ is( readiness() =~ s/ used//gr,
 is_as_sessions_see('', '... as sessions see');
 $clock->step(7300);
 
-# the state ------------------------------------------------------------------------------------------------------------
+# the state ------------------------------------------------------------------------------------
 
 $node->poll_query_until('postgres', 'SELECT bool_and(ready) FROM flakeid_readiness')
   or die 'the server is not ready';
@@ -312,7 +314,7 @@ like(
 	'... and the log says that a new one begins');
 $node->stop;
 
-# a lease --------------------------------------------------------------------------------------------------------------
+# a lease --------------------------------------------------------------------------------------
 
 $node->append_conf('postgresql.conf',
 	"flakeid.generator_ids = 'etcd:2'\nflakeid.etcd_endpoints = 'http://127.0.0.1:1'\n");
