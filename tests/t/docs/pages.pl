@@ -12,7 +12,7 @@ use Test::More;
 
 # The tests run in a copy of the repository, next to README.md.
 my @pages = (
-	sort(glob('*.md'), glob('docs/*.md')),
+	sort(glob('*.md'), glob('docs/*.md'), glob('docs/internals/*.md')),
 	'examples/README.md', 'packaging/docker/README.md', 'tests/README.md', 'tests/STATE.md');
 my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md" } 'duplicates',
   'migrating', 'monitoring', 'troubleshooting';
@@ -36,7 +36,8 @@ for my $page (@pages) {
 		my ($path, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
 		my $target = $path eq '' ? $page : dirname($page) . "/$path";
 		ok(-e $target, "$page: $link is there") or next;
-		ok((grep { $_ eq $anchor } anchors_of($target)), "... and has #$anchor") if defined $anchor;
+		ok((grep { $_ eq $anchor } anchors_of($target)), "$page: $link is a heading")
+		  if defined $anchor;
 	}
 }
 cmp_ok($links, '>=', 30, 'there are links');
@@ -51,7 +52,7 @@ my %names = map { $_ => 1 }
   slurp_file('ARCHITECTURE.md') =~ /`(?:\w+(?:::|\.))*([A-Za-z_]\w*)(?:\([^`]*\))?!?`/g;
 cmp_ok(scalar(keys %names), '>=', 30, 'the page on the architecture has names');
 is(join(' ', grep { $sources !~ /\b\Q$_\E\b/ } sort keys %names),
-	'', '... and all are in the sources');
+	'', 'all names in ARCHITECTURE.md are in the sources');
 
 # Writes the file of keys that docs/public-form-algorithm.md has in its examples.
 sub key_file {
@@ -152,7 +153,7 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 						"SELECT error IS NULL AND applied FROM pg_file_settings WHERE name = '$setting' ORDER BY seqno DESC LIMIT 1"
 					),
 					't',
-					"... and takes $setting");
+					"$claim: the server takes $setting");
 			}
 			$other->stop;
 		}
@@ -191,7 +192,8 @@ my @texts = map { /^`(.*)`$/ } split / \| /, $texts;
 
 for my $type ('bigint', 'sno', 'uuid', 'flake128', 'guid', 'uniqueid') {
 	my $text = shift @texts;
-	is($node->safe_psql('postgres', "SELECT '$text'::$type"), $text, "... and the text of a $type");
+	is($node->safe_psql('postgres', "SELECT '$text'::$type"),
+		$text, "the text of a $type in docs/choosing.md is a $type");
 }
 my ($uuid) = slurp_file('docs/choosing.md') =~ /`([0-9a-f]{8}-[-0-9a-f]+)`/
   or die 'choosing.md shows no uuidv7';
