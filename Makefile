@@ -37,7 +37,7 @@ ETCD ?= etcd
 comma := ,
 FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 
-# The profile of cargo: release for users, fast-build for `make run` and the tests.
+# The profile of cargo: release for users, fast-build for `make run`.
 PROFILE ?= release
 
 # cargo writes the libraries of all versions to one file. So each is copied to a folder of its own.
@@ -108,10 +108,8 @@ test-stress: ## run the tests many times on a slow machine: TESTS=, TIMES=, COND
 test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter of an hour
 	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
-# With this profile clippy uses the results of the build scripts of `make test`. Reading the headers
-# of PostgreSQL takes the longest time of all. Code that depends on no version is checked in one
-# version.
-LINT_PROFILE := --profile fast-build
+# With --release clippy uses the results of the build scripts of `make build`. Reading the headers of
+# PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates sql tests examples packaging scripts)
@@ -129,15 +127,15 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/lint-perl
 
 lint-code: ## the part with a compiler: clippy and rustdoc
-	$(CARGO) clippy -p flakeid-core $(LINT_PROFILE) --all-targets -- -D warnings
+	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core $(LINT_PROFILE) --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
 	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
-		set -x -- $(ANY_RUST) -p flakeid $(LINT_PROFILE) --no-default-features --features; \
+		set -x -- $(ANY_RUST) -p flakeid --release --no-default-features --features; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major,etcd -- -D warnings || exit; \
 		[ $$pg_config = $(lastword $(LINT_PG_CONFIGS)) ] || continue; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major -- -D warnings || exit; \
