@@ -1,76 +1,40 @@
--- What applications do with tables of IDs, of every type alike: each statement is run for each of them, and
--- where they agree their outcomes are one row.
-SET timezone TO 'UTC';
-SET datestyle TO ISO;
+-- What applications do with tables of IDs, of every type alike: each statement is run for each of
+-- them, and where they agree their outcomes are one row.
+\getenv folder PG_ABS_SRCDIR
+\set prelude :folder '/include/prelude.sql'
+\i :prelude
+\set kinds :folder '/include/kinds.sql'
+\i :kinds
 
--- The names that stand for a type, what makes its IDs, and three of them, an hour apart.
-CREATE TEMP TABLE kind AS
-SELECT nr, name, type, next, ids[1] AS a, ids[2] AS b, ids[3] AS c
-FROM generate_series(1, 7) AS nr, LATERAL (
-    SELECT (ARRAY['flake', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuidv7'])[nr] AS name,
-        (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuid'])[nr] AS type,
-        (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()', 'uuidv7_next()'])[nr] AS next,
-        array_agg(CASE nr
-            WHEN 1 THEN flake_encode(made, 0, 0, 0, '2010-01-01 00:00+00')::text
-            WHEN 2 THEN sno_encode(made, 0, 7, 0, 0)::text
-            WHEN 3 THEN flake128_encode(made, '08:00:2b:01:02:03', 0)::text
-            WHEN 4 THEN guid_encode(made, 1, 0)::text
-            WHEN 5 THEN guid_local_encode(made, 0)::text
-            WHEN 6 THEN uniqueid_encode(made, 0, 0, 0, 'time_sequential')::text
-            WHEN 7 THEN uuidv7_encode(made, 0, 0, 0, 0)::text
-        END ORDER BY made) AS ids
-    FROM generate_series('2026-07-01 00:00'::timestamptz, '2026-07-01 02:00', '1 hour') AS made
-) AS kinds;
-TABLE kind;
-
--- What a statement, or the last of several, gives: a row, or an error.
-CREATE FUNCTION pg_temp.outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer record;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE || ' ' || SQLERRM;
-END
-$$;
-CREATE FUNCTION pg_temp.each(statement text) RETURNS TABLE (outcome text, kinds text) LANGUAGE sql AS $$
-    WITH done AS MATERIALIZED (
-        SELECT nr, name, replace(pg_temp.outcome(replace(replace(replace(replace(replace(replace(
-            statement, '<name>', name), '<type>', type), '<next>', next),
-            '<a>', format('%L::%s', a, type)), '<b>', format('%L::%s', b, type)), '<c>', format('%L::%s', c, type))),
-            name, '<name>') AS outcome
-        FROM kind ORDER BY nr
-    )
-    SELECT outcome, string_agg(name, ' ' ORDER BY nr) FROM done GROUP BY outcome ORDER BY min(nr)
-$$;
-
--- keys that refer to keys -------------------------------------------------------------------------
-
+\echo -- keys that refer to keys ----------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_parent (id <type> DEFAULT <next> PRIMARY KEY, nr integer UNIQUE);
     CREATE TABLE <name>_child (id <type> DEFAULT <next> PRIMARY KEY, nr integer,
         parent <type> NOT NULL REFERENCES <name>_parent ON DELETE CASCADE ON UPDATE CASCADE);
     INSERT INTO <name>_parent (nr) SELECT generate_series(1, 10);
     INSERT INTO <name>_child (nr, parent) SELECT nr, id FROM <name>_parent, generate_series(1, 3);
-    SELECT count(*), count(DISTINCT child.id) AS distinct_ids, count(DISTINCT parent.id) AS distinct_parents
-    FROM <name>_child AS child JOIN <name>_parent AS parent ON child.parent = parent.id AND child.nr = parent.nr
+    SELECT count(*), count(DISTINCT child.id) AS distinct_ids,
+        count(DISTINCT parent.id) AS distinct_parents
+    FROM <name>_child AS child JOIN <name>_parent AS parent ON child.parent = parent.id
+    AND child.nr = parent.nr
 $$);
--- A parent's new ID is its children's, and those of one that is deleted go.
+\echo '-- A parent''s new ID is its children''s, and those of one that is deleted go.'
 SELECT * FROM pg_temp.each($$
     UPDATE <name>_parent SET id = <next> WHERE nr <= 5;
     DELETE FROM <name>_parent WHERE nr IN (1, 10);
-    SELECT count(*), count(*) FILTER (WHERE child.nr = parent.nr), bool_and((parent.nr <= 5) = (child.parent > child.id)) AS later
+    SELECT count(*), count(*) FILTER (WHERE child.nr = parent.nr),
+        bool_and((parent.nr <= 5) = (child.parent > child.id)) AS later
     FROM <name>_child AS child JOIN <name>_parent AS parent ON child.parent = parent.id
 $$);
 SELECT * FROM pg_temp.each('INSERT INTO <name>_child (parent) VALUES (<a>) RETURNING id');
 SELECT * FROM pg_temp.each($$
-    ALTER TABLE <name>_child DROP CONSTRAINT <name>_child_parent_fkey, ADD CONSTRAINT kept FOREIGN KEY (parent) REFERENCES <name>_parent;
+    ALTER TABLE <name>_child DROP CONSTRAINT <name>_child_parent_fkey,
+    ADD CONSTRAINT kept FOREIGN KEY (parent) REFERENCES <name>_parent;
     SELECT 'no cascade'
 $$);
 SELECT * FROM pg_temp.each('DELETE FROM <name>_parent RETURNING id');
 SELECT * FROM pg_temp.each('UPDATE <name>_parent SET id = <next> RETURNING id');
--- A deferred one is looked at in the end: a child may come before its parent.
+\echo '-- A deferred one is looked at in the end: a child may come before its parent.'
 SELECT * FROM pg_temp.each($$
     ALTER TABLE <name>_child ALTER CONSTRAINT kept DEFERRABLE;
     SET CONSTRAINTS ALL DEFERRED;
@@ -85,7 +49,7 @@ SELECT * FROM pg_temp.each($$
     SET CONSTRAINTS ALL IMMEDIATE;
     SELECT count(*) FROM <name>_child WHERE parent = <b>
 $$);
--- Two keys can change places where the key is deferrable.
+\echo -- Two keys can change places where the key is deferrable.
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_place (id <type> UNIQUE DEFERRABLE, name text);
     INSERT INTO <name>_place VALUES (<a>, 'a'), (<b>, 'b');
@@ -93,23 +57,27 @@ SELECT * FROM pg_temp.each($$
     SELECT string_agg(name, '' ORDER BY id) FROM <name>_place
 $$);
 
--- a row that is there, and one that is not --------------------------------------------------------
-
+\echo -- a row that is there, and one that is not -----------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_stock (id <type> DEFAULT <next> PRIMARY KEY, amount integer NOT NULL);
     INSERT INTO <name>_stock VALUES (<a>, 1), (<b>, 2);
-    INSERT INTO <name>_stock AS stock VALUES (<a>, 10), (<c>, 30) ON CONFLICT (id) DO UPDATE SET amount = stock.amount + excluded.amount;
+    INSERT INTO <name>_stock AS stock VALUES (<a>, 10), (<c>, 30)
+        ON CONFLICT (id) DO UPDATE SET amount = stock.amount + excluded.amount;
     INSERT INTO <name>_stock VALUES (<b>, 100) ON CONFLICT DO NOTHING;
     INSERT INTO <name>_stock VALUES (<b>, 100) ON CONFLICT (id) DO NOTHING;
-    INSERT INTO <name>_stock VALUES (<a>, 0) ON CONFLICT ON CONSTRAINT <name>_stock_pkey DO UPDATE SET amount = 50 WHERE excluded.id = <b>;
+    INSERT INTO <name>_stock VALUES (<a>, 0)
+        ON CONFLICT ON CONSTRAINT <name>_stock_pkey DO UPDATE SET amount = 50
+        WHERE excluded.id = <b>;
     SELECT array_agg(amount ORDER BY id) FROM <name>_stock
 $$);
-SELECT * FROM pg_temp.each('INSERT INTO <name>_stock VALUES (<a>, 1), (<a>, 2) ON CONFLICT (id) DO UPDATE SET amount = 0 RETURNING id');
+SELECT * FROM pg_temp.each('INSERT INTO <name>_stock VALUES (<a>, 1), (<a>, 2)
+    ON CONFLICT (id) DO UPDATE SET amount = 0 RETURNING id');
 SELECT * FROM pg_temp.each('INSERT INTO <name>_stock VALUES (<a>, 1) RETURNING id');
--- The new rows get their IDs from the default.
+\echo -- The new rows get their IDs from the default.
 SELECT * FROM pg_temp.each($$
     MERGE INTO <name>_stock AS stock
-    USING (VALUES (<a>, 5), (<b>, 0), (NULL, 7), (NULL, 8)) AS arrived (id, amount) ON stock.id = arrived.id
+    USING (VALUES (<a>, 5), (<b>, 0), (NULL, 7), (NULL, 8))
+        AS arrived (id, amount) ON stock.id = arrived.id
     WHEN MATCHED AND arrived.amount = 0 THEN DELETE
     WHEN MATCHED THEN UPDATE SET amount = stock.amount + arrived.amount
     WHEN NOT MATCHED AND arrived.amount > 7 THEN INSERT (amount) VALUES (arrived.amount)
@@ -117,19 +85,22 @@ SELECT * FROM pg_temp.each($$
     SELECT array_agg(amount ORDER BY id), count(DISTINCT id) FROM <name>_stock
 $$);
 
--- what was made comes back ------------------------------------------------------------------------
-
+\echo -- what was made comes back ---------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
-    CREATE TABLE <name>_line (part_of <type>, nr integer, id <type> DEFAULT <next>, PRIMARY KEY (part_of, nr), UNIQUE (id, part_of));
+    CREATE TABLE <name>_line (part_of <type>, nr integer, id <type> DEFAULT <next>,
+        PRIMARY KEY (part_of, nr), UNIQUE (id, part_of));
     WITH head AS (INSERT INTO <name>_stock (amount) VALUES (1000), (2000) RETURNING id, amount),
-        lines AS (INSERT INTO <name>_line (part_of, nr) SELECT head.id, nr FROM head, generate_series(1, 3) AS nr RETURNING *)
-    SELECT count(*), count(DISTINCT id), count(DISTINCT part_of), bool_and(lines.id > lines.part_of) AS later FROM lines
+        lines AS (INSERT INTO <name>_line (part_of, nr) SELECT head.id, nr FROM head,
+        generate_series(1, 3) AS nr RETURNING *)
+    SELECT count(*), count(DISTINCT id), count(DISTINCT part_of),
+        bool_and(lines.id > lines.part_of) AS later FROM lines
 $$);
 SELECT * FROM pg_temp.each($$
     WITH gone AS (DELETE FROM <name>_line AS line USING <name>_stock AS stock
             WHERE part_of = stock.id AND amount = 2000 AND nr = 1 RETURNING line.*),
         kept AS (INSERT INTO <name>_line SELECT part_of, nr + 10, id FROM gone RETURNING *)
-    SELECT (SELECT count(*) FROM kept), (kept.part_of, kept.nr - 10, kept.id) = (gone.part_of, gone.nr, gone.id) FROM gone, kept
+    SELECT (SELECT count(*) FROM kept), (kept.part_of, kept.nr - 10, kept.id) = (gone.part_of,
+        gone.nr, gone.id) FROM gone, kept
 $$);
 SELECT * FROM pg_temp.each($$
     WITH changed AS (UPDATE <name>_line AS line SET id = <next> FROM <name>_stock AS stock
@@ -137,69 +108,81 @@ SELECT * FROM pg_temp.each($$
     SELECT count(*), count(DISTINCT changed.id), bool_and(changed.id > line.id) AS later
     FROM changed JOIN <name>_line AS line USING (part_of)
 $$);
--- A composite key, as a whole and by its first part.
+\echo -- A composite key, as a whole and by its first part.
 SELECT * FROM pg_temp.each($$
     INSERT INTO <name>_line VALUES (<a>, 1, <a>), (<a>, 2, <b>), (<b>, 1, <c>);
-    SELECT array_agg(id ORDER BY part_of, nr) = ARRAY[<a>, <b>], array_agg(nr ORDER BY (part_of, id) DESC)
+    SELECT array_agg(id ORDER BY part_of, nr) = ARRAY[<a>, <b>],
+        array_agg(nr ORDER BY (part_of, id) DESC)
     FROM <name>_line WHERE (part_of, nr) >= (<a>, 1) AND (part_of, nr) < (<b>, 1)
 $$);
 SELECT * FROM pg_temp.each('INSERT INTO <name>_line VALUES (<a>, 1) RETURNING nr');
 SELECT * FROM pg_temp.each('INSERT INTO <name>_line VALUES (<a>, 3, <a>) RETURNING nr');
 
--- groups, sets, windows ---------------------------------------------------------------------------
-
+\echo -- groups, sets, windows ------------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_seen (id <type>, day integer);
     INSERT INTO <name>_seen VALUES (<a>, 1), (<b>, 1), (<a>, 2), (<c>, 2), (NULL, 2), (<a>, 3);
-    SELECT count(DISTINCT id), (SELECT array_agg(count ORDER BY id) FROM (SELECT id, count(*) FROM <name>_seen GROUP BY id) AS groups),
-        (SELECT array_agg(id) FROM (SELECT DISTINCT ON (id) id, day FROM <name>_seen ORDER BY id, day DESC) AS latest)
+    SELECT count(DISTINCT id), (SELECT array_agg(count ORDER BY id)
+        FROM (SELECT id, count(*) FROM <name>_seen GROUP BY id) AS groups),
+        (SELECT array_agg(id) FROM (SELECT DISTINCT ON (id) id, day FROM <name>_seen ORDER BY id,
+        day DESC) AS latest)
             = ARRAY[<a>, <b>, <c>, NULL],
         (SELECT count(*) FROM (SELECT id, day FROM <name>_seen GROUP BY ROLLUP (id, day)) AS rolled)
     FROM <name>_seen
 $$);
 SELECT * FROM pg_temp.each($$
-    WITH first AS (SELECT id FROM <name>_seen WHERE day = 1), second AS (SELECT id FROM <name>_seen WHERE day = 2)
-    SELECT (SELECT array_agg(id ORDER BY id) = ARRAY[<a>, <b>, <c>, NULL] FROM (TABLE first UNION TABLE second) AS both),
+    WITH first AS (SELECT id FROM <name>_seen WHERE day = 1),
+        second AS (SELECT id FROM <name>_seen WHERE day = 2)
+    SELECT (SELECT array_agg(id ORDER BY id) = ARRAY[<a>, <b>, <c>, NULL]
+        FROM (TABLE first UNION TABLE second) AS both),
         (SELECT array_agg(id) = ARRAY[<a>] FROM (TABLE first INTERSECT TABLE second) AS both),
-        (SELECT array_agg(id ORDER BY id) = ARRAY[<c>, NULL] FROM (TABLE second EXCEPT TABLE first) AS second_alone),
+        (SELECT array_agg(id ORDER BY id) = ARRAY[<c>, NULL]
+        FROM (TABLE second EXCEPT TABLE first) AS second_alone),
         (SELECT count(*) FROM (SELECT id FROM <name>_seen EXCEPT ALL SELECT <a>) AS e) AS except_all
 $$);
--- The same by sorting and by hashing, alone and joined.
+\echo -- The same by sorting and by hashing, alone and joined.
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_way (way text, answer text);
-    SET LOCAL enable_hashagg = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_nestloop = off;
+    SET LOCAL enable_hashagg = off; SET LOCAL enable_hashjoin = off;
+    SET LOCAL enable_nestloop = off;
     INSERT INTO <name>_way SELECT 'sorted', array_agg((id, count) ORDER BY id)::text
-    FROM (SELECT x.id, count(*) FROM <name>_seen AS x JOIN <name>_seen AS y USING (id) GROUP BY x.id) AS counted;
-    SET LOCAL enable_hashagg = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_sort = off; SET LOCAL enable_mergejoin = off;
+    FROM (SELECT x.id, count(*) FROM <name>_seen AS x JOIN <name>_seen AS y USING (id)
+        GROUP BY x.id) AS counted;
+    SET LOCAL enable_hashagg = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_sort = off;
+    SET LOCAL enable_mergejoin = off;
     INSERT INTO <name>_way SELECT 'hashed', array_agg((id, count) ORDER BY id)::text
-    FROM (SELECT x.id, count(*) FROM <name>_seen AS x JOIN <name>_seen AS y USING (id) GROUP BY x.id) AS counted;
+    FROM (SELECT x.id, count(*) FROM <name>_seen AS x JOIN <name>_seen AS y USING (id)
+        GROUP BY x.id) AS counted;
     RESET enable_nestloop; RESET enable_sort; RESET enable_mergejoin;
     SELECT count(*), count(DISTINCT answer), array_length(min(answer)::text[], 1) FROM <name>_way
 $$);
 SELECT * FROM pg_temp.each($$
-    SELECT array_agg(rank ORDER BY day, id), array_agg(first = <a> ORDER BY day, id), array_agg(before = <a> ORDER BY day, id),
+    SELECT array_agg(rank ORDER BY day, id), array_agg(first = <a> ORDER BY day, id),
+        array_agg(before = <a> ORDER BY day, id),
         array_agg(so_far ORDER BY day, id)
-    FROM (SELECT id, day, rank() OVER (ORDER BY id), first_value(id) OVER day AS first, lag(id) OVER day AS before,
+    FROM (SELECT id, day, rank() OVER (ORDER BY id), first_value(id) OVER day AS first,
+        lag(id) OVER day AS before,
             count(*) OVER (ORDER BY id RANGE UNBOUNDED PRECEDING) AS so_far
         FROM <name>_seen WINDOW day AS (PARTITION BY day ORDER BY id)) AS windows
 $$);
 
--- columns beside it -------------------------------------------------------------------------------
-
+\echo -- columns beside it ----------------------------------------------------------------------
 CREATE TYPE state AS ENUM ('new', 'paid', 'sent');
 SELECT * FROM pg_temp.each($$
-    CREATE TABLE <name>_bill (nr integer GENERATED ALWAYS AS IDENTITY, id <type> DEFAULT <next>, state state DEFAULT 'new',
-        text text GENERATED ALWAYS AS (id::text) STORED, latest <type> GENERATED ALWAYS AS (greatest(id, <b>)) STORED,
+    CREATE TABLE <name>_bill (nr integer GENERATED ALWAYS AS IDENTITY, id <type> DEFAULT <next>,
+        state state DEFAULT 'new',
+        text text GENERATED ALWAYS AS (id::text) STORED,
+        latest <type> GENERATED ALWAYS AS (greatest(id, <b>)) STORED,
             PRIMARY KEY (id, state));
     INSERT INTO <name>_bill (id) VALUES (<c>), (<a>), (DEFAULT);
     UPDATE <name>_bill SET state = 'sent', id = CASE id WHEN <a> THEN <b> ELSE id END WHERE nr < 3;
-    SELECT array_agg(nr ORDER BY id, state), bool_and(text = id::text AND latest = greatest(id, <b>)),
+    SELECT array_agg(nr ORDER BY id, state),
+        bool_and(text = id::text AND latest = greatest(id, <b>)),
         array_agg(state ORDER BY nr) FROM <name>_bill
 $$);
 SELECT * FROM pg_temp.each('INSERT INTO <name>_bill (latest) VALUES (<a>) RETURNING nr');
 
--- functions and triggers --------------------------------------------------------------------------
-
+\echo -- functions and triggers -----------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_note (id <type> PRIMARY KEY, line text);
     CREATE TABLE <name>_audit (what text, ids <type>[]);
@@ -219,14 +202,17 @@ SELECT * FROM pg_temp.each($$
     END
     $trigger$;
     CREATE TRIGGER give BEFORE INSERT ON <name>_note FOR EACH ROW EXECUTE FUNCTION <name>_give();
-    CREATE TRIGGER remember AFTER INSERT ON <name>_note REFERENCING NEW TABLE AS changed FOR EACH STATEMENT
+    CREATE TRIGGER remember AFTER INSERT ON <name>_note REFERENCING NEW TABLE
+    AS changed FOR EACH STATEMENT
         EXECUTE FUNCTION <name>_remember();
-    CREATE TRIGGER forget AFTER DELETE ON <name>_note REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
+    CREATE TRIGGER forget AFTER DELETE ON <name>_note REFERENCING OLD TABLE
+    AS changed FOR EACH STATEMENT
         EXECUTE FUNCTION <name>_remember();
     INSERT INTO <name>_note (line) SELECT generate_series(1, 4);
     INSERT INTO <name>_note VALUES (<a>, 'a'), (<b>, 'b');
     DELETE FROM <name>_note WHERE id <= <b>;
-    SELECT (SELECT string_agg(line, ' ' ORDER BY id) FROM <name>_note), array_agg(what || cardinality(ids) ORDER BY what, ids),
+    SELECT (SELECT string_agg(line, ' ' ORDER BY id) FROM <name>_note),
+        array_agg(what || cardinality(ids) ORDER BY what, ids),
         bool_or(ids = ARRAY[<a>, <b>] AND what = 'DELETE') FROM <name>_audit
 $$);
 SELECT * FROM pg_temp.each($$
@@ -240,7 +226,8 @@ SELECT * FROM pg_temp.each($$
         lines CURSOR FOR SELECT * FROM <name>_note WHERE line LIKE 'work%' ORDER BY <name>_note.id;
     BEGIN
         FOR i IN 1 .. wanted LOOP
-            INSERT INTO <name>_note (line) VALUES ('work ' || i) RETURNING <name>_note.id INTO STRICT id;
+            INSERT INTO <name>_note (line) VALUES ('work ' || i)
+            RETURNING <name>_note.id INTO STRICT id;
             risen := risen + (id > last)::integer;
             last := id;
             ids := ids || id;
@@ -257,37 +244,45 @@ SELECT * FROM pg_temp.each($$
             UPDATE <name>_note SET line = upper(line) WHERE CURRENT OF lines;
             last := note.id;
         END LOOP;
-        RETURN format('%s %s %s', risen, last = ids[wanted], (SELECT count(*) FROM <name>_note WHERE line LIKE 'WORK%'
+        RETURN format('%s %s %s', risen, last = ids[wanted],
+        (SELECT count(*) FROM <name>_note WHERE line LIKE 'WORK%'
             AND <name>_note.id = ANY (ids)));
     END
     $work$;
     SELECT <name>_work(7)
 $$);
 SELECT * FROM pg_temp.each($$
-    CREATE FUNCTION <name>_newer(id <type>, n integer DEFAULT 1) RETURNS SETOF <type> LANGUAGE sql STABLE
-        BEGIN ATOMIC SELECT stock.id FROM <name>_stock AS stock WHERE stock.id > <name>_newer.id ORDER BY 1 LIMIT n; END;
+    CREATE FUNCTION <name>_newer(id <type>,
+        n integer DEFAULT 1) RETURNS SETOF <type> LANGUAGE sql STABLE
+        BEGIN ATOMIC SELECT stock.id FROM <name>_stock AS stock WHERE stock.id > <name>_newer.id
+        ORDER BY 1 LIMIT n; END;
     SELECT array_agg(id = <c>) FROM <name>_newer(<a>) AS id
 $$);
 
--- prepared statements -----------------------------------------------------------------------------
-
+\echo -- prepared statements --------------------------------------------------------------------
 SET plan_cache_mode = force_generic_plan;
 SELECT * FROM pg_temp.each($$
-    PREPARE <name>_add (integer) AS INSERT INTO <name>_stock (amount) SELECT $1 FROM generate_series(1, $1) RETURNING id;
-    PREPARE <name>_from (<type>, <type>, <type>[]) AS SELECT array_agg(amount ORDER BY id) FROM <name>_stock WHERE id >= $1
+    PREPARE <name>_add (integer) AS INSERT INTO <name>_stock (amount) SELECT $1
+        FROM generate_series(1, $1) RETURNING id;
+    PREPARE <name>_from (<type>, <type>, <type>[]) AS SELECT array_agg(amount ORDER BY id)
+        FROM <name>_stock WHERE id >= $1
         AND id <= $2 OR id = ANY ($3);
     EXECUTE <name>_add(2); EXECUTE <name>_add(3);
     EXECUTE <name>_from(<a>, <b>, ARRAY[<c>])
 $$);
 SELECT * FROM pg_temp.each('EXECUTE <name>_from(<c>, <c>, NULL)');
-SELECT * FROM pg_temp.each('SELECT generic_plans, custom_plans, parameter_types[1] = $$<type>$$::regtype FROM pg_prepared_statements WHERE name = $$<name>_from$$');
-SELECT * FROM pg_temp.each('SELECT count(*) FILTER (WHERE amount = 2), count(*) FILTER (WHERE amount = 3), count(*) = count(DISTINCT id) FROM <name>_stock');
+SELECT * FROM pg_temp.each('SELECT generic_plans, custom_plans,
+    parameter_types[1] = $$<type>$$::regtype FROM pg_prepared_statements
+    WHERE name = $$<name>_from$$');
+SELECT * FROM pg_temp.each('SELECT count(*) FILTER (WHERE amount = 2),
+    count(*) FILTER (WHERE amount = 3), count(*) = count(DISTINCT id) FROM <name>_stock');
 DEALLOCATE ALL;
 RESET plan_cache_mode;
 
 SELECT * FROM pg_temp.each($$
     DROP FUNCTION <name>_newer;
-    DROP TABLE <name>_parent, <name>_child, <name>_place, <name>_stock, <name>_line, <name>_seen, <name>_way, <name>_bill, <name>_note,
+    DROP TABLE <name>_parent, <name>_child, <name>_place, <name>_stock, <name>_line, <name>_seen,
+    <name>_way, <name>_bill, <name>_note,
         <name>_audit;
     DROP FUNCTION <name>_give, <name>_remember, <name>_work;
     SELECT 'gone'

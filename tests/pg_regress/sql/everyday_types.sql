@@ -1,62 +1,27 @@
--- What is made of a type of IDs: arrays, ranges, multiranges, JSON, rows and domains, of every type alike: each
--- statement is run for each of them, and where they agree their outcomes are one row.
-SET timezone TO 'UTC';
-SET datestyle TO ISO;
+-- What is made of a type of IDs: arrays, ranges, multiranges, JSON, rows and domains, of every type
+-- alike: each statement is run for each of them, and where they agree their outcomes are one row.
+\getenv folder PG_ABS_SRCDIR
+\set prelude :folder '/include/prelude.sql'
+\i :prelude
+\set kinds :folder '/include/kinds.sql'
+\i :kinds
 
--- The names that stand for a type, what makes its IDs, and three of them, an hour apart.
-CREATE TEMP TABLE kind AS
-SELECT nr, name, type, next, ids[1] AS a, ids[2] AS b, ids[3] AS c
-FROM generate_series(1, 7) AS nr, LATERAL (
-    SELECT (ARRAY['flake', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuidv7'])[nr] AS name,
-        (ARRAY['bigint', 'sno', 'flake128', 'guid', 'guid_local', 'uniqueid', 'uuid'])[nr] AS type,
-        (ARRAY['flake_next()', 'sno_next(7)', 'flake128_next()', 'guid_next()', 'guid_local_next()', 'uniqueid_next()', 'uuidv7_next()'])[nr] AS next,
-        array_agg(CASE nr
-            WHEN 1 THEN flake_encode(made, 0, 0, 0, '2010-01-01 00:00+00')::text
-            WHEN 2 THEN sno_encode(made, 0, 7, 0, 0)::text
-            WHEN 3 THEN flake128_encode(made, '08:00:2b:01:02:03', 0)::text
-            WHEN 4 THEN guid_encode(made, 1, 0)::text
-            WHEN 5 THEN guid_local_encode(made, 0)::text
-            WHEN 6 THEN uniqueid_encode(made, 0, 0, 0, 'time_sequential')::text
-            WHEN 7 THEN uuidv7_encode(made, 0, 0, 0, 0)::text
-        END ORDER BY made) AS ids
-    FROM generate_series('2026-07-01 00:00'::timestamptz, '2026-07-01 02:00', '1 hour') AS made
-) AS kinds;
-TABLE kind;
-
--- What a statement, or the last of several, gives: a row, or an error.
-CREATE FUNCTION pg_temp.outcome(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer record;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN SQLSTATE || ' ' || SQLERRM;
-END
-$$;
-CREATE FUNCTION pg_temp.each(statement text) RETURNS TABLE (outcome text, kinds text) LANGUAGE sql AS $$
-    WITH done AS MATERIALIZED (
-        SELECT nr, name, replace(pg_temp.outcome(replace(replace(replace(replace(replace(replace(
-            statement, '<name>', name), '<type>', type), '<next>', next),
-            '<a>', format('%L::%s', a, type)), '<b>', format('%L::%s', b, type)), '<c>', format('%L::%s', c, type))),
-            name, '<name>') AS outcome
-        FROM kind ORDER BY nr
-    )
-    SELECT outcome, string_agg(name, ' ' ORDER BY nr) FROM done GROUP BY outcome ORDER BY min(nr)
-$$;
-
--- arrays ------------------------------------------------------------------------------------------
-
+\echo -- arrays ---------------------------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     SELECT ARRAY[<a>, NULL, <b>]::text::<type>[] = ARRAY[<a>, NULL, <b>],
         ARRAY[[<a>, <b>], [<b>, <c>]]::text::<type>[] = ARRAY[[<a>, <b>], [<b>, <c>]],
-        string_to_array(array_to_string(ARRAY[<a>, <b>], ' '), ' ')::<type>[] = ARRAY[<a>, <b>], array_position(ARRAY[<a>, <b>], <b>),
-        array_replace(ARRAY[<a>, <a>], <a>, <c>) || <a> = ARRAY[<c>, <c>, <a>], array_remove(ARRAY[<a>, <b>, <a>], <a>) = ARRAY[<b>]
+        string_to_array(array_to_string(ARRAY[<a>, <b>], ' '), ' ')::<type>[] = ARRAY[<a>, <b>],
+        array_position(ARRAY[<a>, <b>], <b>),
+        array_replace(ARRAY[<a>, <a>], <a>, <c>) || <a> = ARRAY[<c>, <c>, <a>],
+        array_remove(ARRAY[<a>, <b>, <a>], <a>) = ARRAY[<b>]
 $$);
 SELECT * FROM pg_temp.each($$
-    SELECT <a> = ANY (ARRAY[<b>, <a>]), <a> <> ALL (ARRAY[<b>, <a>]), <b> > ALL (ARRAY[<a>, <a>]), <c> < ANY (ARRAY[<a>, <b>]),
-        (SELECT array_agg(nr ORDER BY id DESC) FROM unnest(ARRAY[<b>, <c>, <a>]) WITH ORDINALITY AS ids (id, nr)),
-        (SELECT array_agg(id ORDER BY id) FROM (VALUES (<c>), (<a>), (<b>)) AS ids (id)) = ARRAY[<a>, <b>, <c>],
+    SELECT <a> = ANY (ARRAY[<b>, <a>]), <a> <> ALL (ARRAY[<b>, <a>]), <b> > ALL (ARRAY[<a>, <a>]),
+        <c> < ANY (ARRAY[<a>, <b>]),
+        (SELECT array_agg(nr ORDER BY id DESC) FROM unnest(ARRAY[<b>, <c>, <a>])
+        WITH ORDINALITY AS ids (id, nr)),
+        (SELECT array_agg(id ORDER BY id) FROM (VALUES (<c>), (<a>), (<b>))
+        AS ids (id)) = ARRAY[<a>, <b>, <c>],
         (SELECT max(ids) = ARRAY[<b>] FROM (VALUES (ARRAY[<a>, <c>]), (ARRAY[<b>])) AS arrays (ids))
 $$);
 SELECT * FROM pg_temp.each($$
@@ -72,7 +37,7 @@ SELECT * FROM pg_temp.each($$
         (SELECT count(*) FROM <name>_bag JOIN <name>_bag AS same USING (ids)),
         (SELECT count(*) FROM <name>_bag WHERE ids[1] < ids[2] AND nr > 6)
 $$);
--- GIN and btree know arrays of every type.
+\echo -- GIN and btree know arrays of every type.
 SET enable_seqscan = off;
 SELECT * FROM pg_temp.each($$
     EXPLAIN (COSTS OFF) SELECT nr FROM <name>_bag WHERE ids @> ARRAY[<a>]
@@ -80,18 +45,20 @@ $$);
 SELECT * FROM pg_temp.each($$
     SELECT (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids @> ARRAY[<a>]) AS contains,
         (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids && ARRAY[<c>, <b>]) AS overlaps,
-        (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids <@ ARRAY[<c>, <b>, <a>]) AS contained,
+        (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids <@ ARRAY[<c>, <b>, <a>])
+        AS contained,
         (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids = ARRAY[<a>, <c>]) AS equal,
         (SELECT array_agg(nr ORDER BY nr) FROM <name>_bag WHERE ids < ARRAY[<b>]) AS less
 $$);
 RESET enable_seqscan;
 
--- ranges and multiranges --------------------------------------------------------------------------
-
+\echo -- ranges and multiranges -----------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TYPE <name>_span AS RANGE (SUBTYPE = <type>, MULTIRANGE_TYPE_NAME = <name>_spans);
-    SELECT <name>_span(<a>, <c>) @> <b>, <name>_span(<a>, <c>) @> <c>, <name>_span(<a>, <c>, '[]') @> <c>, <b> <@ <name>_span(<b>, NULL),
-        <name>_span(<a>, <b>) && <name>_span(<b>, <c>), <name>_span(<a>, <b>) -|- <name>_span(<b>, <c>),
+    SELECT <name>_span(<a>, <c>) @> <b>, <name>_span(<a>, <c>) @> <c>,
+        <name>_span(<a>, <c>, '[]') @> <c>, <b> <@ <name>_span(<b>, NULL),
+        <name>_span(<a>, <b>) && <name>_span(<b>, <c>),
+        <name>_span(<a>, <b>) -|- <name>_span(<b>, <c>),
         <name>_span(<a>, <b>) << <name>_span(<c>, NULL),
         <name>_span(<a>, <b>) + <name>_span(<b>, <c>) = <name>_span(<a>, <c>),
         <name>_span(<a>, <c>) * <name>_span(<b>, NULL) = <name>_span(<b>, <c>),
@@ -100,21 +67,24 @@ SELECT * FROM pg_temp.each($$
 $$);
 SELECT * FROM pg_temp.each('SELECT <name>_span(<b>, <a>)');
 SELECT * FROM pg_temp.each($$
-    SELECT <name>_spans(<name>_span(<b>, <c>), <name>_span(<a>, <b>)) = <name>_spans(<name>_span(<a>, <c>)),
+    SELECT <name>_spans(<name>_span(<b>, <c>),
+        <name>_span(<a>, <b>)) = <name>_spans(<name>_span(<a>, <c>)),
         <name>_spans(<name>_span(<a>, <b>)) @> <b>,
-        range_agg(span)::text::<name>_spans = range_agg(span), (SELECT count(*) FROM unnest(range_agg(span))),
+        range_agg(span)::text::<name>_spans = range_agg(span),
+        (SELECT count(*) FROM unnest(range_agg(span))),
         range_agg(span) @> <name>_span(<b>, <c>, '()'),
         lower(range_agg(span)) = <a>, <name>_spans(<name>_span(NULL, NULL)) - range_agg(span) @> <b>
     FROM (VALUES (<name>_span(<a>, <b>)), (<name>_span(<b>, <c>, '(]'))) AS spans (span)
 $$);
--- GiST keeps ranges that overlap apart, and finds the one that holds an ID.
+\echo -- GiST keeps ranges that overlap apart, and finds the one that holds an ID.
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_shift (nr integer, span <name>_span, EXCLUDE USING gist (span WITH &&));
     INSERT INTO <name>_shift VALUES (1, <name>_span(<a>, <b>)), (2, <name>_span(<b>, <c>));
     INSERT INTO <name>_shift SELECT nr, <name>_span(first, second)
-        FROM (SELECT nr, <next> AS first, <next> AS second FROM generate_series(3, 1000) AS nr) AS made;
+        FROM (SELECT nr, <next> AS first, <next> AS second FROM generate_series(3, 1000) AS nr)
+        AS made;
     EXPLAIN (COSTS OFF) SELECT nr FROM <name>_shift WHERE span @> <b>
 $$);
 SELECT * FROM pg_temp.each($$
@@ -123,40 +93,51 @@ SELECT * FROM pg_temp.each($$
         (SELECT count(*) FROM <name>_shift WHERE span >> <name>_span(<a>, <c>)),
         (SELECT count(*) FROM <name>_shift JOIN <name>_shift AS same USING (span))
 $$);
-SELECT * FROM pg_temp.each('INSERT INTO <name>_shift VALUES (0, <name>_span(<a>, <a>, $$[]$$)) RETURNING nr');
+SELECT * FROM pg_temp.each('INSERT INTO <name>_shift
+    VALUES (0, <name>_span(<a>, <a>, $$[]$$)) RETURNING nr');
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- JSON --------------------------------------------------------------------------------------------
-
--- A flake is a number in it, the others are texts.
+\echo -- JSON -----------------------------------------------------------------------------------
+\echo -- A flake is a number in it, the others are texts.
 SELECT * FROM pg_temp.each($$
-    SELECT jsonb_typeof(to_jsonb(<a>)), json_typeof(to_json(<a>)), to_jsonb(<a>) #>> '{}' = <a>::text,
+    SELECT jsonb_typeof(to_jsonb(<a>)), json_typeof(to_json(<a>)),
+        to_jsonb(<a>) #>> '{}' = <a>::text,
         jsonb_typeof(jsonb_object_agg(<a>, 1))
 $$);
 SELECT * FROM pg_temp.each($$
     CREATE TABLE <name>_doc (id <type> PRIMARY KEY, ids <type>[], span <name>_span, body jsonb);
     CREATE INDEX <name>_doc_id ON <name>_doc (((body ->> 'id')::<type>));
-    INSERT INTO <name>_doc VALUES (<a>, ARRAY[<b>, NULL], <name>_span(<a>, <b>), NULL), (<b>, '{}', NULL, NULL), (<c>, NULL, 'empty', NULL);
+    INSERT INTO <name>_doc VALUES (<a>, ARRAY[<b>, NULL], <name>_span(<a>, <b>), NULL),
+        (<b>, '{}', NULL, NULL), (<c>, NULL, 'empty', NULL);
     UPDATE <name>_doc AS doc SET body = to_jsonb(doc) || jsonb_build_object('parts',
         jsonb_build_array(jsonb_build_object('id', <c>), jsonb_build_object('id', doc.id)));
-    SELECT count(*), bool_and((filled.id, filled.ids, filled.span) IS NOT DISTINCT FROM (doc.id, doc.ids, doc.span)),
-        bool_and(taken.id = doc.id AND taken.ids IS NOT DISTINCT FROM doc.ids), bool_and((doc.body ->> 'id')::<type> = doc.id),
-        bool_and(jsonb_populate_record(doc, '{"ids": [null]}') = (doc.id, ARRAY[NULL]::<type>[], doc.span, doc.body)::<name>_doc)
+    SELECT count(*), bool_and((filled.id, filled.ids, filled.span)
+        IS NOT DISTINCT FROM (doc.id, doc.ids, doc.span)),
+        bool_and(taken.id = doc.id AND taken.ids IS NOT DISTINCT FROM doc.ids),
+        bool_and((doc.body ->> 'id')::<type> = doc.id),
+        bool_and(jsonb_populate_record(doc, '{"ids": [null]}') = (doc.id, ARRAY[NULL]::<type>[],
+        doc.span, doc.body)::<name>_doc)
     FROM <name>_doc AS doc, jsonb_populate_record(NULL::<name>_doc, doc.body) AS filled,
         jsonb_to_record(doc.body) AS taken (id <type>, ids <type>[])
 $$);
 SELECT * FROM pg_temp.each($$
     SELECT (SELECT array_agg(id ORDER BY id) = ARRAY[<a>, <b>, <c>]
-        FROM (SELECT json_agg(doc) AS all FROM <name>_doc AS doc) AS docs, json_populate_recordset(NULL::<name>_doc, docs.all)),
-        (SELECT count(*) FROM <name>_doc WHERE body @? format('$.parts[*] ? (@.id == %s)', to_jsonb(<b>))::jsonpath),
-        (SELECT count(*) FROM <name>_doc WHERE jsonb_path_exists(body, '$.parts[*] ? (@.id == $id)', jsonb_build_object('id', <c>))),
-        (SELECT count(*) FROM <name>_doc WHERE body @> jsonb_build_object('parts', jsonb_build_array(jsonb_build_object('id', <a>)))),
+        FROM (SELECT json_agg(doc) AS all FROM <name>_doc AS doc) AS docs,
+        json_populate_recordset(NULL::<name>_doc, docs.all)),
+        (SELECT count(*) FROM <name>_doc
+        WHERE body @? format('$.parts[*] ? (@.id == %s)', to_jsonb(<b>))::jsonpath),
+        (SELECT count(*) FROM <name>_doc
+        WHERE jsonb_path_exists(body, '$.parts[*] ? (@.id == $id)', jsonb_build_object('id', <c>))),
+        (SELECT count(*) FROM <name>_doc
+        WHERE body @> jsonb_build_object('parts',
+        jsonb_build_array(jsonb_build_object('id', <a>)))),
         (SELECT array_agg(key::<type> ORDER BY value) = ARRAY[<a>, <b>, <c>]
-         FROM (SELECT jsonb_object_agg(id, nr) AS object FROM (SELECT id, row_number() OVER (ORDER BY id) AS nr
+         FROM (SELECT jsonb_object_agg(id, nr) AS object
+         FROM (SELECT id, row_number() OVER (ORDER BY id) AS nr
              FROM <name>_doc) AS numbered) AS objects, jsonb_each(object))
 $$);
--- An index on the ID within.
+\echo -- An index on the ID within.
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT * FROM pg_temp.each($$
@@ -165,46 +146,56 @@ $$);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- rows and domains --------------------------------------------------------------------------------
-
+\echo -- rows and domains -----------------------------------------------------------------------
 SELECT * FROM pg_temp.each($$
     CREATE TYPE <name>_pair AS (first <type>, second <type>);
     CREATE TABLE <name>_edge (edge <name>_pair PRIMARY KEY, edges <name>_pair[]);
-    INSERT INTO <name>_edge VALUES ((<b>, <a>), ARRAY[(<a>, <b>), (<a>, NULL)]::<name>_pair[]), ((<a>, <c>), NULL);
+    INSERT INTO <name>_edge VALUES ((<b>, <a>), ARRAY[(<a>, <b>), (<a>, NULL)]::<name>_pair[]),
+        ((<a>, <c>), NULL);
     UPDATE <name>_edge SET edge.second = <b> WHERE (edge).first = <a>;
-    SELECT array_agg((edge).second ORDER BY edge) = ARRAY[<b>, <a>], bool_and(edge::text::<name>_pair = edge),
+    SELECT array_agg((edge).second ORDER BY edge) = ARRAY[<b>, <a>],
+        bool_and(edge::text::<name>_pair = edge),
         bool_or(edges::text::<name>_pair[] = edges),
-        bool_or((edges[1]).second = <b>), row(<a>, 2) < row(<b>, 1), (<a>, NULL) IS DISTINCT FROM (<a>, <b>),
+        bool_or((edges[1]).second = <b>), row(<a>, 2) < row(<b>, 1),
+        (<a>, NULL) IS DISTINCT FROM (<a>, <b>),
         hash_record(row(<a>)) = hash_record(row(<a>)) FROM <name>_edge
 $$);
--- The default of a domain makes IDs, too, and its condition holds for arrays of it.
+\echo -- The default of a domain makes IDs, too, and its condition holds for arrays of it.
 SELECT * FROM pg_temp.each($$
     CREATE DOMAIN <name>_key AS <type> DEFAULT <next> NOT NULL;
     CREATE DOMAIN <name>_early AS <type> CHECK (VALUE < <c>);
-    CREATE TABLE <name>_keyed (id <name>_key PRIMARY KEY, early <name>_early, all_early <name>_early[],
+    CREATE TABLE <name>_keyed (id <name>_key PRIMARY KEY, early <name>_early,
+        all_early <name>_early[],
         part_of <name>_key REFERENCES <name>_keyed);
     INSERT INTO <name>_keyed VALUES (<a>, <a>, ARRAY[<a>, <b>], <a>);
-    INSERT INTO <name>_keyed (early, part_of) SELECT <b>, id FROM <name>_keyed, generate_series(1, 3);
+    INSERT INTO <name>_keyed (early, part_of) SELECT <b>, id FROM <name>_keyed,
+        generate_series(1, 3);
     SELECT count(*), count(DISTINCT id), bool_and(id >= <a>) FROM <name>_keyed
 $$);
--- PostgreSQL 18 and earlier have no min of uuids.
+\echo -- PostgreSQL 18 and earlier have no min of uuids.
 SELECT outcome, replace(kinds, ' uuidv7', '') AS kinds
-FROM pg_temp.each($$SELECT min(early) = <a>, pg_typeof(min(id)) = '<type>'::regtype FROM <name>_keyed$$) WHERE kinds <> 'uuidv7';
+FROM pg_temp.each($$
+    SELECT min(early) = <a>, pg_typeof(min(id)) = '<type>'::regtype FROM <name>_keyed
+$$) WHERE kinds <> 'uuidv7';
 SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (early) VALUES (<c>) RETURNING id');
-SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (all_early) VALUES (ARRAY[<a>, <c>]) RETURNING id');
+SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (all_early)
+    VALUES (ARRAY[<a>, <c>]) RETURNING id');
 
--- a cursor ----------------------------------------------------------------------------------------
-
--- Over seven tables at once, forth and back, beyond the transaction's end.
+\echo -- a cursor -------------------------------------------------------------------------------
+\echo '-- Over seven tables at once, forth and back, beyond the transaction''s end.'
 BEGIN;
 DECLARE page SCROLL CURSOR WITH HOLD FOR
-SELECT flake.id AS flake, sno.id AS sno, flake128.id AS flake128, guid.id AS guid, guid_local.id AS guid_local, uniqueid.id AS uniqueid, uuidv7.id AS uuidv7
-FROM flake_doc AS flake JOIN sno_doc AS sno ON flake.id = flake_encode(sno_timestamp(sno.id), 0, 0, 0, '2010-01-01 00:00+00')
+SELECT flake.id AS flake, sno.id AS sno, flake128.id AS flake128, guid.id AS guid,
+    guid_local.id AS guid_local, uniqueid.id AS uniqueid, uuidv7.id AS uuidv7
+FROM flake_doc AS flake JOIN sno_doc AS sno ON flake.id = flake_encode(sno_timestamp(sno.id), 0, 0,
+    0, '2010-01-01 00:00+00')
     JOIN flake128_doc AS flake128 ON flake128_timestamp(flake128.id) = sno_timestamp(sno.id)
-    JOIN guid_doc AS guid ON guid.id >= sno_timestamp(sno.id) - interval '1 ms' AND guid.id <= sno_timestamp(sno.id)
+    JOIN guid_doc AS guid ON guid.id >= sno_timestamp(sno.id) - interval '1 ms'
+        AND guid.id <= sno_timestamp(sno.id)
     JOIN guid_local_doc AS guid_local ON guid_local.id = guid_local(guid.id)
     JOIN uniqueid_doc AS uniqueid ON uniqueid.id = sno_timestamp(sno.id)
-    JOIN uuidv7_doc AS uuidv7 ON uuidv7_between(uuidv7.id, sno_timestamp(sno.id), sno_timestamp(sno.id))
+    JOIN uuidv7_doc AS uuidv7 ON uuidv7_between(uuidv7.id, sno_timestamp(sno.id),
+        sno_timestamp(sno.id))
 ORDER BY sno.id;
 COMMIT;
 FETCH LAST FROM page;

@@ -1,7 +1,7 @@
 -- Indexes on the time within an ID, and what else must be immutable.
-SET timezone TO 'UTC';
-SET datestyle TO ISO;
-
+\getenv folder PG_ABS_SRCDIR
+\set prelude :folder '/include/prelude.sql'
+\i :prelude
 CREATE TABLE thing (id sno, flake bigint, nr integer);
 INSERT INTO thing
 SELECT sno_encode(t, 0, 0, 0, 0), flake_encode(t, 0, 0, 0), row_number() OVER (ORDER BY t)
@@ -15,7 +15,9 @@ SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT nr FROM thing WHERE sno_timestamp(id) = '2026-07-01';
 EXPLAIN (COSTS OFF) SELECT nr FROM thing
 WHERE flake_timestamp(flake, '2010-01-01 00:00+00') BETWEEN '2026-07-01' AND '2026-07-02';
-SELECT count(*), min(nr), max(nr) FROM thing WHERE sno_timestamp(id) BETWEEN '2026-07-01' AND '2026-07-02';
+SELECT * FROM pg_temp.results(
+    $$count(*), min(nr), max(nr) FROM thing WHERE sno_timestamp(id) BETWEEN '2026-07-01'
+        AND '2026-07-02'$$);
 SELECT count(*), min(nr), max(nr) FROM thing
 WHERE flake_timestamp(flake, '2010-01-01 00:00+00') BETWEEN '2026-07-01' AND '2026-07-02';
 RESET enable_seqscan;
@@ -37,16 +39,17 @@ FROM unnest(ARRAY[
     'CREATE INDEX ON thing (nr) WHERE flake > flake_min(timestamptz ''2026-07-01 00:00:00+00'')',
     'CREATE INDEX ON thing (sno_at(sno_timestamp(id)))',
     'CREATE INDEX ON thing (sno_next())',
-    'CREATE INDEX ON thing (nr) WHERE flake > flake_min(timestamptz ''2026-07-01 00:00:00+00'', ''epoch'')',
+    'CREATE INDEX ON thing (nr) '
+        'WHERE flake > flake_min(timestamptz ''2026-07-01 00:00+00'', ''epoch'')',
     'CREATE INDEX ON thing (nr) WHERE id > sno_min(timestamptz ''2026-07-01 00:00:00+00'')',
-    'CREATE INDEX ON thing (((flake_decode(flake, timestamptz ''1970-01-01 00:00:00+00'')).worker))',
+    'CREATE INDEX ON thing (((flake_decode(flake, timestamptz ''1970-01-01 00:00+00'')).worker))',
     'ALTER TABLE thing ADD made timestamptz GENERATED ALWAYS AS (flake_timestamp(flake)) STORED',
     'ALTER TABLE thing ADD sno_made timestamptz GENERATED ALWAYS AS (sno_timestamp(id)) STORED',
     'ALTER TABLE thing ADD CHECK (id < timestamptz ''2027-01-01 00:00:00+00'')'
 ]) AS statement;
 SELECT count(*) FILTER (WHERE sno_made = sno_timestamp(id)) AS generated FROM thing;
 
--- A partial index whose condition is a time of the ID is used for later times.
+\echo -- A partial index whose condition is a time of the ID is used for later times.
 CREATE INDEX thing_late ON thing (id) WHERE id >= timestamptz '2026-10-01 00:00:00+00';
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
@@ -54,7 +57,7 @@ EXPLAIN (COSTS OFF) SELECT id FROM thing WHERE id >= timestamptz '2026-11-01 00:
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- The same of the other types.
+\echo -- The same of the other types.
 CREATE TABLE other (a flake128, b guid, c guid_local, d uniqueid, nr integer);
 INSERT INTO other
 SELECT flake128_encode(t, '08:00:2b:01:02:03', 0), guid_encode(t, 7, 0), guid_local_encode(t, 0),
@@ -68,28 +71,40 @@ ANALYZE other;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE flake128_timestamp(a) = '2026-07-01';
-EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_timestamp(b) BETWEEN '2026-07-01' AND '2026-07-02';
-EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_local_timestamp(c) BETWEEN '2026-07-01' AND '2026-07-02';
-EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01' AND '2026-07-02';
-SELECT count(*), min(nr), max(nr) FROM other WHERE flake128_timestamp(a) BETWEEN '2026-07-01' AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_timestamp(b) BETWEEN '2026-07-01'
+    AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE guid_local_timestamp(c) BETWEEN '2026-07-01'
+    AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01'
+    AND '2026-07-02';
+SELECT * FROM pg_temp.results(
+    $$count(*), min(nr), max(nr) FROM other WHERE flake128_timestamp(a) BETWEEN '2026-07-01'
+        AND '2026-07-02'$$);
 SELECT count(*), min(nr), max(nr) FROM other
 WHERE guid_timestamp(b) BETWEEN '2026-06-30 23:59:59.9' AND '2026-07-02';
 SELECT count(*), min(nr), max(nr) FROM other
 WHERE guid_local_timestamp(c) BETWEEN '2026-06-30 23:59:59.9' AND '2026-07-02';
-SELECT count(*), min(nr), max(nr) FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01' AND '2026-07-02';
+SELECT * FROM pg_temp.results(
+    $$count(*), min(nr), max(nr) FROM other WHERE uniqueid_timestamp(d) BETWEEN '2026-07-01'
+        AND '2026-07-02'$$);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- What depends on this server is for no index; the rest is.
+\echo -- What depends on this server is for no index; the rest is.
 SELECT statement, pg_temp.outcome(statement)
 FROM unnest(ARRAY[
-    'CREATE INDEX ON other (flake128_at(flake128_timestamp(a), 0))', 'CREATE INDEX ON other (flake128_next())',
+    'CREATE INDEX ON other (flake128_at(flake128_timestamp(a), 0))',
+        'CREATE INDEX ON other (flake128_next())',
     'CREATE INDEX ON other (guid_at(guid_timestamp(b), 0))', 'CREATE INDEX ON other (guid_next())',
-    'CREATE INDEX ON other (guid_local_at(guid_local_timestamp(c), 0))', 'CREATE INDEX ON other (guid_local_next())',
-    'CREATE INDEX ON other (uniqueid_at(uniqueid_timestamp(d), 0))', 'CREATE INDEX ON other (uniqueid_next())',
+    'CREATE INDEX ON other (guid_local_at(guid_local_timestamp(c), 0))',
+        'CREATE INDEX ON other (guid_local_next())',
+    'CREATE INDEX ON other (uniqueid_at(uniqueid_timestamp(d), 0))',
+        'CREATE INDEX ON other (uniqueid_next())',
     'CREATE INDEX ON other ((a::numeric))', 'CREATE INDEX ON other ((b::guid_local))',
-    'CREATE INDEX ON other (flake128_to_text(a, 16))', 'CREATE INDEX ON other (guid_to_text(b, ''base62''))',
-    'CREATE INDEX ON other (((guid_decode(b)).node))', 'CREATE INDEX ON other (((uniqueid_decode(d)).generator_id))',
+    'CREATE INDEX ON other (flake128_to_text(a, 16))',
+        'CREATE INDEX ON other (guid_to_text(b, ''base62''))',
+    'CREATE INDEX ON other (((guid_decode(b)).node))',
+        'CREATE INDEX ON other (((uniqueid_decode(d)).generator_id))',
     'CREATE INDEX ON other (uniqueid_sequential(d), d)',
     'CREATE INDEX ON other (nr) WHERE a > flake128_min(timestamptz ''2026-07-01 00:00:00+00'')',
     'CREATE INDEX ON other (nr) WHERE b >= timestamptz ''2026-07-01 00:00:00+00''',
@@ -101,47 +116,59 @@ FROM unnest(ARRAY[
     'ALTER TABLE other ADD local guid_local GENERATED ALWAYS AS (b::guid_local) STORED',
     'ALTER TABLE other ADD CHECK (a < timestamptz ''2027-01-01 00:00:00+00'')',
     'ALTER TABLE other ADD CHECK (b < timestamptz ''2027-01-01 00:00:00+00'')',
-    'ALTER TABLE other ADD CHECK (c <@ ''[2025-01-01 00:00:00+00,2027-01-01 00:00:00+00)''::tstzrange)',
+    'ALTER TABLE other ADD CHECK (c <@ ''[2025-01-01 00:00+00,2027-01-01 00:00+00)''::tstzrange)',
     'ALTER TABLE other ADD CHECK (d < timestamptz ''2027-01-01 00:00:00+00'')',
     'ALTER TABLE other ADD CHECK (NOT uniqueid_sequential(d))'
 ]) AS statement;
-SELECT count(*) FILTER (WHERE a_made = flake128_timestamp(a) AND b_made = guid_timestamp(b) AND d_made = uniqueid_timestamp(d)
+SELECT count(*) FILTER (WHERE a_made = flake128_timestamp(a) AND b_made = guid_timestamp(b)
+    AND d_made = uniqueid_timestamp(d)
                         AND local = guid_local(b)) AS generated FROM other;
 \set VERBOSITY terse
 INSERT INTO other (b) VALUES (guid_encode('2027-01-01 00:00:01+00', 0, 0));
 INSERT INTO other (d) VALUES (uniqueid_encode('2026-01-01', 0, 0, 0, 'spread'));
 \set VERBOSITY default
 
--- A partial index whose condition is a time of the ID is used for later times; whether an ID is sequential
--- is a condition, too.
+\echo -- A partial index whose condition is a time of the ID is used for later times; whether
+\echo -- an ID is sequential is a condition, too.
 CREATE INDEX other_flake128_late ON other (a) WHERE a >= timestamptz '2026-10-01 00:00:00+00';
 CREATE INDEX other_uniqueid_sequential ON other (d) WHERE uniqueid_sequential(d);
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT a FROM other WHERE a >= timestamptz '2026-11-01 00:00:00+00';
-EXPLAIN (COSTS OFF) SELECT d FROM other WHERE uniqueid_sequential(d) AND d >= timestamptz '2026-11-01 00:00:00+00';
+EXPLAIN (COSTS OFF) SELECT d FROM other WHERE uniqueid_sequential(d)
+    AND d >= timestamptz '2026-11-01 00:00:00+00';
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
--- A uuidv7 in a column of PostgreSQL's type, which also has other UUIDs: those have no time.
+\echo '-- A uuidv7 in a column of PostgreSQL''s type, which also has other UUIDs: those have no'
+\echo -- time.
 CREATE TABLE keyed (id uuid, nr integer);
 INSERT INTO keyed
-SELECT uuidv7_encode(t, 0, 0, 0, 0), row_number() OVER (ORDER BY t) FROM generate_series('2026-01-01'::timestamptz, '2026-12-31', interval '1 hour') AS t;
-INSERT INTO keyed SELECT md5(nr::text)::uuid, -nr FROM generate_series(1, 1000) AS nr WHERE NOT uuidv7_valid(md5(nr::text)::uuid);
+SELECT uuidv7_encode(t, 0, 0, 0, 0), row_number() OVER (ORDER BY t)
+    FROM generate_series('2026-01-01'::timestamptz, '2026-12-31', interval '1 hour') AS t;
+INSERT INTO keyed SELECT md5(nr::text)::uuid, -nr FROM generate_series(1, 1000) AS nr
+    WHERE NOT uuidv7_valid(md5(nr::text)::uuid);
 CREATE INDEX keyed_made ON keyed (uuidv7_timestamp(id));
 ANALYZE keyed;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
-EXPLAIN (COSTS OFF) SELECT nr FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01' AND '2026-07-02';
-SELECT count(*), min(nr), max(nr) FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01' AND '2026-07-02';
+EXPLAIN (COSTS OFF) SELECT nr FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01'
+    AND '2026-07-02';
+SELECT * FROM pg_temp.results(
+    $$count(*), min(nr), max(nr) FROM keyed WHERE uuidv7_timestamp(id) BETWEEN '2026-07-01'
+        AND '2026-07-02'$$);
 EXPLAIN (COSTS OFF) SELECT nr FROM keyed WHERE uuidv7_timestamp(id) IS NULL;
-SELECT count(*) = (SELECT count(*) FROM keyed WHERE nr < 0) AS others FROM keyed WHERE uuidv7_timestamp(id) IS NULL;
+SELECT * FROM pg_temp.results(
+    $$count(*) = (SELECT count(*) FROM keyed WHERE nr < 0) AS others FROM keyed
+        WHERE uuidv7_timestamp(id) IS NULL$$);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 SELECT statement, pg_temp.outcome(statement)
 FROM unnest(ARRAY[
-    'CREATE INDEX ON keyed (uuidv7_at(uuidv7_timestamp(id), 0))', 'CREATE INDEX ON keyed (uuidv7_next())',
-    'CREATE INDEX ON keyed (((uuidv7_decode(id)).fraction))', 'CREATE INDEX ON keyed (uuidv7_valid(id), id)',
+    'CREATE INDEX ON keyed (uuidv7_at(uuidv7_timestamp(id), 0))',
+        'CREATE INDEX ON keyed (uuidv7_next())',
+    'CREATE INDEX ON keyed (((uuidv7_decode(id)).fraction))',
+        'CREATE INDEX ON keyed (uuidv7_valid(id), id)',
     'CREATE INDEX ON keyed (nr) WHERE uuidv7_since(id, timestamptz ''2026-07-01 00:00:00+00'')',
     'CREATE INDEX ON keyed (nr) WHERE uuidv7_within(id, ''[2026-07-01 00:00:00+00,)'')',
     'CREATE INDEX ON keyed (nr) WHERE id >= uuidv7_min(''2026-07-01 00:00:00+00'')',

@@ -1,8 +1,8 @@
 -- Conditions on the time of an ID: what they say, and which index scan the planner makes of them.
 -- The checks are written once, and run for each ID type. What differs is in the table "kind".
-SET timezone TO 'UTC';
-SET datestyle TO ISO;
-\set ECHO none
+\getenv folder PG_ABS_SRCDIR
+\set prelude :folder '/include/prelude.sql'
+\i :prelude
 
 -- form:   the conditions that the type has, see the table "condition"
 -- scans:  whether a condition is one range of an index, or a bitmap of several, one for each drift
@@ -65,9 +65,9 @@ INSERT INTO kind
 SELECT 5, 'guid_local', 'guid_local', form, scans, inside, edge, close, near, middle, far, spans
 FROM kind WHERE name = 'guid';
 
--- What a condition says of an ID, and what it should say: that the ID has a time, of which the
--- other condition is true. A strict one is NULL if its time is NULL, also of an ID without a time.
--- An index serves "NOT ..." in no other way than a whole scan.
+\echo '-- What a condition says of an ID, and what it should say: that the ID has a time, of'
+\echo -- which the other condition is true. A strict one is NULL if its time is NULL, also of
+\echo '-- an ID without a time. An index serves "NOT ..." in no other way than a whole scan.'
 CREATE TEMP TABLE condition (
     nr integer GENERATED ALWAYS AS IDENTITY, form text, of_id text, of_at text,
     swapped boolean DEFAULT false, is_strict boolean DEFAULT true
@@ -119,8 +119,7 @@ RETURNS TABLE (answer text, kinds text) LANGUAGE sql AS $$
     SELECT answer, string_agg(name, ' ' ORDER BY nr) FROM answers GROUP BY answer ORDER BY min(nr)
 $$;
 
--- the IDs -----------------------------------------------------------------------------------------
-
+\echo -- the IDs --------------------------------------------------------------------------------
 CREATE SCHEMA times_flake;
 CREATE SCHEMA times_sno;
 CREATE SCHEMA times_flake128;
@@ -129,8 +128,8 @@ CREATE SCHEMA times_guid_local;
 CREATE SCHEMA times_uniqueid;
 CREATE SCHEMA times_uuidv7;
 
--- IDs before, at and after every tick around three moments, at both ends of the other fields; years
--- of them in between. Negative numbers are no flakes of a time.
+\echo -- IDs before, at and after every tick around three moments, at both ends of the other
+\echo -- fields; years of them in between. Negative numbers are no flakes of a time.
 CREATE TABLE times_flake.event AS
 SELECT DISTINCT flake_encode(t, rest * 31, rest * 31, rest * 4095) AS id
 FROM generate_series(0, 1) AS rest,
@@ -150,8 +149,8 @@ FROM generate_series(0, 1) AS k, generate_series(0, 1) AS rest,
       UNION ALL SELECT generate_series('2010-01-02 00:00:00+00', '2079-09-01 00:00:00+00',
           interval '50 days')) AS times (t);
 
--- The last moment is at the end of the times that microseconds can count. All that come later are
--- of infinity.
+\echo -- The last moment is at the end of the times that microseconds can count. All that come
+\echo -- later are of infinity.
 CREATE TABLE times_flake128.event AS
 SELECT DISTINCT flake128_encode(t, w, s * 65535) AS id
 FROM generate_series(0, 1) AS s,
@@ -166,10 +165,10 @@ FROM unnest('{0020c49ba5e353f8,0020c49ba5e353f9,7fffffffffffffff,800000000000000
               ffffffffffffffff}'::text[]) AS ms,
      unnest('{0000000000000000,00000000ffff0001,ffffffffffffffff}'::text[]) AS rest;
 
--- IDs of all drifts and any node around a moment at which the upper part of the time goes up for
--- each drift, to the tick and to the hour; at both ends of the times; years of them in between. The
--- code 0 of a drift is set by hand. 125 times 2^42 ns is a whole number of ticks of 131.072 us for
--- which the part below is 0, and of microseconds.
+\echo -- IDs of all drifts and any node around a moment at which the upper part of the time
+\echo -- goes up for each drift, to the tick and to the hour; at both ends of the times; years
+\echo -- of them in between. The code 0 of a drift is set by hand. 125 times 2^42 ns is a whole
+\echo -- number of ticks of 131.072 us for which the part below is 0, and of microseconds.
 CREATE TABLE times_guid_local.event AS
 SELECT DISTINCT CASE code WHEN 0
         THEN set_byte(made::bytea, 0, get_byte(made::bytea, 0) & 31)::guid_local
@@ -197,8 +196,8 @@ FROM (SELECT (3237 * 549755813888000::numeric + tick * 131072 + 65536) / 1000, c
 CREATE TABLE times_guid.event AS
 SELECT guid_global(id, node) AS id, code FROM times_guid_local.event;
 
--- Beside each uniqueid that sorts by its time there is a spread one, which differs from it only in
--- the bit that says so.
+\echo -- Beside each uniqueid that sorts by its time there is a spread one, which differs from
+\echo -- it only in the bit that says so.
 CREATE TABLE times_uniqueid.event AS
 WITH made AS (
     SELECT DISTINCT uniqueid_encode(t, rest * 63, rest * 2047, rest * 15, mode) AS id
@@ -214,8 +213,8 @@ SELECT id FROM made
 UNION ALL SELECT set_byte(id::bytea, 6, get_byte(id::bytea, 6) & 239)::uniqueid
 FROM made WHERE uniqueid_sequential(id);
 
--- Among the IDs, at the same times, are UUIDs of versions 1, 4 and 8 and of another variant; then
--- Nil and Max.
+\echo -- Among the IDs, at the same times, are UUIDs of versions 1, 4 and 8 and of another
+\echo -- variant; then Nil and Max.
 CREATE TABLE times_uuidv7.event AS
 SELECT DISTINCT overlay(overlay(id::text PLACING version FROM 15 FOR 1)
     PLACING variant FROM 20 FOR 1)::uuid AS id
@@ -230,7 +229,7 @@ FROM generate_series(0, 1) AS rest, unnest('{1,4,7,8}'::text[]) AS version,
 UNION ALL SELECT '00000000-0000-0000-0000-000000000000'
 UNION ALL SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
--- "has_time": a condition on the time can be true of the ID.
+\echo '-- "has_time": a condition on the time can be true of the ID.'
 SELECT * FROM pg_temp.each($$
     ALTER TABLE event ADD at timestamptz, ADD has_time boolean DEFAULT true, ADD PRIMARY KEY (id);
     UPDATE event SET at = <name>_timestamp(id);
@@ -239,8 +238,8 @@ $$);
 UPDATE times_flake.event SET has_time = id >= 0;
 UPDATE times_uniqueid.event SET has_time = uniqueid_sequential(id);
 UPDATE times_uuidv7.event SET has_time = id::text ~ '^.{14}7.{4}[89ab]';
--- Times at the begin of ticks, a microsecond to either side and within one, and far off; and ranges
--- of them, with their ends in and out, without ends, infinite and empty.
+\echo -- Times at the begin of ticks, a microsecond to either side and within one, and far off;
+\echo -- and ranges of them, with their ends in and out, without ends, infinite and empty.
 SELECT * FROM pg_temp.each($$
     ANALYZE event;
     CREATE TABLE moment AS
@@ -269,8 +268,7 @@ SELECT * FROM pg_temp.each($$
     ANALYZE span;
     SELECT 'moment, span'
 $$);
-\set ECHO all
--- The IDs, and the times and ranges with which they are compared.
+\echo -- The IDs, and the times and ranges with which they are compared.
 SELECT name, ids.* FROM kind, LATERAL (
     SELECT string_to_array(pg_temp.run($$
         SELECT concat_ws(',', count(*), count(*) FILTER (WHERE has_time), min(at), max(at),
@@ -284,7 +282,7 @@ SELECT code, count(*), count(DISTINCT (guid_decode(id)).node) > 40 AS many_nodes
        count(*) FILTER (WHERE get_byte(id::bytea, 0) >> 5 <> code) AS otherwise
 FROM times_guid.event GROUP BY code ORDER BY code;
 
--- The first and the last ID of a time, which are the bounds in plans.
+\echo -- The first and the last ID of a time, which are the bounds in plans.
 SELECT name, time, pg_temp.run(format('SELECT <name>_min(%L)', time), kind) AS first,
     pg_temp.run(format('SELECT <name>_max(%L)', time), kind) AS last
 FROM kind, unnest('{2026-07-01 00:00+00,2026-07-01 12:34:56.788+00,2026-07-01 12:34:56.789+00,
@@ -292,9 +290,7 @@ FROM kind, unnest('{2026-07-01 00:00+00,2026-07-01 12:34:56.788+00,2026-07-01 12
     2026-08-01 00:00+00}'::timestamptz[]) AS time
 WHERE scans = 'one' ORDER BY nr, time;
 
--- what the conditions say -------------------------------------------------------------------------
-
-\set ECHO none
+\echo -- what the conditions say ----------------------------------------------------------------
 CREATE FUNCTION pg_temp.tally(kind kind, condition condition,
     OUT cases bigint, OUT wrong bigint, OUT "not wrong" bigint, OUT "true" bigint,
     OUT unknown bigint)
@@ -319,13 +315,12 @@ BEGIN
     INTO cases, wrong, "not wrong", "true", unknown;
 END
 $$;
-\set ECHO all
--- A condition, and its negation, say of each ID and time what they say of the ID's timestamp. The
--- columns "true" and "unknown" show that this is not empty.
+\echo '-- A condition, and its negation, say of each ID and time what they say of the ID''s'
+\echo '-- timestamp. The columns "true" and "unknown" show that this is not empty.'
 SELECT name, of_id AS condition, tally.*
 FROM kind JOIN condition USING (form), pg_temp.tally(kind, condition) AS tally
 ORDER BY kind.nr, condition.nr;
--- Of an ID without a time it is neither true that it is before a time, nor that it is not.
+\echo -- Of an ID without a time it is neither true that it is before a time, nor that it is not.
 SELECT * FROM pg_temp.each($$
     SELECT (count(*) FILTER (WHERE id < t), count(*) FILTER (WHERE id >= t),
         count(*) FILTER (WHERE NOT id < t AND NOT id >= t)) FROM event, moment WHERE NOT has_time
@@ -336,18 +331,18 @@ SELECT * FROM pg_temp.each($$
         count(*) FILTER (WHERE NOT uuidv7_before(id, t) AND NOT uuidv7_since(id, t)))
     FROM event, moment WHERE NOT has_time
 $$, 'uuidv7');
--- A condition on the ID NULL is NULL.
+\echo -- A condition on the ID NULL is NULL.
 SELECT * FROM pg_temp.each($$
     SELECT (NULL::<type> <@ tstzrange '(,)', NULL::<type> < timestamptz '2026-01-01',
         NULL::<type> = timestamptz '2026-01-01')
 $$, '^[^u].*[^e7]$|uniq') WHERE kinds <> 'flake';
 
--- Beyond the ends of sno's times the bound of an operator is the first or last ID itself, so of
--- these two an operator says too much. A range is exact.
+\echo '-- Beyond the ends of sno''s times the bound of an operator is the first or last ID'
+\echo -- itself, so of these two an operator says too much. A range is exact.
 SELECT id, id <= timestamptz '2009-12-31' AS before, id >= timestamptz '2079-12-31' AS after,
        id <@ '(,2009-12-31]'::tstzrange AS in_before, id <@ '[2079-12-31,)'::tstzrange AS in_after
 FROM unnest('{2222222222222222,xxxxxxxxxxxxxxxx}'::sno[]) AS id;
--- The first and last ID of a drift, and times outside of the format.
+\echo -- The first and last ID of a drift, and times outside of the format.
 SELECT * FROM pg_temp.each($$
     SELECT (count(*), count(*) FILTER (WHERE
         (id < t) <> (<name>_timestamp(id) < t) OR (id <= t) <> (<name>_timestamp(id) <= t)
@@ -359,8 +354,8 @@ SELECT * FROM pg_temp.each($$
             2554-07-21 23:34:33.709421,2600-01-01,infinity}'::timestamptz[]) AS t
 $$, 'guid') AS "first and last" ("cases, different", kinds);
 
--- guid_within is of one drift, and of the clock that is named: IDs of the inverse clock have their
--- times by it.
+\echo '-- guid_within is of one drift, and of the clock that is named: IDs of the inverse clock'
+\echo -- have their times by it.
 SELECT * FROM pg_temp.each($$
     SELECT (count(*), count(*) FILTER (WHERE <name>_within(id, times, drift)
             IS DISTINCT FROM (at <@ times AND event.code = named.code)),
@@ -380,9 +375,7 @@ SELECT * FROM pg_temp.each($$
     FROM event
 $$, 'guid') AS "default drift" ("different, different in a day, not NULL", kinds);
 
--- plans -------------------------------------------------------------------------------------------
-
-\set ECHO none
+\echo -- plans ----------------------------------------------------------------------------------
 -- A plan in one line. A constant that is the bound of a time is written as this bound. The bounds
 -- of a guid, which has a range for each drift, are counted.
 CREATE FUNCTION pg_temp.plan(query text, kind kind) RETURNS text LANGUAGE plpgsql AS $$
@@ -441,20 +434,18 @@ RETURNS TABLE (kinds text, conditions text, plan text) LANGUAGE sql AS $$
     SELECT string_agg(name, ' ' ORDER BY nr), of_kind.conditions, of_kind.plan
     FROM of_kind GROUP BY of_kind.conditions, of_kind.plan ORDER BY min(nr), min(condition_nr)
 $$;
-\set ECHO all
-\pset format unaligned
-\pset fieldsep ' | '
--- A time that is known is a bound in the plan; but flakeid.epoch may have changed before it runs.
+\echo -- A time that is known is a bound in the plan; but flakeid.epoch may have changed before
+\echo -- it runs.
 SELECT * FROM pg_temp.plans('SELECT id FROM event WHERE <condition>', 'timestamptz ''<edge>''',
     'tstzrange(''<edge>'', ''2026-07-02 00:00+00'')');
--- A time within a tick, and a range without an end.
+\echo -- A time within a tick, and a range without an end.
 SELECT * FROM pg_temp.plans('SELECT id FROM event WHERE <condition>',
     'timestamptz ''2026-07-01 12:34:56.789001+00''',
     'tstzrange(''2026-07-01 12:34:56.789+00'', NULL, ''()'')', '^at (<|<=|>=|>|<@) <');
--- A time of now is a bound when the query runs.
+\echo -- A time of now is a bound when the query runs.
 SELECT * FROM pg_temp.plans('SELECT id FROM event WHERE <condition>', '(now() - interval ''5 s'')',
     'tstzrange(now() - interval ''5 s'', now())', '^at (<|=|>|<@) <');
--- In order of the IDs; from a time to infinity; between two times.
+\echo -- In order of the IDs; from a time to infinity; between two times.
 SELECT * FROM pg_temp.plans('SELECT id FROM event WHERE <condition> ORDER BY id DESC LIMIT 1',
     'timestamptz ''<edge>''', '', '^at > <t>') WHERE kinds <> 'guid guid_local';
 SELECT kind.name, pg_temp.plan(format('SELECT id FROM event WHERE %s', condition), kind)
@@ -469,7 +460,7 @@ FROM kind, unnest(ARRAY[
 ]) WITH ORDINALITY AS conditions (condition, nr)
 WHERE CASE WHEN condition ~ '^id BETWEEN' THEN form = 'operator' ELSE condition ~ name END
 ORDER BY kind.nr, conditions.nr;
--- Through a view, and one that keeps its rows from functions that are not leakproof.
+\echo -- Through a view, and one that keeps its rows from functions that are not leakproof.
 SELECT * FROM pg_temp.each($$
     CREATE VIEW event_made AS SELECT id, <name>_timestamp(id) AS made_at FROM event;
     CREATE VIEW event_guarded WITH (security_barrier) AS
@@ -480,10 +471,10 @@ SELECT * FROM pg_temp.plans('SELECT id, made_at FROM event_made WHERE <condition
     'timestamptz ''<edge>''', 'tstzrange(''<edge>'', ''2026-07-02 00:00+00'')', '^at (>=|<@) <');
 SELECT * FROM pg_temp.plans('SELECT id FROM event_guarded WHERE <condition>',
     'timestamptz ''<edge>''', 'tstzrange(''<edge>'', ''2026-07-02 00:00+00'')', '^at (>=|<@) <');
--- One join's side gives the times, the other's index the IDs.
+\echo '-- One join''s side gives the times, the other''s index the IDs.'
 SELECT * FROM pg_temp.plans('SELECT count(*) FROM (SELECT times FROM span OFFSET 0) AS span, event '
     'WHERE <condition>', '', 'times', '^at <@') WHERE kinds <> 'guid guid_local';
--- Of one drift a time is one range of the index.
+\echo -- Of one drift a time is one range of the index.
 UPDATE kind SET scans = 'one' WHERE scans = 'several';
 SELECT condition, string_agg(name, ' ' ORDER BY kind.nr) AS kinds,
     replace(plan, name || '_', 'X_') AS plan
@@ -508,8 +499,7 @@ $$, 'guid') AS found ("1 day, inverse, 68 s, inverse, NULL", kinds);
 RESET enable_seqscan;
 UPDATE kind SET scans = 'several' WHERE name ~ 'guid';
 
--- A plan made once for any time.
-\set ECHO none
+\echo -- A plan made once for any time.
 CREATE FUNCTION pg_temp.generic_plan(kind kind, condition text, operand text)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -523,7 +513,6 @@ BEGIN
     RETURN plan;
 END
 $$;
-\set ECHO all
 WITH plans AS MATERIALIZED (
     SELECT kind.nr, name, condition.nr AS condition_nr, replace(of_id, name || '_', 'X_') AS of_id,
         pg_temp.generic_plan(kind, replace(replace(replace(of_id, '<times>', '$1'), '<t>', '$1'),
@@ -543,8 +532,7 @@ SELECT name, pg_temp.generic_plan(kind, condition, operand) FROM kind, (VALUES
 WHERE CASE WHEN condition ~ '^id' THEN form = 'operator' AND scans = 'one'
     ELSE condition ~ ('^' || name || '_[^l]') END ORDER BY nr;
 
--- By the index the same IDs are found as without it: by plans for one time, and for any.
-\set ECHO none
+\echo '-- By the index the same IDs are found as without it: by plans for one time, and for any.'
 CREATE FUNCTION pg_temp.found(kind kind, condition condition,
     OUT times bigint, OUT "constant wrong" bigint, OUT "generic wrong" bigint, OUT answers bigint)
 LANGUAGE plpgsql AS $$
@@ -598,8 +586,6 @@ BEGIN
     FROM unnest(by_constant, by_parameter, plain) AS found (a, b, c);
 END
 $$;
-\pset format aligned
-\set ECHO all
 SELECT name, min(times) AS times, sum(times) AS cases, sum("constant wrong") AS "constant wrong",
     sum("generic wrong") AS "generic wrong", sum(answers) AS answers
 FROM kind JOIN condition USING (form), pg_temp.found(kind, condition)
@@ -613,10 +599,9 @@ ORDER BY kind.nr;
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
--- estimates, BRIN ---------------------------------------------------------------------------------
-
--- Row estimates follow from the IDs' own statistics, which a recheck of each row does not lower.
-\set ECHO none
+\echo -- estimates, BRIN ------------------------------------------------------------------------
+\echo '-- Row estimates follow from the IDs'' own statistics, which a recheck of each row does'
+\echo -- not lower.
 CREATE FUNCTION pg_temp.shares(kind kind, condition text,
     OUT estimated numeric, OUT "in truth" numeric)
 LANGUAGE plpgsql AS $$
@@ -631,7 +616,6 @@ BEGIN
         INTO estimated, "in truth" USING plan::jsonb;
 END
 $$;
-\set ECHO all
 SELECT name, of_id, shares.*
 FROM kind JOIN condition USING (form), pg_temp.shares(kind, replace(replace(replace(of_id, '<t>',
     format('timestamptz %L', lower(middle::tstzrange))), '<times>', format('tstzrange %L', middle)),
@@ -644,17 +628,15 @@ SELECT shares.* FROM kind,
     pg_temp.shares(kind, 'uuidv7_between(id, ''2024-01-01'', ''2078-01-01'')') AS shares
 WHERE name = 'uuidv7';
 
--- BRIN serves them too.
+\echo -- BRIN serves them too.
 SELECT * FROM pg_temp.each($$
     CREATE TABLE event_log AS SELECT id, at, has_time FROM event ORDER BY id;
     CREATE INDEX event_log_id ON event_log USING brin (id) WITH (pages_per_range = 1);
     SELECT 'event_log'
 $$);
 UPDATE kind SET scans = 'brin' WHERE scans = 'one';
-\pset format unaligned
 SELECT * FROM pg_temp.plans('SELECT count(*) FROM event_log WHERE <condition>', '',
     'tstzrange(''2026-05-20'', ''2026-08-01'')', '^at <@');
-\pset format aligned
 SET enable_seqscan = off;
 SELECT name, pg_temp.run(format('SELECT (count(*), (SELECT count(*) FROM event_log
     WHERE has_time AND at <@ tstzrange(''2026-05-20'', ''2026-08-01''))) FROM event_log WHERE %s',

@@ -1,11 +1,11 @@
 -- Conditions on the time of a uuidv7: what differs from other types, see times.sql. PostgreSQL's
 -- type uuid has other UUIDs, too, and a function of two times can have NULL for one.
-SET timezone TO 'UTC';
-SET datestyle TO ISO;
-
--- IDs before, at and after every millisecond around three moments, and at both ends of the rest;
--- years of them in between. Among them, at the same times, are UUIDs of versions 1, 4 and 8 and of
--- another variant; then Nil and Max.
+\getenv folder PG_ABS_SRCDIR
+\set prelude :folder '/include/prelude.sql'
+\i :prelude
+\echo -- IDs before, at and after every millisecond around three moments, and at both ends of
+\echo -- the rest; years of them in between. Among them, at the same times, are UUIDs of
+\echo -- versions 1, 4 and 8 and of another variant; then Nil and Max.
 CREATE TABLE event (id uuid PRIMARY KEY, at timestamptz, valid boolean);
 INSERT INTO event (id)
 SELECT DISTINCT overlay(overlay(id::text PLACING version FROM 15 FOR 1)
@@ -20,14 +20,14 @@ FROM generate_series(0, 1) AS rest, unnest('{1,4,7,8}'::text[]) AS version,
      uuidv7_encode(t, rest * 4095, rest * 3, rest * 255, rest * 4503599627370495) AS id;
 INSERT INTO event VALUES ('00000000-0000-0000-0000-000000000000'),
     ('ffffffff-ffff-ffff-ffff-ffffffffffff');
--- The oracle is the timestamp, where the version and the variant say that there is one.
+\echo -- The oracle is the timestamp, where the version and the variant say that there is one.
 UPDATE event SET at = uuidv7_timestamp(id), valid = id::text ~ '^.{14}7.{4}[89ab]';
 ANALYZE event;
 SELECT count(*), count(*) FILTER (WHERE valid) AS valid,
     count(*) FILTER (WHERE valid IS DISTINCT FROM (at IS NOT NULL)) AS different,
        min(at), max(at) FROM event;
 
--- Times on the edges and a microsecond to either side, within a millisecond, and far off.
+\echo -- Times on the edges and a microsecond to either side, within a millisecond, and far off.
 CREATE TABLE moment (t timestamptz);
 INSERT INTO moment
 SELECT t + us * interval '1 us'
@@ -48,8 +48,8 @@ SELECT id, at, valid FROM event WHERE id IN (SELECT id FROM event ORDER BY md5(i
 CREATE TEMP TABLE few_moments AS
 SELECT t FROM moment WHERE isfinite(t) IS NOT TRUE OR t BETWEEN '2026-07-01 12:34:56.788+00'
     AND '2026-07-01 12:34:56.790001+00' OR t < '1971-01-01' OR t > '3000-01-01';
--- From one time to another, either of which can be NULL: in SQL's logic false, where one comparison
--- is false.
+\echo '-- From one time to another, either of which can be NULL: in SQL''s logic false, where one'
+\echo -- comparison is false.
 SELECT count(*) AS cases,
        count(*) FILTER (WHERE uuidv7_between(id, a.t, b.t)) AS between,
            count(*) FILTER (WHERE uuidv7_between(id, a.t, b.t) IS NULL) AS unknown,
@@ -88,8 +88,8 @@ SELECT count(*) AS cases,
            IS DISTINCT FROM uuidv7_within(id, pg_temp.asis(tstzrange(t, NULL)))) AS within
 FROM few, few_moments;
 
--- The same for a NULL in each place, written as a constant, a parameter, a subselect, and in a call
--- that is not replaced.
+\echo -- The same for a NULL in each place, written as a constant, a parameter, a subselect,
+\echo -- and in a call that is not replaced.
 CREATE TEMP TABLE asked (nr integer, a timestamptz, b timestamptz);
 INSERT INTO asked VALUES (1, '2026-01-01', '2027-01-01'), (2, NULL, '2027-01-01'),
     (3, '2026-01-01', NULL), (4, NULL, NULL),
@@ -129,17 +129,16 @@ FROM asked, LATERAL (SELECT
         b)) AS plain) AS answers
 ORDER BY nr;
 RESET plan_cache_mode;
--- The others are STRICT.
+\echo -- The others are STRICT.
 SELECT pg_temp.answers('uuidv7_before(id, NULL)') AS before,
     pg_temp.answers('uuidv7_since(id, (SELECT a FROM asked WHERE nr = 2))') AS since,
        pg_temp.answers('uuidv7_after(id, NULL::timestamptz)') AS after,
            pg_temp.answers('uuidv7_within(id, (SELECT NULL::tstzrange))') AS within;
 
--- plans -------------------------------------------------------------------------------------------
-
+\echo -- plans ----------------------------------------------------------------------------------
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
--- Beside comparisons by the user, as a cursor has them.
+\echo -- Beside comparisons by the user, as a cursor has them.
 EXPLAIN (COSTS OFF) SELECT id FROM event
 WHERE id > '019f1d9b-fed5-7000-8000-000000000000' AND uuidv7_before(id, '2026-08-01')
     ORDER BY id LIMIT 10;
@@ -149,11 +148,11 @@ SELECT (SELECT count(*) FROM event WHERE id > '019f1d9b-fed5-7000-8000-000000000
     AND uuidv7_between(id, '2026-07-01', '2026-08-01')) AS found,
        (SELECT count(*) FROM event WHERE id > '019f1d9b-fed5-7000-8000-000000000000' AND valid
            AND at BETWEEN '2026-07-01' AND '2026-08-01') AS wanted;
--- What is not before a time includes every other UUID, and is no range.
+\echo -- What is not before a time includes every other UUID, and is no range.
 EXPLAIN (COSTS OFF) SELECT id FROM event WHERE NOT uuidv7_before(id, '2026-07-01');
 SELECT (SELECT count(*) FROM event WHERE NOT uuidv7_before(id, '2026-07-01')) AS found,
        (SELECT count(*) FROM event WHERE NOT valid OR at >= '2026-07-01') AS wanted;
--- One of two ranges; a domain; one of several values.
+\echo -- One of two ranges; a domain; one of several values.
 CREATE DOMAIN event_id AS uuid;
 EXPLAIN (COSTS OFF) SELECT id FROM event WHERE uuidv7_before(id::event_id, '1971-01-01');
 RESET enable_bitmapscan;
@@ -165,8 +164,8 @@ SELECT (SELECT count(*) FROM event WHERE uuidv7_between(id, '2026-07-01', '2026-
            OR at < '1975-01-01') AS wanted;
 SET enable_bitmapscan = off;
 
--- A partial index serves a query with its condition, and with a narrower one where PostgreSQL can
--- tell.
+\echo -- A partial index serves a query with its condition, and with a narrower one where
+\echo -- PostgreSQL can tell.
 CREATE TABLE noted (id uuid, nr integer);
 INSERT INTO noted SELECT id, row_number() OVER (ORDER BY id) FROM event;
 CREATE INDEX noted_late ON noted (nr) WHERE uuidv7_since(id, '2026-07-01 00:00+00');
@@ -184,7 +183,7 @@ FROM (SELECT FROM noted GROUP BY nr HAVING count(*) > 1) AS rows;
 
 RESET enable_bitmapscan;
 
--- BRIN serves them too, in both operator classes of uuid.
+\echo -- BRIN serves them too, in both operator classes of uuid.
 CREATE TABLE event_log AS SELECT id, at, valid FROM event ORDER BY id;
 CREATE TABLE event_heap AS SELECT id, at, valid FROM event ORDER BY md5(left(id::text, 9)), id;
 CREATE INDEX event_log_id ON event_log USING brin (id) WITH (pages_per_range = 1);
@@ -213,9 +212,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- partitions --------------------------------------------------------------------------------------
-
--- By year; the first and the last also take the UUIDs without a time that sort there.
+\echo -- partitions -----------------------------------------------------------------------------
+\echo -- By year; the first and the last also take the UUIDs without a time that sort there.
 CREATE TABLE part (id uuid PRIMARY KEY, at timestamptz) PARTITION BY RANGE (id);
 SELECT format('CREATE TABLE part_%s PARTITION OF part FOR VALUES FROM (%L) TO (%L)', name, lower,
     upper)

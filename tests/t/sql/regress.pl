@@ -15,9 +15,11 @@ die "no SQL tests in tests/pg_regress/sql\n" unless @tests;
 
 my $node = PostgreSQL::Test::Cluster->new('regress');
 $node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\n# Plans follow what the tests analyze themselves.\nautovacuum = off\n"
-);
+# Plans follow what the tests analyze themselves.
+$node->append_conf('postgresql.conf', <<~'CONF');
+	shared_preload_libraries = 'flakeid'
+	autovacuum = off
+	CONF
 $node->start;
 
 chomp(my $bindir = `pg_config --bindir`);
@@ -36,9 +38,12 @@ my $status = $?;
 
 # Up to version 15 pg_regress prints "test NAME ... ok", from 16 on "ok N - NAME".
 for my $test (@tests) {
-	like($printed, qr/^(?:test \Q$test\E\s+\.\.\. ok|ok \d+\s+[-+] \Q$test\E)\s/m, $test);
+	like(
+		$printed,
+		qr/^(?:test \Q$test\E\s+\.\.\. ok|ok \d+\s+[-+] \Q$test\E)\s/m,
+		"$test.sql prints what is expected");
 }
-is($status, 0, 'pg_regress is content') or diag($printed);
+is($status, 0, 'pg_regress ends without an error') or diag($printed);
 diag(slurp_file("$output/regression.diffs")) if -s "$output/regression.diffs";
 
 $node->stop;
