@@ -20,6 +20,11 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS state := RETURNED_SQLSTATE, message := MESSAGE_TEXT,
                 detail := PG_EXCEPTION_DETAIL, hint := PG_EXCEPTION_HINT;
+            -- Of a function or operator that does not exist, PostgreSQL's versions differ in these.
+            IF message ~ '^(function .*|operator) does not exist' THEN
+                detail := '';
+                hint := '';
+            END IF;
         END;
         expression := regexp_replace(expression, '\n\s+', ' ', 'g');
         RETURN NEXT;
