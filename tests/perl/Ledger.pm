@@ -341,6 +341,58 @@ sub ask {
 	return ($error, $self->enter($given));
 }
 
+# Asks every ID type for ten IDs, in one session. Returns by each ID type's name its error, which is
+# empty where there is no error, and its IDs.
+sub ask_each {
+	my ($self, $node) = @_;
+	my ($given, $error, $late) = ('', '', 0);
+	my $longest = $PostgreSQL::Test::Utils::timeout_default;
+	my @asks = map { "\\warn >>>$_->{name}\n" . _statement($_, 'batch', 10) . ";\n" } @ID_TYPES;
+	$node->psql(
+		'postgres', join('', "\\set VERBOSITY verbose\n", @asks),
+		stdout => \$given,
+		stderr => \$error,
+		on_error_stop => 0,
+		timeout => $longest,
+		timed_out => \$late);
+	die "no answer within $longest s: $error" if $late;
+	$self->enter($given);
+	my %errors = "$error\n" =~ /^>>>(\w+)\n(.*?)(?=^>>>|\z)/gms;
+	die "not all ID types were asked: $error" if grep { !defined $errors{ $_->{name} } } @ID_TYPES;
+	return map {
+		my $name = $_->{name};
+		($name => [ $errors{$name} =~ s/\s+\z//r, $given =~ /^$name\t(\S+)/mg ])
+	} @ID_TYPES;
+}
+
+# Tests that every ID type generates IDs. Returns these by the ID type's name.
+sub all_generate {
+	my ($self, $node, $test) = @_;
+	my %given = $self->ask_each($node);
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(join("\n", map { shift @{ $given{$_} } || () } sort keys %given), '', $test);
+	return %given;
+}
+
+# Tests that no ID type generates IDs, for a reason.
+sub none_generates {
+	my ($self, $node, $reason, $test) = @_;
+	my %given = $self->ask_each($node);
+	my @wrong = grep { $given{$_}[0] !~ $reason || @{ $given{$_} } > 1 } sort keys %given;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join("\n", map { "$_: @{ $given{$_} }" } @wrong), '', $test);
+}
+
+# Makes every ID type generate IDs; dies where one does not.
+sub use_all {
+	my ($self, $node) = @_;
+	my %given = $self->ask_each($node);
+	for my $name (sort keys %given) {
+		die "no $name IDs: $given{$name}[0]" if $given{$name}[0] ne '' || @{ $given{$name} } < 2;
+	}
+	return;
+}
+
 # Asks for some IDs of one ID type in a session that stays, enters them, and returns the error.
 sub ask_in {
 	my ($self, $session, $id_type, $n) = @_;

@@ -42,7 +42,7 @@ use Time::HiRes qw(time sleep);
 }
 
 our @EXPORT =
-  qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server);
+  qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server crash_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
 sub error_of {
@@ -132,6 +132,17 @@ sub wait_for_server {
 		sleep 0.05;
 	}
 	return;
+}
+
+# Kills the background writer, for which the server initializes its shared memory again. Returns when
+# the server takes sessions. Needs restart_after_crash, which the tests' configuration turns off.
+sub crash_server {
+	my ($node) = @_;
+	my $end_of_log = -s $node->logfile;
+	my $sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
+	kill 'KILL', $node->safe_psql('postgres', $sql);
+	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
+	return wait_for_server($node);
 }
 
 # Writes a file of rows as COPY's binary format has them; what is undefined is NULL.
