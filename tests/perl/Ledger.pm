@@ -325,6 +325,40 @@ sub dispersed {
 	return @sessions;
 }
 
+# Kills a process of this kind, of those that serve clients one of the crowd's, and waits until the
+# crowd has gone. A process may end by itself, and then another has to be found: only of one that
+# has been stopped it is known that the signal ends it.
+sub kill_one {
+	my ($self, $node, $kind) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	while (time() < $until) {
+		my $pid = $node->safe_psql('postgres', <<~"SQL");
+			SELECT pid FROM pg_stat_activity
+			WHERE backend_type = '$kind' AND application_name IN ('crowd', '') LIMIT 1
+			SQL
+		next unless $pid ne '' && kill 'STOP', $pid;
+		sleep 0.001 until _state_of($pid) =~ /^[TZX]?$/;
+		next unless _state_of($pid) eq 'T' && kill 'KILL', $pid;
+		return $self->has_gone || die 'the sessions stay';
+	}
+	die "there is no $kind";
+}
+
+# Returns the letter for what a process does; empty for a process that has gone.
+sub _state_of {
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/stat" or return '';
+	return (<$file> // '') =~ /\) (\w)/ ? $1 : '';
+}
+
+# Tests that the crowd has no error but that the server has gone.
+sub crowd_ends {
+	my ($self, $test) = @_;
+	my @errors = map { $_->{error} =~ /(ERROR: .*)/g } $self->dispersed;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join("\n", grep { !/parallel (?:transaction|worker)/ } @errors), '', $test);
+}
+
 # Asks for some IDs of one ID type, in a session of its own. Returns the error, which is empty where
 # there is no error, and the IDs.
 sub ask {

@@ -1,5 +1,6 @@
-# flakeid_settings_errors shows the lines of the configuration files that name no setting of flakeid, or have a value
-# that it refuses: those that were there at the start, and those that came with a reload.
+# flakeid_settings_errors shows the lines of the configuration files that name no setting of
+# flakeid, or have a value that it refuses: those that were there at the start, and those that came
+# with a reload.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -17,21 +18,21 @@ $node->start;
 $node->safe_psql('postgres',
 	'CREATE EXTENSION flakeid; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE ordinary');
 
-my $query =
-  "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), error FROM flakeid_settings_errors ORDER BY sourceline";
+my $query = "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), error"
+  . ' FROM flakeid_settings_errors ORDER BY sourceline';
 sub errors { return $node->safe_psql('postgres', "SET SESSION AUTHORIZATION watcher; $query") }
 
 is(errors(), '', 'a server with good settings shows no line to a member of pg_monitor');
 like(
 	error_of($node, "SET SESSION AUTHORIZATION ordinary; $query"),
 	qr/ERROR:  42501: permission denied for view/,
-	'... and nothing to others');
+	'an ordinary user cannot read the view');
 like(
 	error_of(
 		$node, 'SET SESSION AUTHORIZATION ordinary; SELECT * FROM flakeid_get_settings_errors()'),
 	qr/ERROR:  42501: permission denied for function/,
-	'... nor the function below it');
-# a reload -----------------------------------------------------------------------------------------------------------
+	'an ordinary user cannot call the function of the view');
+# a reload ---------------------------------------------------------------------------------------
 
 my $good = slurp_file($node->data_dir . '/postgresql.conf');
 
@@ -51,7 +52,7 @@ flakeid.generator_id = '8-15'
 flakeid.cluster_id = 16
 FlakeID.Generator_IDs = '7-3'
 work_mem = '1 mile'
-other.secret = 'nobody reads this'
+other.secret = 'not read'
 END
 $node->reload;
 $node->wait_for_log(qr/contains errors; unaffected changes were applied/, $end_of_log);
@@ -65,15 +66,15 @@ $misspelled
 flakeid.cluster_id|16|postgresql.conf|setting could not be applied
 FlakeID.Generator_IDs|7-3|postgresql.conf|setting could not be applied
 END
-	'... and the view has it, with refused values, and no setting that is not flakeid\'s');
+	'after a reload the view has the misspelled name and refused values, of flakeid alone');
 
 configure("flakeid.cluster_id = 1\nflakeid.epoch = = 'unix'\n");
 like(
 	errors(),
 	qr/^\|\|postgresql\.conf\|syntax error\z/,
-	'the view has an error of syntax, by which no line of the file is in effect');
+	'the view has an error of syntax, by which no line of the file is in force');
 
-# a start ------------------------------------------------------------------------------------------------------------
+# a start ----------------------------------------------------------------------------------------
 
 $node->stop;
 configure("flakeid.generator_id = '8-15'\n");
@@ -83,19 +84,21 @@ like(
 	substr(slurp_file($node->logfile), $end_of_log),
 	qr/WARNING:  invalid configuration parameter name "flakeid\.generator_id"/,
 	'at a start the log has a misspelled name');
-is(errors(), $misspelled, '... and the view has it');
+is(errors(), $misspelled, 'after a start the view has a misspelled name');
 is($node->safe_psql('postgres', 'SELECT flakeid_identity() ->> \'generator_ids_setting\''),
-	'0-7', '... while the server has the generator IDs of the default');
+	'0-7', 'by a misspelled name the server has the generator IDs of the default');
 
 $node->stop;
 configure(
 	"flakeid.guid_node = '99999999999'\nflakeid.etcd_endpoints = 'http://user:secret\@host'\n");
 $node->start;
 is( errors(),
-	<<'END' =~ s/\n\z//r, 'a value that was refused at the start is there, also one that PostgreSQL hides from ordinary users');
-flakeid.guid_node|99999999999|postgresql.conf|A number must be from 0 to 4294967295.
-flakeid.etcd_endpoints|http://user:secret@host|postgresql.conf|An endpoint cannot contain a user or password. Use "flakeid.etcd_user" and "flakeid.etcd_password_file".
-END
+	join("\n",
+		'flakeid.guid_node|99999999999|postgresql.conf|A number must be from 0 to 4294967295.',
+		'flakeid.etcd_endpoints|http://user:secret@host|postgresql.conf|An endpoint cannot contain'
+		  . ' a user or password. Use "flakeid.etcd_user" and "flakeid.etcd_password_file".'),
+	'after a start the view has refused values, also one that PostgreSQL hides from ordinary users'
+);
 
 configure('');
 $node->reload;
