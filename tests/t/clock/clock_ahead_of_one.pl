@@ -1,6 +1,6 @@
-# A clock that was ahead while one of the server's generator IDs was used, and has been set right: sessions that begin
-# at that generator ID go on with another, which is not ahead. After a restart there is no such other one: the state file
-# has one horizon for all generator IDs.
+# A clock that was ahead while one generator ID was used, and has been set right: sessions that
+# begin at that generator ID continue with another, which is not ahead. After a restart there is no
+# such other one: the state file has one horizon for all generator IDs.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -30,7 +30,7 @@ for my $ahead (0, 1) {
 $clock->step(7200);
 # Those of uniqueid are taken in turn, so a single one is of one generator ID.
 is($ledger->ask_in($home{1}[0], $_, $_->{name} eq 'uniqueid' ? 1 : 10),
-	'', "while the clock is ahead one generator ID is used: $_->{name}")
+	'', "while the clock is ahead a session uses one generator ID of $_->{name}")
   for @numbered;
 $clock->step(0);
 for my $home (0, 1) {
@@ -38,27 +38,26 @@ for my $home (0, 1) {
 		for my $id_type (@numbered) {
 			# More than a tick holds.
 			is($ledger->ask_in($session, $id_type, 10_000),
-				'',
-				"when it is right again a session that begins at $home has IDs: $id_type->{name}");
+				'', "when the clock is right again a session of ID $home has $id_type->{name} IDs");
 			my $again = $ledger->ask_in($session, $id_type, 1);
-			is($again, '', '... and goes on');
+			is($again, '', "a session of generator ID $home continues with $id_type->{name} IDs");
 		}
 	}
 }
 my $late = $node->safe_psql('postgres', "SELECT (flake_decode(flake_next())).worker");
-is($late, '0', '... of the generator ID that is not ahead');
+is($late, '0', 'new flakes have the generator ID that is not ahead');
 # The session that had IDs of the time to come has none: its IDs would not rise.
 like(
 	$ledger->ask_in($home{1}[0], $numbered[0], 10_000),
 	qr/58000: the clock is 1\d\d min behind/,
-	'the session that has used it waits, as its IDs rise');
+	'the session that has used the other generator ID waits, as its IDs rise');
 $clock->step(7300);
-is($ledger->ask_in($_, $numbered[0], 10_000), '', 'when the clock gets there all have IDs')
+is($ledger->ask_in($_, $numbered[0], 10_000), '', 'when the clock gets there all sessions have IDs')
   for @{ $home{0} }[ 1, 2 ], @{ $home{1} }[ 0, 1, 2 ];
 is($ledger->twice, '', 'no ID repeats');
 $_->quit for @all;
 
-# after a restart -----------------------------------------------------------------------------------------------------
+# after a restart --------------------------------------------------------------------------------
 
 $clock->step(0);
 $node->append_conf('postgresql.conf', "flakeid.generator_ids = '5'\n");
@@ -67,10 +66,11 @@ $clock->start;
 like(
 	error_of($node, "SELECT $_->{next}"),
 	qr/58000: the clock is 1\d\d min behind/,
-	"after a restart a generator ID that was never used waits, too: $_->{name}"
+	"after a restart a generator ID of $_->{name} that was never used waits, too"
 ) for grep { $_->{name} =~ /^(?:flake|uniqueid)$/ } @numbered;
 $clock->step(7400);
-is(error_of($node, "SELECT $_->{next}"), '', "... until the clock gets there: $_->{name}")
+is(error_of($node, "SELECT $_->{next}"),
+	'', "after a restart there are $_->{name} IDs when the clock gets there")
   for @numbered;
 $node->stop;
 done_testing();

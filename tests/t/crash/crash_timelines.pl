@@ -1,5 +1,5 @@
-# After a crash an ID type waits for its own horizon. sno has two timelines, whose horizons differ after a step back
-# of the clock. The wait of the others is not measured by them.
+# After a crash an ID type waits for its own horizon. sno has two timelines, whose horizons differ
+# after a step back of the clock. The others do not wait for these horizons.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -35,7 +35,8 @@ my $begin = time() + 7200;
 $clock->set($begin);
 $note->($node->safe_psql('postgres', $all));
 
-# Ten minutes back sno turns. Its other timeline gets a horizon of its own, ten minutes before the one that all have.
+# Ten minutes back sno turns. Its other timeline gets a horizon of its own, ten minutes before the
+# one that all have.
 $clock->set($begin - 600);
 $note->($node->safe_psql('postgres', 'SELECT sno_next(7)'));
 my $state = state_of($node);
@@ -50,17 +51,16 @@ $postmaster = Postmaster->start($node, $clock->environment);
 for my $id_type (grep { !$_->{turns} } @ID_TYPES) {
 	# It dies where the session does not wait.
 	$id_type->{session} = $clock->waits("SELECT $id_type->{next}");
-	pass(
-		"after a crash $id_type->{name} waits for its horizon, farther than sno's nearer timeline");
+	pass("after a crash $id_type->{name} waits for its horizon, which is after sno's nearer one");
 }
 my $sno = $clock->waits('SELECT sno_next(7)');
-pass('... and sno for the nearer one');
+pass('after a crash sno waits for the nearer horizon of its timelines');
 $clock->set($nearer + 1);
 my ($id, $error) = $clock->ended($sno);
-is($error, '', '... which it goes by');
+is($error, '', 'at the nearer horizon sno has an ID');
 $note->($id);
 ok((grep { $_->{session}{run}->pumpable } grep { !$_->{turns} } @ID_TYPES),
-	'... while the others wait on');
+	'at the nearer horizon the others still wait');
 $clock->set($farther + 1);
 
 for my $id_type (grep { !$_->{turns} } @ID_TYPES) {

@@ -1,5 +1,5 @@
-# Files and directories are as PostgreSQL's own: a file system that cannot sync directories stops no IDs, and the group can
-# read what it can read of the cluster (initdb -g).
+# Files and directories are as PostgreSQL's own: a file system that cannot sync directories stops no
+# IDs, and the group can read what it can read of the cluster (initdb -g).
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -12,7 +12,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-# a file system that cannot sync directories -------------------------------------------------------------------------------
+# a file system that cannot sync directories -----------------------------------------------------
 
 my $disk = FaultyDisk->new;
 my $node = PostgreSQL::Test::Cluster->new('faulty');
@@ -44,15 +44,15 @@ for my $error ('EINVAL', 'EBADF') {
 is($node->safe_psql('postgres', 'SELECT failures FROM pg_stat_flakeid_horizon'),
 	0, 'no write counts as a failure');
 $disk->becomes('directory_eio');
-my $refusal =
-  qr/ERROR:  58030: could not sync the directory of state file "flakeid\/state": Input\/output error\n/;
+my $failure = qr/could not sync the directory of state file "flakeid\/state"/;
+my $refusal = qr/ERROR:  58030: $failure: Input\/output error\n/;
 like(error_becomes($node, 'SELECT flake_next()', $refusal),
 	$refusal, 'all other errors stop the IDs');
 $disk->ends('directory_eio');
 is_written('without the error there are IDs again');
 $node->stop;
 
-# a cluster that its group can read ----------------------------------------------------------------------------------------
+# a cluster that its group can read --------------------------------------------------------------
 
 # The modes of all that a cluster has of flakeid, and of what is in the way if it is not removed.
 sub modes_of {
@@ -73,9 +73,11 @@ for my $case ([ 'private', [], '0700', '0600' ], [ 'of_group', ['-g'], '0750', '
 	my ($name, $options, $directory, $file) = @$case;
 	my $cluster = PostgreSQL::Test::Cluster->new($name);
 	$cluster->init(extra => $options, allows_streaming => 1);
-	$cluster->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'flakeid'\nmax_prepared_transactions = 2\nflakeid.moved_state = 'log'\n"
-	);
+	$cluster->append_conf('postgresql.conf', <<~'CONF');
+		shared_preload_libraries = 'flakeid'
+		max_prepared_transactions = 2
+		flakeid.moved_state = 'log'
+		CONF
 	$cluster->start;
 	is(sprintf('%04o', (stat $cluster->data_dir)[2] & 07777),
 		$directory, "the data directory of the cluster \"$name\" has the mode $directory");
@@ -88,9 +90,9 @@ for my $case ([ 'private', [], '0700', '0600' ], [ 'of_group', ['-g'], '0750', '
 	# What an administrator does who follows docs/troubleshooting.md.
 	my $data = $cluster->data_dir;
 	chmod 0500, "$data/flakeid";
-	system_or_bail('sh', '-c',
-		'chmod --reference="$0" "$0/flakeid" && chmod --reference="$0/PG_VERSION" "$0"/flakeid/*',
-		$data);
+	my $script = 'chmod --reference="$0" "$0/flakeid"'
+	  . ' && chmod --reference="$0/PG_VERSION" "$0"/flakeid/*';
+	system_or_bail('sh', '-c', $script, $data);
 	is_deeply(
 		modes_of($cluster),
 		{ directories => $directory, files => $file },

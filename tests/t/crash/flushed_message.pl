@@ -1,4 +1,5 @@
-# The message about a new horizon reaches the disk, and so the standbys, also if no transaction commits.
+# The message about a new horizon reaches the disk, and so the standbys, also if no transaction
+# commits.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,5 +1,5 @@
-# While one session writes the horizon the others go on, until they meet the true gate. The disk is slow, and then
-# broken, for the file that is written.
+# While one session writes the horizon the others continue, until they meet the gate. The disk is
+# slow, and then broken, for the file that is written.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -58,13 +58,13 @@ my $writer = begin('writer', $ask);
 ok( waits_for('writer', '^(Extension|FlakeidHorizonWrite)$'),
 	'a session that comes near the gate writes the horizon');
 my $others = $node->safe_psql('postgres', $ask);
-is(scalar(split /\n/, $others), 1000, '... and while he does, others make IDs');
-is($writer->{out}, '', '... though he has none yet');
+is(scalar(split /\n/, $others), 1000, 'while that session writes others generate IDs');
+is($writer->{out}, '', 'the session that writes has no IDs yet');
 
 $clock->set($gate + 60);
 my $late = begin('late', $ask);
-ok(waits_for('late', '^flakeid$'), 'at the gate they wait for him');
-is($late->{out}, '', '... and get none');
+ok(waits_for('late', '^flakeid$'), 'at the gate another session waits for the one that writes');
+is($late->{out}, '', 'a session that waits at the gate has no IDs');
 
 $disk->becomes('broken');
 $disk->ends('slow');
@@ -72,17 +72,18 @@ $writer->{run}->finish;
 like(
 	$writer->{err},
 	qr/ERROR:  58030: could not sync state file ".*flakeid\/state"/,
-	'a write that fails is his error');
+	'a write that fails is the error of the session that writes');
 $late->{run}->finish;
-is($late->{err}, '', '... and the next one writes');
-is(scalar(split /\n/, $late->{out}), 1000, '... and has IDs');
-ok(!-e $new, '... with nothing left of the failure');
+is($late->{err}, '', 'after a failed write the next session has no error');
+is(scalar(split /\n/, $late->{out}),
+	1000, 'after a failed write the next session writes, and has IDs');
+ok(!-e $new, 'a failed write leaves nothing over');
 
 my @ids = map { split /[|\n]/ } $all, $others, $late->{out}, $node->safe_psql('postgres', $ask);
 my %once;
 $once{$_}++ for @ids;
-is(scalar(@ids), 4000 * @ID_TYPES, 'all were asked for');
-is(scalar(keys %once), 4000 * @ID_TYPES, '... and no ID repeats');
+is(scalar(@ids), 4000 * @ID_TYPES, 'all sessions together have as many IDs as they asked for');
+is(scalar(keys %once), 4000 * @ID_TYPES, 'no ID repeats');
 
 $node->stop;
 done_testing();

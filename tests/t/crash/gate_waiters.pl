@@ -1,5 +1,6 @@
-# While one session is stuck in writing the horizon, sessions that wait for it can be canceled and terminated; and a
-# single slow write does not move the next horizon further ahead. Once preloaded, and once not, where that works.
+# While one session is stuck in writing the horizon, sessions that wait for it can be canceled and
+# terminated. A single slow write does not move the next horizon further ahead. The library is
+# preloaded, and is not where that works.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -35,9 +36,10 @@ sub begin {
 
 sub waits_for {
 	my ($name, $event) = @_;
-	return $node->poll_query_until('postgres',
-		"SELECT wait_event_type || ' ' || wait_event ~ '^($event)\$' FROM pg_stat_activity WHERE application_name = '$name'"
-	);
+	return $node->poll_query_until('postgres', <<~"SQL");
+		SELECT wait_event_type || ' ' || wait_event ~ '^($event)\$' FROM pg_stat_activity
+		WHERE application_name = '$name'
+		SQL
 }
 
 for my $preloaded (1, 0) {
@@ -55,7 +57,8 @@ for my $preloaded (1, 0) {
 	my $lock = $preloaded ? 'LWLock flakeid' : 'LWLock flakeid|LWLock extension';
 	my $where = $preloaded ? 'preloaded' : 'not preloaded';
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-	# A session that stays, as the last to leave makes the horizon exact where flakeid is not preloaded.
+	# A session that stays, as the last to leave makes the horizon exact where flakeid is not
+	# preloaded.
 	my $stays = $node->background_psql('postgres');
 	$stays->query_safe('SELECT flake_next()') for 1 .. 2;
 
@@ -64,54 +67,57 @@ for my $preloaded (1, 0) {
 		q(SELECT max(gate_lead) < '0' FROM pg_stat_flakeid WHERE id_type = 'flake'))
 	  or die 'the clock does not pass the gate';
 	my $writer = begin('writer');
-	ok(waits_for('writer', $writes), "$where: a session is stuck in writing the horizon");
+	ok(waits_for('writer', $writes), "$where a session is stuck in writing the horizon");
 
 	my $timed = begin('timed', '-c statement_timeout=500ms');
 	$timed->{run}->finish;
 	like(
 		$timed->{err},
 		qr/ERROR:  57014: canceling statement due to statement timeout/,
-		'... statement_timeout ends another that waits for it');
+		"$where statement_timeout ends another session that waits for it");
 
 	for my $end ([ 'cancel', qr/ERROR:  57014: / ], [ 'terminate', qr/FATAL:  57P01: / ]) {
 		my ($how, $error) = @$end;
 		my $waiter = begin($how);
-		ok(waits_for($how, $lock), '... one waits for the lock');
+		ok(waits_for($how, $lock), "$where a session to $how waits for the lock");
 		$node->safe_psql('postgres',
 			"SELECT pg_${how}_backend(pid) FROM pg_stat_activity WHERE application_name = '$how'");
 		$waiter->{run}->finish;
-		like($waiter->{err}, $error, "... and pg_${how}_backend ends it");
+		like($waiter->{err}, $error, "$where pg_${how}_backend ends a session that waits");
 		$node->poll_query_until('postgres',
 			"SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = '$how'")
 		  or die 'the session has not gone';
 	}
 
 	my $late = begin('late');
-	ok(waits_for('late', $lock), '... another goes on waiting');
-	ok(waits_for('writer', $writes), '... while the first is still stuck');
-	is($writer->{out} . $late->{out}, '', '... and none has an ID');
+	ok(waits_for('late', $lock), "$where another session continues to wait");
+	ok(waits_for('writer', $writes), "$where the first session is still stuck");
+	is($writer->{out} . $late->{out}, '', "$where none of these sessions has an ID");
 
 	# So long that twice the time is far from the lead of 1 s.
-	$node->safe_psql('postgres', <<'SQL') eq 't' or die 'the writer has gone';
-SELECT pg_sleep(greatest(0, extract(epoch FROM query_start + interval '5.1 s' - clock_timestamp()))) IS NOT NULL FROM pg_stat_activity WHERE application_name = 'writer'
-SQL
+	$node->safe_psql('postgres', <<~'SQL') eq 't' or die 'the writer has gone';
+		SELECT pg_sleep(greatest(0, extract(
+			epoch FROM query_start + interval '5.1 s' - clock_timestamp()))) IS NOT NULL
+		FROM pg_stat_activity WHERE application_name = 'writer'
+		SQL
 	$disk->ends('slow');
 	$_->{run}->finish for $writer, $late;
-	like($writer->{out}, qr/\A\d+\n\z/, '... until the disk goes on: then the first has its ID')
+	like($writer->{out}, qr/\A\d+\n\z/,
+		"$where the first session has its ID when the disk continues")
 	  or diag $writer->{err};
-	like($late->{out}, qr/\A\d+\n\z/, '... and so has the one that waited') or diag $late->{err};
-	isnt($writer->{out}, $late->{out}, '... which is another');
+	like($late->{out}, qr/\A\d+\n\z/, "$where the session that waited has an ID, too")
+	  or diag $late->{err};
+	isnt($writer->{out}, $late->{out}, "$where these sessions have different IDs");
 
 	my $state = state_of($node);
 	cmp_ok((moment($state->{until}) - moment($state->{since})) / 1_000_000_000,
-		'<', 2 * 5,
-		'... and one write that took long does not move the next horizon further ahead');
+		'<', 2 * 5, "$where a single slow write does not move the next horizon further ahead");
 
 	$stays->quit;
 	$node->stop;
 	is( state_of($node)->{server},
 		$preloaded ? 'stopped' : 'running',
-		'... and the server stops in good order');
+		"$where the server stops in good order");
 }
 
 done_testing();

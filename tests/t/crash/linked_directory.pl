@@ -1,5 +1,5 @@
-# A directory flakeid that is a link gives no IDs: pg_basebackup leaves it out, and a copy without it could repeat IDs. The
-# error says how to move the directory back.
+# If the directory flakeid is a link the server generates no IDs: pg_basebackup leaves a link out,
+# and a copy without it could repeat IDs. The error says how to move the directory back.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -34,27 +34,26 @@ sub move_it_back {
 	return;
 }
 
-# a server that starts with a link -----------------------------------------------------------------------------------------
+# a server that starts with a link ---------------------------------------------------------------
 
 $node->stop;
 link_it();
 my $state = state_text($node);
 $node->start;
-$node->wait_for_log(
-	qr/LOG:  flakeid cannot generate IDs: the directory "flakeid" in the data directory is a symbolic link/
-);
+my $link = qr/the directory "flakeid" in the data directory is a symbolic link/;
+$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: $link/);
 pass('a server that starts with a linked directory says so in its log');
 my $error = error_of($node, 'SELECT flake_next()');
 like($error, $linked, 'a server with a linked directory generates no IDs');
+my $leave = 'pg_basebackup and pg_rewind leave a link out\.';
+my $could = 'A server without the state file could generate IDs that are in its tables\.';
+like($error, qr/DETAIL:  $leave $could\n/, 'the error says why');
+my $move = 'move the directory that it leads to into its place';
 like(
 	$error,
-	qr/DETAIL:  pg_basebackup and pg_rewind leave a link out\. A server without the state file could generate IDs that are in its tables\.\n/,
-	'the error says why');
-like(
-	$error,
-	qr/HINT:  Stop the server, remove the link, move the directory that it leads to into its place, and start the server\.\n/,
+	qr/HINT:  Stop the server, remove the link, $move, and start the server\.\n/,
 	'the error says what to do');
-like(error_of($node, $_), $linked, "$_ is an error, too")
+like(error_of($node, $_), $linked, "with a linked directory $_ is an error")
   for 'SELECT sno_next()', 'SELECT flakeid_watermark()', 'SELECT flakeid_accept_clock()';
 $node->stop;
 is(state_text($node), $state, 'nothing was written through the link');
@@ -71,7 +70,7 @@ is($node->safe_psql('postgres', "SELECT flake_next() > $last"),
 $node->backup('whole');
 ok(-f $node->backup_dir . '/whole/flakeid/state', 'pg_basebackup takes the directory along');
 
-# other links --------------------------------------------------------------------------------------------------------------
+# other links ------------------------------------------------------------------------------------
 
 $node->stop;
 link_it();

@@ -1,5 +1,5 @@
-# What stands in the place of the state file, or of the new one that replaces it, and is no regular file: nothing
-# waits for it, nothing reads it without an end, and nothing is written through a link.
+# What is no regular file in the place of the state file, or of the new one that replaces it: the
+# server does not wait for it, reads it with a limit, and writes through no link.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -13,12 +13,15 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('places');
 $node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nstatement_timeout = '${PostgreSQL::Test::Utils::timeout_default}s'\nlog_statement = none\nflakeid.horizon_lead = '1ms'\n"
-);
+$node->append_conf('postgresql.conf', <<~"CONF");
+	shared_preload_libraries = 'flakeid'
+	statement_timeout = '${PostgreSQL::Test::Utils::timeout_default}s'
+	log_statement = none
+	flakeid.horizon_lead = '1ms'
+	CONF
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-is(error_of($node, 'SELECT flake_next()'), '', 'a server makes IDs');
+is(error_of($node, 'SELECT flake_next()'), '', 'a server generates IDs');
 $node->stop;
 
 my $path = state_path($node);
@@ -26,7 +29,7 @@ my $data = $node->data_dir;
 my $good = state_text($node);
 my $dir = PostgreSQL::Test::Utils::tempdir('elsewhere');
 
-# instead of the state ------------------------------------------------------------------------------------------
+# instead of the state ---------------------------------------------------------------------------
 
 append_to_file("$dir/state", $good);
 my $name = qr{state file "flakeid/state"};
@@ -52,19 +55,22 @@ for my $what (sort keys %instead) {
 	$node->start;
 	$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: [^\n]*$name/, $end_of_log);
 	like(error_of($node, 'SELECT flake_next()'),
-		$error, "$what instead of the state: a session that asks for an ID gets an error");
+		$error, "with $what instead of the state a session gets an error");
 	like(error_of($node, 'SELECT sno_next()'),
-		$error, '... and so does the next one, as no lock is held');
+		$error,
+		"with $what instead of the state the next session gets an error, as no lock is held");
 	unlike(error_of($node, 'SELECT flake_next()'),
-		qr/\Q$data\E/, '... which does not name the data directory');
+		qr/\Q$data\E/,
+		"with $what instead of the state the error does not name the data directory");
 	$node->stop;
 }
 put_state($node, $good);
-is(slurp_file("$dir/state"), $good, 'the file that a link led to is as it was');
+is(slurp_file("$dir/state"), $good, 'the server leaves the file that a link leads to');
 $node->start;
-is(error_of($node, 'SELECT flake_next()'), '', 'with its state file again the server makes IDs');
+is(error_of($node, 'SELECT flake_next()'), '',
+	'with its state file again the server generates IDs');
 
-# instead of the new one ----------------------------------------------------------------------------------------
+# instead of the new one -------------------------------------------------------------------------
 
 append_to_file("$dir/victim", 'not ours');
 my %instead_of_new = (
@@ -81,16 +87,21 @@ for my $what (sort keys %instead_of_new) {
 		"SELECT flake_next() > 0 AND (SELECT writes FROM pg_stat_flakeid_horizon) > $writes")
 	  or die 'there are no IDs';
 	is(error_of($node, 'SELECT flake_next()'),
-		'', "$what instead of the new state file: there are IDs");
-	isnt(state_of($node)->{written}, $before, '... the state file is a new one');
-	ok(!-l $path && -f $path, '... and a regular file');
-	ok(!-e "$path.new" && !-l "$path.new", '... with nothing left over');
-	is(slurp_file("$dir/victim"), 'not ours', '... and the other file is as it was');
-	ok(!-e "$dir/nowhere", '... nor is there one where a link led to nowhere');
+		'', "with $what instead of the new file there are IDs");
+	isnt(state_of($node)->{written},
+		$before, "with $what instead of the new file the state file is a new one");
+	ok(!-l $path && -f $path,
+		"with $what instead of the new file the state file is a regular file");
+	ok(!-e "$path.new" && !-l "$path.new",
+		"with $what instead of the new file nothing is left over");
+	is(slurp_file("$dir/victim"),
+		'not ours', "with $what instead of the new file the server leaves the other file");
+	ok(!-e "$dir/nowhere",
+		"with $what instead of the new file the server creates no file elsewhere");
 }
 $node->stop;
 
-# instead of the new directory ----------------------------------------------------------------------------------
+# instead of the new directory -------------------------------------------------------------------
 
 $node = PostgreSQL::Test::Cluster->new('new_directory');
 $node->init;
@@ -102,10 +113,10 @@ symlink "$dir/other", $node->data_dir . '/flakeid.new';
 like(
 	error_of($node, 'SELECT flake_next()'),
 	qr/ERROR:  58030: could not create $name: Not a directory\n/,
-	'a link instead of the new directory: a session that asks for an ID gets an error');
-is(join(' ', glob "$dir/other/*"), '', '... and nothing is written where the link leads');
+	'with a link instead of the new directory a session gets an error');
+is(join(' ', glob "$dir/other/*"), '', 'the server writes nothing where the link leads');
 unlink $node->data_dir . '/flakeid.new';
-is(error_of($node, 'SELECT flake_next()'), '', '... and without it there are IDs');
+is(error_of($node, 'SELECT flake_next()'), '', 'without the link there are IDs');
 $node->stop;
 
 done_testing();
