@@ -1,7 +1,7 @@
-# The clock was ten minutes ahead while sessions generated IDs of every type, with all generator IDs, and has been set
-# right. (The test clock_ahead_of_one has generator IDs that were not used.) This is the first aid of docs/failover.md: which sessions fail
-# until then, the query that tells, and that other generator IDs and a reload bring flakes, snos and uniqueids back
-# without a stop. flake128 and guid have one cell for the server, so they wait for the clock.
+# The clock was ten minutes ahead while sessions generated IDs of all types, and has been set right.
+# The first aid of docs/failover.md holds: its query tells how far IDs are ahead, and other
+# generator IDs bring flakes, snos and uniqueids back. flake128 and guid have one cell, and wait for
+# the clock.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -23,7 +23,8 @@ my $ledger = Ledger->new('ahead_recovery');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-my ($numbered, $single) = ([ grep { !$_->{cells} } @ID_TYPES ], [ grep { $_->{cells} } @ID_TYPES ]);
+my @numbered = grep { !$_->{cells} } @ID_TYPES;
+my @single = grep { $_->{cells} } @ID_TYPES;
 
 # The page's query: one of the blocks that failover.md has under its first aid.
 my $page = slurp_file('docs/failover.md');
@@ -33,7 +34,7 @@ like($aid, qr/flakeid\.generator_ids/, 'the page names the setting');
 
 my @before = map { session($node) } 1 .. 3;
 my @idle = map { session($node) } 1 .. 3;
-is($ledger->ask_in($before[0], $_, 10), '', "while the clock is right there are IDs: $_->{name}")
+is($ledger->ask_in($before[0], $_, 10), '', "while the clock is right there are $_->{name} IDs")
   for @ID_TYPES;
 $clock->step($AHEAD);
 my $last_at = time();
@@ -41,13 +42,13 @@ my $last_at = time();
 for my $session (@before) {
 	$last_at = time();
 	is($ledger->ask_in($session, $_, $_->{numbers} + 1_000),
-		'', "... and while it is ahead: $_->{name}")
+		'', "while the clock is ahead there are $_->{name} IDs")
 	  for @ID_TYPES;
 }
 use_all_lanes($node);
 $clock->step(0);
 
-# Until somebody acts.
+# Until the operator acts.
 for my $id_type (@ID_TYPES) {
 	my $ahead = $node->safe_psql('postgres',
 		"SELECT extract(epoch FROM ahead) FROM ($query) AS told WHERE id_type = '$id_type->{name}'"
@@ -55,7 +56,7 @@ for my $id_type (@ID_TYPES) {
 	# The clock has gone on since the last IDs, by no more than has passed until now.
 	my $least = $AHEAD - 1 - (time() - $last_at);
 	ok($ahead > $least && $ahead < 660,
-		"the query tells how far the last IDs are ahead: $id_type->{name}")
+		"the query tells how far the last $id_type->{name} IDs are ahead")
 	  or diag("$ahead s, and at least $least s");
 }
 # Of one session that used them and one that didn't.
@@ -65,7 +66,8 @@ for my $session ($before[0], $idle[0]) {
 	like(
 		$ledger->ask_in($session, $_, 70_000),
 		qr/ERROR:  58000: the clock is [\d.]+ s behind the last $_->{name} ID/,
-		"... there is no $_->{name}") for grep { !$_->{turns} } @ID_TYPES;
+		"when the clock is right again there are no $_->{name} IDs"
+	) for grep { !$_->{turns} } @ID_TYPES;
 }
 
 # The first aid.
@@ -74,29 +76,30 @@ my ($ids) = $aid =~ /generator_ids = '([^']*)'/;
 $node->poll_query_until('postgres', "SELECT current_setting('flakeid.generator_ids') = '$ids'")
   or die 'the setting does not come';
 my $new = session($node);
-for my $id_type (@$numbered) {
+for my $id_type (@numbered) {
 	is($ledger->ask_in($_, $id_type, 10_000),
-		'', "with other generator IDs sessions continue: $id_type->{name}")
+		'', "with other generator IDs sessions continue with $id_type->{name} IDs")
 	  for $new, @idle;
 	next if $id_type->{turns};
 	like(
 		$ledger->ask_in($_, $id_type, 70_000),
 		qr/ERROR:  58000/,
-		"... but not one that has IDs of that time, as its IDs increase: $id_type->{name}"
+		"a session that has $id_type->{name} IDs of that time gets an error, as its IDs increase"
 	) for @before;
 }
-for my $id_type (@$single) {
+for my $id_type (@single) {
 	like(
 		$ledger->ask_in($_, $id_type, 70_000),
 		qr/ERROR:  58000/,
-		"... but not with $id_type->{name}") for $new, $idle[1], $before[1];
+		"with other generator IDs sessions do not continue with $id_type->{name} IDs"
+	) for $new, $idle[1], $before[1];
 }
 reload_with($node, guid_node => 'another', interface => '02:00:00:00:00:77');
-for my $id_type (@$single) {
+for my $id_type (@single) {
 	like(
 		$ledger->ask_in($_, $id_type, 70_000),
 		qr/ERROR:  58000/,
-		"... also with another node and worker there is no $id_type->{name}"
+		"with another node and worker there are no $id_type->{name} IDs"
 	) for $new, $idle[2], $before[2];
 }
 
@@ -105,31 +108,33 @@ my ($ending) = $section =~ /^```sql\n(SELECT pg_terminate_backend.*?)^```$/ms
   or die 'the first aid ends no sessions';
 # A session of an earlier statement of this test may still be ending.
 cmp_ok($node->safe_psql('postgres', $ending) =~ tr/t//,
-	'>=', 7, 'the sessions of the application are ended');
+	'>=', 7, 'the first aid ends the sessions of the application');
 $_->{run}->finish for $new, @idle, @before;
 ($new, @before) = map { session($node) } 1 .. 4;
 @idle = ();
-is($ledger->ask_in($_, $numbered->[0], 10_000),
-	'', '... and continue when they have connected again')
+is($ledger->ask_in($_, $numbered[0], 10_000),
+	'', 'sessions that have connected again continue with flake IDs')
   for $new, @before;
-is($ledger->ask_in($_, $numbered->[2], 100), '', '... also with uniqueids') for $new, @before;
+is($ledger->ask_in($_, $numbered[2], 100),
+	'', 'sessions that have connected again continue with uniqueid IDs')
+  for $new, @before;
 
 # Back to the first generator IDs, when the clock has come past their last IDs.
 $clock->step($AHEAD + 30);
-is( $node->safe_psql(
-		'postgres',
-		"SELECT bool_and(ahead < '0') FROM (SELECT max(last_tick_at) - clock_timestamp() AS ahead FROM pg_stat_flakeid WHERE id_type <> 'sno') AS told"
-	),
+is( $node->safe_psql('postgres', <<~'SQL'),
+	SELECT max(last_tick_at) < clock_timestamp() FROM pg_stat_flakeid WHERE id_type <> 'sno'
+	SQL
 	't',
-	'when the clock has come there, the query tells so');
+	'the query tells when the clock has come there');
 for my $id_type (@ID_TYPES) {
-	is($ledger->ask_in($_, $id_type, 10), '', "... and all sessions have IDs: $id_type->{name}")
+	is($ledger->ask_in($_, $id_type, 10),
+		'', "when the clock has come there all sessions have $id_type->{name} IDs")
 	  for $new, @idle, @before;
 }
 reload_with($node, generator_ids => '0');
 for my $id_type (@ID_TYPES) {
 	is($ledger->ask_in($_, $id_type, 10_000),
-		'', "... with the first generator IDs, too: $id_type->{name}")
+		'', "with the first generator IDs all sessions have $id_type->{name} IDs")
 	  for $new, @idle, @before;
 }
 is($ledger->twice, '', 'no ID repeats');
@@ -148,6 +153,7 @@ ok( lease_becomes(
 		$node,
 		"cardinality(generator_ids) = 2 AND $first <= ALL (generator_ids) AND state = 'held'"),
 	'another pool brings other generator IDs');
-is(error_of($node, 'SELECT flake_next(), sno_next(), uniqueid_next()'), '', '... and IDs');
+is(error_of($node, 'SELECT flake_next(), sno_next(), uniqueid_next()'),
+	'', 'a server with another pool generates IDs');
 $node->stop;
 done_testing();

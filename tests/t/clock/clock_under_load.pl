@@ -1,6 +1,6 @@
-# Four sessions of every ID type ask for IDs without a pause, while the clock is stepped back and forth,
-# from less than a tick to a year, and stands still: no ID repeats, and nobody gets an error but that
-# the clock is behind. Each step waits until every session has met the one before.
+# Four sessions of every ID type ask for IDs without a pause, while the clock is stepped back and
+# forth, from less than a tick to a year, and stands still: no ID repeats, and the only error is
+# that the clock is behind. Each step waits until every session has met the one before.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -38,8 +38,8 @@ my @counters = map {
 } @id_types;
 $node->safe_psql('postgres', join '', map { "CREATE SEQUENCE $_; " } @counters);
 
-# The number of the round in which each session is. The session that looks stays, or it would be long in coming beside
-# so many that work.
+# Returns the number of the round in which each session is. The session that looks stays, as a new
+# one would take long beside all that work.
 my $watch = session($node);
 
 sub rounds {
@@ -50,7 +50,8 @@ sub rounds {
 			map { "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM $_)" } @counters));
 }
 
-# Waits until every session has begun so many more rounds. When it has begun two it has been through a whole one.
+# Waits until every session has begun this number of further rounds. When it has begun two it has
+# been through a whole one.
 sub wait_for_rounds {
 	my ($more) = @_;
 	my @enough = map { $_ + $more } rounds();
@@ -58,13 +59,14 @@ sub wait_for_rounds {
 	for (;;) {
 		my @now = rounds();
 		return unless grep { $now[$_] < $enough[$_] } 0 .. $#now;
-		die 'not every session goes on' if time() > $until;
+		die 'not every session continues' if time() > $until;
 		sleep 0.01;
 	}
 }
 
-# What a session does until it is over: one by one, and in sets. A variable keeps what it was given before
-# an error. After an error it counts for a while, as pg_sleep would take a clock that is stepped back to heart.
+# What a session does until it is over: one by one, and in sets. A variable keeps what it was given
+# before an error. After an error it counts for a while, as pg_sleep would take a clock that is
+# stepped back to heart.
 sub work {
 	my ($id_type, $number) = @_;
 	return <<"SQL";
@@ -88,7 +90,8 @@ BEGIN
 			END IF;
 			PERFORM count(*) FROM generate_series(1, 20000);
 		END;
-		INSERT INTO ${id_type}_made (session, id) SELECT pg_backend_pid(), id FROM unnest(given) AS id;
+		INSERT INTO ${id_type}_made (session, id)
+			SELECT pg_backend_pid(), id FROM unnest(given) AS id;
 	END LOOP;
 END
 \$\$
@@ -145,34 +148,35 @@ for my $step (@steps) {
 }
 $node->safe_psql('postgres', 'INSERT INTO over DEFAULT VALUES');
 is((grep { !$_->finish } @runs),
-	0, 'all sessions went on while the clock was stepped and stood still');
+	0, 'all sessions continued while the clock was stepped and stood still');
 
 for my $id_type (@id_types) {
-	my ($made, $sessions, $twice, $falls) = split /\|/, $node->safe_psql('postgres', <<"SQL");
-SELECT count(*), count(DISTINCT session), count(*) - count(DISTINCT id), max(falls)
-FROM (SELECT *, count(*) FILTER (WHERE id <= before) OVER (PARTITION BY session) AS falls
-      FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before FROM ${id_type}_made) AS made) AS made
-SQL
-	cmp_ok($made, '>', 5_000, "$id_type: many IDs were made");
-	is($sessions, 4, '... by four sessions');
-	is($twice, 0, '... none of them twice');
+	my ($made, $sessions, $twice, $falls) = split /\|/, $node->safe_psql('postgres', <<~"SQL");
+		SELECT count(*), count(DISTINCT session), count(*) - count(DISTINCT id), max(falls)
+		FROM (SELECT *, count(*) FILTER (WHERE id <= before) OVER (PARTITION BY session) AS falls
+			FROM (SELECT *, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before
+				FROM ${id_type}_made) AS made) AS made
+		SQL
+	cmp_ok($made, '>', 5_000, "sessions generate more than 5,000 $id_type IDs");
+	is($sessions, 4, "four sessions generate $id_type IDs");
+	is($twice, 0, "no $id_type ID repeats");
 	if ($id_type eq 'sno') {
 		# A step back can lead to another generator ID's last tick, and then to the other timeline.
-		cmp_ok($falls, '<=', 2 * $back, '... rising in every session, but for the steps back');
+		cmp_ok($falls, '<=', 2 * $back, 'sno IDs rise in every session, but for the steps back');
 		is( $node->safe_psql(
 				'postgres',
 				"SELECT string_agg(DISTINCT (sno_decode(id)).tick_tock::text, '') FROM sno_made"),
 			'01',
-			'... which lead into the other timeline');
+			'the steps back lead into the other timeline');
 	}
 	else {
-		is($falls, 0, '... and strictly rising in every session');
+		is($falls, 0, "$id_type IDs rise strictly in every session");
 	}
 	like(
 		$node->safe_psql(
 			'postgres', "SELECT string_agg(DISTINCT state, ' ') FROM ${id_type}_errors"),
 		qr/^(?:58000)?$/,
-		'... and there was no error but that the clock is behind');
+		"the only error of $id_type is that the clock is behind");
 }
 
 $watch->quit;

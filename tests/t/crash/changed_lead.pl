@@ -34,7 +34,7 @@ for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ]) {
 	$clock->stand_still($moment);
 	$postmaster = Postmaster->start($node, $clock->environment);
 	# The moment at which the tick after an ID type's last ID begins. If one cell serves all
-	# generators, the clock goes on after the cell's last ID.
+	# generators, the clock continues after the cell's last ID.
 	my %next;
 	for my $generators ('16-17', '40') {
 		reload_with($node, generator_ids => $generators) if $generators eq '40';

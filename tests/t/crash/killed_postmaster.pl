@@ -31,7 +31,7 @@ my $postmaster = Postmaster->start($node, $clock->environment);
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $ahead = 0;    # of the real clock
 
-# The clock goes on from a moment.
+# Sets the clock to a moment, from which it continues.
 sub go_to {
 	my ($moment) = @_;
 	$ahead = $moment - time();
