@@ -41,8 +41,8 @@ use Time::HiRes qw(time sleep);
 	};
 }
 
-our @EXPORT =
-  qw(error_of error_becomes session error_in reload_with worker_of write_rows wait_for_server crash_server);
+our @EXPORT = qw(error_of error_becomes session error_in reload_with worker_of write_rows
+  wait_for_server crash_server);
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
 sub error_of {
@@ -134,8 +134,8 @@ sub wait_for_server {
 	return;
 }
 
-# Kills the background writer, for which the server initializes its shared memory again. Returns when
-# the server takes sessions. Needs restart_after_crash, which the tests' configuration turns off.
+# Kills the background writer, for which the server initializes its shared memory again. Returns
+# when the server takes sessions. Needs restart_after_crash, which the tests turn off by default.
 sub crash_server {
 	my ($node) = @_;
 	my $end_of_log = -s $node->logfile;

@@ -1,7 +1,5 @@
 # Both ends of an ID type's time: before its epoch and after its last moment there is an error that
 # names the moment, and all IDs are decoded. The log warns three years before an end.
-#
-# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

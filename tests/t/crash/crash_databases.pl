@@ -1,5 +1,7 @@
 # Sessions in two databases ask for IDs while the server is stopped, or its postmaster or a parallel
 # worker is killed: no ID repeats, and prepared transactions keep theirs.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';

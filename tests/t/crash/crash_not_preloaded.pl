@@ -1,5 +1,7 @@
 # Without shared_preload_libraries backends and the postmaster are killed and stopped while sessions
 # in two databases ask for IDs: no ID repeats. The last session that leaves makes the horizon exact.
+#
+# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';
