@@ -18,7 +18,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(@TYPE_NAMES primary successor launch crash halt insert_rows recovery_ends
-  is_behind_last wait_for_worker wait_until_seen wait_until_looked promote repeats_none
+  upgrade is_behind_last wait_for_worker wait_until_seen wait_until_looked promote repeats_none
   repeats_none_behind);
 
 our @TYPE_NAMES = map { $_->{name} } @ID_TYPES;
@@ -89,6 +89,19 @@ sub insert_rows {
 		map { "INSERT INTO ${_}s (nr) SELECT generate_series(1, $rows);" }
 		  @names ? @names : @TYPE_NAMES);
 	return;
+}
+
+# Tests that pg_upgrade upgrades a server that is stopped to another one. It leaves files where it
+# is called.
+sub upgrade {
+	my ($old, $new, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	chomp(my $bindir = `pg_config --bindir`);
+	my @command = ("$bindir/pg_upgrade", '-b', $bindir, '-B', $bindir, '-s', $new->host);
+	push @command, '-d', $old->data_dir, '-D', $new->data_dir, '-p', $old->port, '-P', $new->port;
+	push @command, '--no-sync' if `$bindir/pg_upgrade --help` =~ /--no-sync/;
+	my $here = PostgreSQL::Test::Utils::tempdir('upgrade');
+	return command_ok([ 'sh', '-c', 'cd "$0" && exec "$@"', $here, @command ], $test);
 }
 
 # Waits until a server is not in recovery any more.

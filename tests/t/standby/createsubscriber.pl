@@ -1,6 +1,6 @@
-# pg_createsubscriber makes a subscriber of a standby, with a new system identifier. docs/fleet.md says what to do: the
-# server generates no IDs until a superuser accepts the clock, and then begins above all that it had replayed, with an
-# identity of its own. The publisher's clock is a minute ahead, so that the subscriber's own clock would not do for that.
+# pg_createsubscriber makes a subscriber of a standby, with a new system identifier, as
+# docs/fleet.md has it. The server generates no IDs until a superuser accepts the clock. Then it has
+# an identity of its own, and its IDs are above all that it had replayed.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -27,8 +27,10 @@ if ($version < 17) {
 }
 $publisher->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION flakeid;
-CREATE TABLE ids (flake bigint PRIMARY KEY DEFAULT flake_next(), sno sno DEFAULT sno_next(), flake128 flake128 DEFAULT flake128_next(),
-	guid guid DEFAULT guid_next(), uniqueid uniqueid DEFAULT uniqueid_next());
+CREATE TABLE ids (
+	flake bigint PRIMARY KEY DEFAULT flake_next(), sno sno DEFAULT sno_next(),
+	flake128 flake128 DEFAULT flake128_next(), guid guid DEFAULT guid_next(),
+	uniqueid uniqueid DEFAULT uniqueid_next());
 INSERT INTO ids SELECT FROM generate_series(1, 100);
 SQL
 $publisher->backup('backup');
@@ -39,8 +41,6 @@ $clock->start;
 $publisher->safe_psql('postgres', 'INSERT INTO ids SELECT FROM generate_series(1, 100)');
 $publisher->wait_for_catchup($subscriber);
 $subscriber->stop;
-
-# the steps of the page ------------------------------------------------------------------------------------------
 
 $subscriber->append_conf('postgresql.conf', <<'END');
 flakeid.generator_ids = '8-15'
@@ -63,26 +63,24 @@ is($subscriber->safe_psql('postgres', 'SELECT pg_is_in_recovery()'),
 like(
 	error_of($subscriber, "SELECT $_"),
 	qr/ERROR:  55000: state file "flakeid\/state" is from a different cluster\n/,
-	"$_ is an error before the clock is accepted") for 'flake_next()', 'flakeid_watermark()';
+	"before the clock is accepted, $_ is an error") for 'flake_next()', 'flakeid_watermark()';
 $subscriber->safe_psql('postgres', 'SELECT flakeid_accept_clock()');
 like(
 	error_of($subscriber, 'SELECT flake_next()'),
 	qr/ERROR:  58000: the clock is \S+ \S+ behind the last flake ID\n/,
-	'after that the IDs wait for the time of those that it had replayed');
+	'after that its IDs wait for the time of those that it had replayed');
 $clock->step(180);
 is( $subscriber->safe_psql('postgres',
-		<<'SQL'), 't|t|t|t|t', 'the first ID of each type is above all that it had replayed');
-SELECT flake_next() > max(flake), sno_next() > max(sno), flake128_next() > max(flake128), guid_timestamp(guid_next()) > max(guid_timestamp(guid)),
-	uniqueid_next() > max(uniqueid)
+		<<'SQL'), 't|t|t|t|t', 'its first IDs are above all that it had replayed');
+SELECT flake_next() > max(flake), sno_next() > max(sno), flake128_next() > max(flake128),
+	guid_timestamp(guid_next()) > max(guid_timestamp(guid)), uniqueid_next() > max(uniqueid)
 FROM ids
 SQL
 is( $subscriber->safe_psql('postgres',
 		<<'SQL'), '1|8|02:00:00:00:00:08|1', 'its IDs have the identity that was set before');
-SELECT (flake_decode(flake_next())).generator_id / 8, (guid_decode(guid_next())).node, (flake128_decode(flake128_next())).worker,
-	(sno_decode(sno_next())).partition / 8
+SELECT (flake_decode(flake_next())).generator_id / 8, (guid_decode(guid_next())).node,
+	(flake128_decode(flake128_next())).worker, (sno_decode(sno_next())).partition / 8
 SQL
-
-# it goes on as a subscriber -------------------------------------------------------------------------------------
 
 my $rows = 'SELECT count(*) FROM ids';
 $publisher->safe_psql('postgres', 'INSERT INTO ids SELECT FROM generate_series(1, 100)');
@@ -90,6 +88,7 @@ $subscriber->poll_query_until('postgres', "SELECT count(*) = 300 FROM ids")
   or die 'rows do not arrive';
 $subscriber->safe_psql('postgres', 'INSERT INTO ids SELECT FROM generate_series(1, 100)');
 is($subscriber->safe_psql('postgres', $rows),
-	'400', 'rows of the publisher and its own are in one table');
+	'400', 'its table has rows of the publisher and its own ones');
 $_->stop for $subscriber, $publisher;
+
 done_testing();
