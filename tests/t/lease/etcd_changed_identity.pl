@@ -27,9 +27,10 @@ sub sleepers {
 			"\\echo begun\nSELECT $before, pg_advisory_xact_lock($key), $_->{next};\n");
 		$session;
 	} @LEASED;
+	my $waits = "locktype = 'advisory' AND objid = $key AND NOT granted";
 	$node->poll_query_until(
 		'postgres',
-		"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $key AND NOT granted",
+		"SELECT count(*) FROM pg_locks WHERE $waits",
 		scalar @LEASED) or die 'the statements do not wait';
 	return \@sessions;
 }

@@ -1,6 +1,6 @@
 # etcd loses its data, or is restored to older ones. Servers that hold leases continue with the
 # generator IDs that they have. No other server leases these in the grace period, until all leases
-# that etcd forgot are over. A server remembers its registry in a file that it must read and write.
+# that etcd forgot are over.
 #
 # This file takes long.
 use strict;
@@ -8,12 +8,10 @@ use warnings;
 use lib 'tests/perl';
 
 use Etcd;
-use File::Path qw(remove_tree);
 use Ledger;
 use Leases;
 use PostgreSQL::Test::Utils;
 use Server;
-use StateFile;
 use Test::More;
 
 # No lease and no grace period ends by itself here.
@@ -133,62 +131,6 @@ subtest 'a snapshot is restored in an etcd with another cluster ID' => sub {
 	is((split / /, wait_for_lease($a, 2)), 2, 'it leases again when it is led back');
 
 	$a->stop;
-};
-
-subtest 'the file flakeid/etcd, which has the registry of the last lease' => sub {
-	$etcd->del($_) for 'grace', 'pool/0:0', 'pool/0:1';
-	my $node = $a;
-	my $file = $node->data_dir . '/flakeid/etcd';
-	my $content = slurp_file($file);
-	my $later = $content =~ s/"flakeid_etcd": 4/"flakeid_etcd": 5/r =~ s/crc32 \w{8}\n\z//r;
-	my $write = sub { my ($text) = @_; append_to_file($file, $text) };
-
-	for my $case (
-		[ 'it is empty lines', qr/file "flakeid\/etcd" is damaged/, sub { $write->("\n" x 256) } ],
-		[
-			'a byte is another',
-			qr/file "flakeid\/etcd" is damaged/,
-			sub { $write->($content =~ s/"registry_id": "./"registry_id": "?/r) }
-		],
-		[
-			'it is of a later version',
-			qr/file "flakeid\/etcd" has version 5, which this flakeid cannot read/,
-			sub { $write->(checksummed($later)) }
-		],
-		[
-			'it is too long',
-			qr/could not read file "flakeid\/etcd": it is larger than 4096 bytes/,
-			sub { $write->($content . 'x') }
-		],
-		[
-			'it is a directory',
-			qr/could not read file "flakeid\/etcd": Is a directory/,
-			sub { mkdir $file }
-		],
-		[
-			'it is a link',
-			qr/could not read file "flakeid\/etcd": it is a symbolic link/,
-			sub { symlink '/dev/null', $file }
-		],
-		[
-			'it cannot be written',
-			qr/could not write file "flakeid\/etcd": Is a directory/,
-			sub { mkdir "$file.new" }
-		])
-	{
-		my ($what, $error, $break) = @$case;
-		remove_tree($file);
-		$break->();
-		$node->start;
-		ok(wait_for_error($node, $error), "$what: the view has the reason");
-		is(generator_ids($node) . $etcd->claimed, '', "$what: nothing is leased");
-		$node->stop;
-	}
-	rmdir "$file.new" or die "could not remove a directory: $!";
-	$write->($content);
-	$node->start;
-	ok(wait_for_lease($node, 3), 'with the file as it was the server leases');
-	$node->stop;
 };
 
 done_testing();

@@ -41,7 +41,7 @@ subtest 'a high-water mark that is ahead' => sub {
 	$node->stop;
 	set($node, etcd_pool => '1-2');
 	my ($high_water_mark, $held, @errors);
-	# On a machine that is slow the clock may be past the high-water marks before the test has looked.
+	# On a slow machine the clock may be past the high-water marks before the test has looked.
 	for (my $ahead = 8;; $ahead *= 2) {
 		my $text = instant(int((time() + $ahead) * 1_000_000_000));
 		$etcd->put("until/$_", $text) for 1, 2;

@@ -68,9 +68,10 @@ subtest 'the view and the log show the lease' => sub {
 		endpoint => $etcd->endpoints,
 		losses => 0,
 		lost_at => undef);
-	is_deeply({ map { $_ => $lease->{$_} } keys %expected }, \%expected, 'what is leased');
+	is_deeply({ map { $_ => $lease->{$_} } keys %expected },
+		\%expected, 'the view has what is leased');
 	is( $node->safe_psql('postgres',
-			<<"SQL"), 't|t|t|t|t', 'since when, until when, by which process');
+			<<"SQL"), 't|t|t|t|t', 'the view has since when, until when and by which process');
 SELECT leased_at <= renewed_at AND renewed_at <= clock_timestamp(), high_water_mark > renewed_at,
 	high_water_mark <= renewed_at + interval '$usable s', remaining BETWEEN '0' AND '$usable s',
 	worker_pid = (SELECT pid FROM pg_stat_activity WHERE backend_type = 'flakeid etcd')

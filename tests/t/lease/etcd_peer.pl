@@ -104,7 +104,7 @@ for my $case (
 		my $end_of_log = -s $node->logfile;
 		my $error = error_at($endpoint, $reason);
 		$node->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: /, $end_of_log);
-		unlike($_, qr/[^\t\n\x20-\x7e]/, 'what people read is printable')
+		unlike($_, qr/[^\t\n\x20-\x7e]/, 'the error and the log are printable')
 		  for $error, slurp_file($node->logfile, $end_of_log);
 		cmp_ok(length $error, '<', 400, 'the error is short');
 		my $worker = lease_of($node)->{worker_pid};
