@@ -76,22 +76,30 @@ truncate "$dir/long", 1 << 40 or die "could not truncate: $!";
 symlink 'target', "$dir/link";
 my $https = $etcd->endpoints =~ s/http/https/r;
 for my $case (
-	[ etcd_password_file => '/dev/zero', qr/"\/dev\/zero": it is not a regular file/ ],
-	[ etcd_password_file => "$dir/pipe", qr/pipe": it is not a regular file/ ],
-	[ etcd_password_file => $dir, qr/Is a directory/ ],
-	[ etcd_password_file => "$dir/long", qr/long": it is larger than 65536 bytes/ ],
+	[ 'a device', etcd_password_file => '/dev/zero', qr/"\/dev\/zero": it is not a regular file/ ],
+	[ 'a pipe', etcd_password_file => "$dir/pipe", qr/pipe": it is not a regular file/ ],
+	[ 'a directory', etcd_password_file => $dir, qr/Is a directory/ ],
+	[
+		'a file that is too long',
+		etcd_password_file => "$dir/long",
+		qr/long": it is larger than 65536 bytes/
+	],
 	# The error is that of etcd, which has no users.
-	[ etcd_password_file => "$dir/link", qr/authentication is not enabled/ ],
-	[ etcd_ca_file => "$dir/pipe", qr/pipe": it is not a regular file/ ],
-	[ etcd_ca_file => "$dir/long", qr/long": it is larger than 1048576 bytes/ ])
+	[ 'a link', etcd_password_file => "$dir/link", qr/authentication is not enabled/ ],
+	[ 'a pipe', etcd_ca_file => "$dir/pipe", qr/pipe": it is not a regular file/ ],
+	[
+		'a file that is too long',
+		etcd_ca_file => "$dir/long",
+		qr/long": it is larger than 1048576 bytes/
+	])
 {
-	my ($setting, $file, $reason) = @$case;
+	my ($what, $setting, $file, $reason) = @$case;
 	$node->stop('fast');
 	set($node, $setting => $file, etcd_user => 'flakeid');
 	set($node, etcd_user => '', etcd_password_file => '', etcd_endpoints => $https)
 	  if $setting eq 'etcd_ca_file';
 	$node->start;
-	ok(wait_for_error($node, $reason), "$setting = '$file' is an error");
+	ok(wait_for_error($node, $reason), "$what as $setting: the view has the reason");
 	my $status = slurp_file('/proc/' . lease_of($node)->{worker_pid} . '/status');
 	cmp_ok(($status =~ /^VmHWM:\s+(\d+) kB$/m)[0], '<', 300_000, 'the worker takes little memory');
 }
