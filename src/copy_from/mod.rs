@@ -30,8 +30,8 @@
 //! The support function answers only if the planner's question has no `PlannerInfo`. Queries have
 //! one, and so have plpgsql's expressions, SQL functions that are inlined into a query, and
 //! `expression_planner_with_deps`. The callers below have none: they call `expression_planner` or
-//! `eval_const_expressions(NULL, ...)` in PostgreSQL 15, 17 and 18. `tests/t/data/copy_defaults.pl`
-//! tries them on every version.
+//! `eval_const_expressions(NULL, ...)` in PostgreSQL 15, 17 and 18.
+//! `tests/t/data/standalone_expressions.pl` tries them on every version.
 //!
 //! Some evaluate the expression, each time that they need a value:
 //!
