@@ -1,5 +1,5 @@
-# The sections of docs/migrating.md on the type flake, as they stand: bigint columns become flake columns and back. No row
-# and no index is rewritten, no foreign key is checked again, and each refusal that the page has is PostgreSQL's own.
+# The sections of docs/migrating.md on the type flake, as they stand: bigint columns become flake
+# columns and back. No row and no index is rewritten, and no foreign key is checked again.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -36,12 +36,13 @@ sub runs {
 # The files of the tables and indexes with these names.
 sub files_of {
 	my ($names) = @_;
-	return sql(
-		"SELECT relname, pg_relation_filenode(oid) FROM pg_class WHERE relname ~ '$names' AND relkind IN ('r', 'i') ORDER BY 1"
-	);
+	return sql(<<~"SQL");
+		SELECT relname, pg_relation_filenode(oid) FROM pg_class
+		WHERE relname ~ '$names' AND relkind IN ('r', 'i') ORDER BY 1
+		SQL
 }
 
-# From bigint to flake and back --------------------------------------------------------------------------------
+# From bigint to flake and back --------------------------------------------------------------------
 
 runs($tables, 'the tables of the example are there');
 
@@ -50,7 +51,8 @@ sql("SET session_replication_role = replica; INSERT INTO sales (shop_id) VALUES 
 my $files = files_of('^(shops|sales)');
 my $types = <<'SQL';
 SELECT string_agg(format_type(atttypid, atttypmod), ' ' ORDER BY attrelid::regclass::text, attname)
-FROM pg_attribute WHERE attrelid IN ('shops'::regclass, 'sales'::regclass) AND attname IN ('id', 'shop_id')
+FROM pg_attribute
+WHERE attrelid IN ('shops'::regclass, 'sales'::regclass) AND attname IN ('id', 'shop_id')
 SQL
 runs($change, 'three bigint columns become flake columns');
 is(sql($types), 'flake flake flake', 'the three columns have the type flake');
@@ -72,14 +74,12 @@ is(files_of('^(shops|sales)'), $files, 'neither tables nor indexes are rewritten
 is(sql('SELECT count(*) FROM sales_by_shop'), '101', 'the view is there again');
 is(sql('SELECT count(*) FROM sales JOIN shops ON shops.id = shop_id'),
 	'10000', 'a bigint column refers to a flake column');
-like(
-	sql(    'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;'
-		  . 'EXPLAIN (COSTS OFF) SELECT FROM sales JOIN shops ON shops.id = shop_id WHERE sales.id = 5'
-	),
-	qr/shops_pkey/,
-	'a join of a bigint and a flake uses the index');
+like(sql(<<~'SQL'), qr/shops_pkey/, 'a join of a bigint and a flake uses the index');
+	SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;
+	EXPLAIN (COSTS OFF) SELECT FROM sales JOIN shops ON shops.id = shop_id WHERE sales.id = 5
+	SQL
 
-# What is slower -----------------------------------------------------------------------------------------------
+# What is slower -----------------------------------------------------------------------------------
 
 sql(<<'SQL');
 CREATE INDEX sales_partial ON sales (shop_id) WHERE total > 5;
@@ -96,24 +96,25 @@ unlike(files_of('^sales_(partial|time)$'),
   for split /\n/, $rebuilt;
 is(sql("SELECT count(*) FROM pg_stats WHERE tablename = 'sales' AND attname = 'shop_id'"),
 	'0', 'the statistics of the column are discarded');
-is( sql("SELECT count(*) FROM pg_stats_ext WHERE statistics_name = 'sales_statistics' AND n_distinct IS NOT NULL"
-	),
-	'0',
-	'extended statistics are empty');
+is(sql(<<~'SQL'), '0', 'extended statistics are empty');
+	SELECT count(*) FROM pg_stats_ext
+	WHERE statistics_name = 'sales_statistics' AND n_distinct IS NOT NULL
+	SQL
 # Valid although a row breaks it, so that a check of the rows is seen.
 sql('ALTER TABLE sales ADD CHECK (shop_id > 1) NOT VALID');
 sql("UPDATE pg_constraint SET convalidated = true WHERE conname = 'sales_shop_id_check'");
 like(error_of($node, 'ALTER TABLE sales ALTER COLUMN shop_id TYPE bigint'),
 	qr/23514/, 'a CHECK is checked again');
 
-# What PostgreSQL refuses --------------------------------------------------------------------------------------
+# What PostgreSQL refuses --------------------------------------------------------------------------
 
 my %refused = (
 	'view, materialized view, rule' => 'CREATE VIEW named AS SELECT id FROM t',
 	'function with `BEGIN ATOMIC`' =>
 	  'CREATE FUNCTION named() RETURNS bigint BEGIN ATOMIC SELECT id FROM t; END',
 	'trigger with `UPDATE OF` or `WHEN`' =>
-	  'CREATE TRIGGER named BEFORE UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+	  'CREATE TRIGGER named BEFORE UPDATE OF id ON t'
+	  . ' FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 	'policy' => 'CREATE POLICY named ON t USING (id > 5)',
 	'generated column' =>
 	  "ALTER TABLE t ADD named timestamptz GENERATED ALWAYS AS (flake_timestamp(id, 'epoch')) STORED",
@@ -127,10 +128,11 @@ is_deeply([ sort keys %error_of ], [ sort keys %refused ], 'each object of the t
 for my $object (sort keys %refused) {
 	my $error = join '.*', map { quotemeta } split /…/, $error_of{$object}, -1;
 	like(
-		error_of(
-			$node,
-			"BEGIN; CREATE TABLE t (id bigint NOT NULL); $refused{$object}; ALTER TABLE t ALTER COLUMN id TYPE flake"
-		),
+		error_of($node, <<~"SQL"),
+			BEGIN; CREATE TABLE t (id bigint NOT NULL);
+			$refused{$object};
+			ALTER TABLE t ALTER COLUMN id TYPE flake;
+			SQL
 		qr/ERROR: .*: $error/,
 		"PostgreSQL refuses the change with the error of the table: $object");
 }
@@ -138,35 +140,34 @@ sql('CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY)');
 runs('ALTER TABLE t ALTER COLUMN id DROP IDENTITY; ALTER TABLE t ALTER COLUMN id TYPE flake',
 	'without its identity a column can change');
 like(
-	error_of($node,
-		<<'SQL'), qr/structure of query does not match function result type/, 'a PL/pgSQL function that returns a bigint does not return a flake');
-CREATE FUNCTION ids() RETURNS TABLE (id bigint) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT t.id FROM t; END $$;
-SELECT * FROM ids();
-SQL
+	error_of($node, <<~'SQL'),
+		CREATE FUNCTION ids() RETURNS TABLE (id bigint) LANGUAGE plpgsql AS $$
+		BEGIN RETURN QUERY SELECT t.id FROM t; END $$;
+		SELECT * FROM ids();
+		SQL
+	qr/structure of query does not match function result type/,
+	'a PL/pgSQL function that returns a bigint does not return a flake');
 
-# A partition key ----------------------------------------------------------------------------------------------
+# A partition key ----------------------------------------------------------------------------------
 
 runs($partitions, 'the partitioned table of the example is there');
 $files = files_of('^log_20');
 cmp_ok(scalar(split /\n/, $files), '>=', 15, 'five months have a table and two indexes each');
 runs($change_key, 'the partitions move to a table with a flake as its key');
 is(files_of('^log_20'), $files, 'neither partitions nor their indexes are rewritten');
-is( sql("SELECT pg_get_partkeydef('log'::regclass), count(*), count(DISTINCT tableoid), pg_typeof(min(id)::flake) FROM log"
-	),
-	'RANGE (id)|1000|1|flake',
-	'the table has its rows');
-is( sql("SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'log'::regclass AND attname = 'id'"
-	),
-	'flake',
-	'its key has the type flake');
+is(sql(<<~'SQL'), 'RANGE (id)|1000|1', 'the table has its rows');
+	SELECT pg_get_partkeydef('log'::regclass), count(*), count(DISTINCT tableoid) FROM log
+	SQL
+is(sql(<<~'SQL'), 'flake', 'its key has the type flake');
+	SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'log'::regclass AND attname = 'id'
+	SQL
 is(sql("SELECT count(*) FROM pg_index WHERE indrelid = 'log'::regclass AND indisvalid"),
 	'2', 'both indexes of the table are valid');
 sql("INSERT INTO log (line) VALUES ('new')");
-like(
-	sql("EXPLAIN (COSTS OFF) SELECT count(*) FROM log WHERE id >= date_trunc('month', now()) AND id <= now()"
-	),
-	qr/Subplans Removed: 4/,
-	'a condition on the time prunes partitions');
+like(sql(<<~'SQL'), qr/Subplans Removed: 4/, 'a condition on the time prunes partitions');
+	EXPLAIN (COSTS OFF) SELECT count(*) FROM log
+	WHERE id >= date_trunc('month', now()) AND id <= now()
+	SQL
 runs($change_key =~ s/\bflake(?= PRIMARY KEY|')/bigint/gr, 'the partitions move back');
 is(files_of('^log_20'), $files,
 	'neither partitions nor their indexes are rewritten on the way back');

@@ -1,5 +1,5 @@
-# The sections of docs/migrating.md on UUIDs, as they stand: random keys and keys of other generators of version 7 get a
-# new default, and uuidv7 keys become flakes, in one transaction or by the steps of the page.
+# The sections of docs/migrating.md on UUIDs, as they stand: random keys and keys of other generators
+# of version 7 get a new default. uuidv7 keys become flakes in one transaction or by the page's steps.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -33,73 +33,81 @@ sub runs {
 	return is(error_of($node, $block, $database), '', $claim);
 }
 
-# Random UUIDs -------------------------------------------------------------------------------------------------
+# Random UUIDs -------------------------------------------------------------------------------------
 
 runs($random, 'a table with random UUIDs gets the default of uuidv7');
-is( sql('SELECT page, count(*), count(*) FILTER (WHERE uuidv7_valid(id)) FROM visits GROUP BY page ORDER BY page'
-	),
-	"/new|1000|1000\n/old|1000|0",
-	'exactly the new rows are of version 7');
-is(sql(<<'SQL'), 't', 'the new rows rise in the order in which they were inserted');
-SELECT bool_and(id > previous) FROM (SELECT id, lag(id) OVER (ORDER BY ctid) AS previous FROM visits WHERE page = '/new') AS rows
-WHERE previous IS NOT NULL
-SQL
-is( sql("SELECT count(*) FROM visits WHERE page = '/old' AND (uuidv7_before(id, 'infinity') OR uuidv7_since(id, '-infinity'))"
-	),
-	'0',
-	'no condition on the time is true of an old row');
-cmp_ok(
-	sql("SELECT count(*) FROM visits WHERE page = '/old' AND id > (SELECT id FROM visits WHERE page = '/new' ORDER BY id DESC LIMIT 1)"
-	),
-	'>', 900,
-	'nearly all random UUIDs sort after the new ones');
+is(sql(<<~'SQL'), "/new|1000|1000\n/old|1000|0", 'exactly the new rows are of version 7');
+	SELECT page, count(*), count(*) FILTER (WHERE uuidv7_valid(id))
+	FROM visits GROUP BY page ORDER BY page
+	SQL
+is(sql(<<~'SQL'), 't', 'the new rows rise in the order in which they were inserted');
+	SELECT bool_and(id > previous) FROM (
+		SELECT id, lag(id) OVER (ORDER BY ctid) AS previous FROM visits WHERE page = '/new'
+	) AS rows WHERE previous IS NOT NULL
+	SQL
+is(sql(<<~'SQL'), '0', 'no condition on the time is true of an old row');
+	SELECT count(*) FROM visits
+	WHERE page = '/old' AND (uuidv7_before(id, 'infinity') OR uuidv7_since(id, '-infinity'))
+	SQL
+cmp_ok(sql(<<~'SQL'), '>', 900, 'nearly all random UUIDs sort after the new ones');
+	SELECT count(*) FROM visits WHERE page = '/old'
+	AND id > (SELECT id FROM visits WHERE page = '/new' ORDER BY id DESC LIMIT 1)
+	SQL
 runs($times, 'the statements about their times run');
 $times =~ /(SELECT.*?;).*?(SELECT.*?;)/s or die 'the page has two questions';
 is(sql("$1 $2"), "1000\n1000", 'the two questions find the new rows and the old ones');
 runs($partitions, 'a partitioned table takes them over');
 is(sql('SELECT count(*), bool_and(uuidv7_valid(id)) FROM visits_by_month'),
 	'2000|t', 'the partitions have all rows, of version 7');
-is(sql(<<'SQL'), '2000|t|1000', 'old rows got IDs of their own times, and new rows kept theirs');
-SELECT count(DISTINCT new_id), bool_and(uuidv7_timestamp(new_id) = date_trunc('milliseconds', created_at)) FILTER (WHERE old_id <> new_id),
-	count(*) FILTER (WHERE old_id = new_id)
-FROM visits_new_ids JOIN visits ON id = old_id
-SQL
+is(sql(<<~'SQL'), '2000|t|1000', 'old rows got IDs of their own times, and new rows kept theirs');
+	SELECT count(DISTINCT new_id),
+		bool_and(uuidv7_timestamp(new_id) = date_trunc('milliseconds', created_at))
+			FILTER (WHERE old_id <> new_id),
+		count(*) FILTER (WHERE old_id = new_id)
+	FROM visits_new_ids JOIN visits ON id = old_id
+	SQL
 
-# Other UUIDs of version 7 -------------------------------------------------------------------------------------
+# Other UUIDs of version 7 -------------------------------------------------------------------------
 
 # Those that the pages of pg_uuidv7 and of RFC 9562 show, and some of PostgreSQL itself.
-sql(<<'SQL');
-CREATE TABLE carts (id uuid PRIMARY KEY, note text);
-INSERT INTO carts VALUES ('018570bb-4a7d-7630-a5c4-89b795024c5d', 'pg_uuidv7'), ('017f22e2-79b0-7cc3-98c4-dc0c0c07398f', 'RFC 9562');
-SQL
+sql(<<~'SQL');
+	CREATE TABLE carts (id uuid PRIMARY KEY, note text);
+	INSERT INTO carts VALUES ('018570bb-4a7d-7630-a5c4-89b795024c5d', 'pg_uuidv7'),
+		('017f22e2-79b0-7cc3-98c4-dc0c0c07398f', 'RFC 9562');
+	SQL
 sql("INSERT INTO carts SELECT uuidv7(), 'PostgreSQL' FROM generate_series(1, 1000)")
   if $version >= 18;
 runs($others, 'a table with other UUIDs of version 7 gets the default of uuidv7');
-is( sql(
-		<<'SQL'), "RFC 9562|2022-02-22 19:22:22+00\npg_uuidv7|2023-01-02 04:26:40.637+00", 'the old rows have the times that their pages say');
-SET timezone = 'UTC'; SELECT note, uuidv7_timestamp(id) FROM carts WHERE uuidv7_before(id, '2024-01-01') ORDER BY id
-SQL
+is( sql(<<~'SQL'),
+		SET timezone = 'UTC';
+		SELECT note, uuidv7_timestamp(id) FROM carts
+		WHERE uuidv7_before(id, '2024-01-01') ORDER BY id
+		SQL
+	"RFC 9562|2022-02-22 19:22:22+00\npg_uuidv7|2023-01-02 04:26:40.637+00",
+	'the old rows have the times that their pages say');
 is(sql("SELECT note FROM carts ORDER BY id DESC LIMIT 1"),
 	'new', 'the new row sorts after all others');
 is( sql("SELECT uuidv7_min('2023-01-02 04:26:40.637+00')"),
 	'018570bb-4a7d-7000-8000-000000000000',
 	'uuidv7_min returns what uuid_timestamptz_to_v7 of pg_uuidv7 returns with zero bits');
 
-# To flake, in one transaction ----------------------------------------------------------------------------------
+# To flake, in one transaction ---------------------------------------------------------------------
 
 runs($letters, 'uuidv7 keys become flakes in one transaction');
 is(sql('SELECT count(*), bool_and(flake_timestamp(id) = uuidv7_timestamp(old_id)) FROM letters'),
 	'1000|t', 'the flakes have the times of the UUIDs');
-is( sql('SELECT bool_and(by_flake = by_uuid) FROM (SELECT rank() OVER (ORDER BY id) AS by_flake, rank() OVER (ORDER BY old_id) AS by_uuid FROM letters) AS ranks'
-	),
-	't',
-	'the flakes sort as the UUIDs did');
-is( sql("INSERT INTO letters (body) VALUES ('new') RETURNING old_id IS NULL AND flake_since(id, now() - interval '1 min')"
-	),
-	't',
-	'a new row has a flake alone');
+my $sorts_alike = <<'SQL';
+SELECT bool_and(by_flake = by_uuid) FROM (
+	SELECT rank() OVER (ORDER BY id) AS by_flake, rank() OVER (ORDER BY old_id) AS by_uuid
+	FROM %s) AS ranks
+SQL
+is(sql(sprintf $sorts_alike, 'letters'), 't', 'the flakes sort as the UUIDs did');
+is(sql(<<~'SQL'), 't', 'a new row has a flake alone');
+	INSERT INTO letters (body) VALUES ('new')
+	RETURNING old_id IS NULL AND flake_since(id, now() - interval '1 min')
+	SQL
 
-# To flake, by the steps of the page ----------------------------------------------------------------------------
+# To flake, by the steps of the page ---------------------------------------------------------------
 
 my ($tables, $columns, $trigger, $default, $procedure, $call, undef,
 	$indexes, $sweep, $constraints, $switch, $afterwards, $clean
@@ -109,8 +117,8 @@ my ($innermost) = $sections =~ /becomes this:\n\n((?: {8}.*\n)+)/
 my ($nil) = $sections =~ /`('0{8}-[-0]+')`/ or die 'the page shows the default';
 my $changes = 0;
 for ($tables, $columns, $default, $procedure, $clean) {
-	$changes +=
-	  s/^ +id +bigserial PRIMARY KEY,\n +created_at .*\n/    id uuid PRIMARY KEY DEFAULT uuidv7_next(),\n/m;
+	my $key = '    id uuid PRIMARY KEY DEFAULT uuidv7_next()';
+	$changes += s/^ +id +bigserial PRIMARY KEY,\n +created_at .*\n/$key,\n/m;
 	$changes += s/^CREATE INDEX .* orders_created_at_id .*\n//m;
 	$changes += s/order_id bigint NOT NULL REFERENCES/order_id uuid NOT NULL REFERENCES/;
 	$changes += s/\bid +bigint NOT NULL DEFAULT 0,/id uuid NOT NULL DEFAULT $nil,/;
@@ -122,10 +130,12 @@ for ($tables, $columns, $default, $procedure, $clean) {
 is($changes, 8, 'the steps of the page change where the section says so');
 sql('CREATE DATABASE steps');
 runs($tables, 'the tables of the steps', 'steps');
-sql(<<'SQL', 'steps');
-INSERT INTO orders (id, note) SELECT uuidv7_at('2025-01-01 00:00+00'::timestamptz + number / 10 * interval '42 min 3.217 ms'), 'old' FROM generate_series(1, 12000) AS number;
-INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders;
-SQL
+sql(<<~'SQL', 'steps');
+	INSERT INTO orders (id, note)
+	SELECT uuidv7_at(timestamptz '2025-01-01 00:00+00' + nr / 10 * interval '42 min 3.217 ms'), 'old'
+	FROM generate_series(1, 12000) AS nr;
+	INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders;
+	SQL
 runs($_, 'a step runs', 'steps')
   for $columns, $trigger, $default, $procedure, $call, $indexes, $sweep, $constraints, $switch,
   $afterwards;
@@ -133,10 +143,7 @@ is( sql('SELECT count(*), bool_and(flake_timestamp(id) = uuidv7_timestamp(old_id
 		'steps'),
 	'12000|t',
 	'the orders have the times of their UUIDs');
-is( sql('SELECT bool_and(by_flake = by_uuid) FROM (SELECT rank() OVER (ORDER BY id) AS by_flake, rank() OVER (ORDER BY old_id) AS by_uuid FROM orders) AS ranks',
-		'steps'),
-	't',
-	'the orders sort as before');
+is(sql(sprintf($sorts_alike, 'orders'), 'steps'), 't', 'the orders sort as before');
 is( sql('SELECT count(*) FROM items JOIN orders ON orders.id = order_id AND old_id = old_order_id',
 		'steps'),
 	'12000',

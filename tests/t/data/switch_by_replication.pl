@@ -1,5 +1,5 @@
-# A switch from a publisher whose clock is ahead to its subscriber. docs/failover.md says what goes wrong without its steps,
-# and that the two queries of its steps tell when nothing does.
+# A switch from a publisher whose clock is ahead to its subscriber. docs/failover.md says what goes
+# wrong without its steps, and that the two queries of its steps tell when nothing does.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -25,9 +25,12 @@ for my $name ('publisher', 'subscriber') {
 		"shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '3'\n");
 	$clock{$name} = FakedClock->of_node($node{$name});
 	$clock{$name}->start;
-	$node{$name}->safe_psql('postgres',
-		'CREATE EXTENSION flakeid; CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), event sno DEFAULT sno_next())'
-	);
+	$node{$name}->safe_psql('postgres', <<~'SQL');
+		CREATE EXTENSION flakeid;
+		CREATE TABLE orders (
+			id bigint PRIMARY KEY DEFAULT flake_next(), event sno DEFAULT sno_next()
+		);
+		SQL
 }
 my ($publisher, $subscriber) = @node{ 'publisher', 'subscriber' };
 $publisher->safe_psql('postgres', 'CREATE PUBLICATION orders FOR TABLE orders');
@@ -45,7 +48,7 @@ my $end = $publisher->safe_psql('postgres', $last_id);
 my $query = $is_past =~ s/timestamptz '[^']*'/timestamptz '$end'/r;
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION orders DISABLE');
 
-# without the steps ------------------------------------------------------------------------------------------------
+# without the steps --------------------------------------------------------------------------------
 
 is($subscriber->safe_psql('postgres', $query),
 	'f', "the page's queries say that the subscriber's clock is not past the last ID");
@@ -53,8 +56,8 @@ is( $subscriber->safe_psql(
 		'postgres', 'INSERT INTO orders DEFAULT VALUES RETURNING id < (SELECT max(id) FROM orders)'
 	),
 	't',
-	'a row that is inserted then has an ID below those that are there, which a reader of id > last misses'
-);
+	'a row that is inserted then has an ID below those that are there,'
+	  . ' which a reader of id > last misses');
 $clock{subscriber}->stand_still($moment);
 like(
 	error_of($subscriber, 'INSERT INTO orders DEFAULT VALUES'),
@@ -66,7 +69,7 @@ is( $subscriber->safe_psql(
 	't',
 	'it also generates the same snos, which no index refuses');
 
-# with the steps ---------------------------------------------------------------------------------------------------
+# with the steps -----------------------------------------------------------------------------------
 
 reload_with($subscriber, generator_ids => '4');
 is( $subscriber->safe_psql(
@@ -76,10 +79,10 @@ is( $subscriber->safe_psql(
 $clock{subscriber}->set($moment + 1);
 is($subscriber->safe_psql('postgres', $query),
 	't', "the page's queries say when the subscriber's clock is past the last ID");
-is( $subscriber->safe_psql(
-		'postgres',
-		'INSERT INTO orders DEFAULT VALUES RETURNING id > (SELECT max(id) FROM orders), event > (SELECT max(event) FROM orders)'
-	),
+is( $subscriber->safe_psql('postgres', <<~'SQL'),
+		INSERT INTO orders DEFAULT VALUES
+		RETURNING id > (SELECT max(id) FROM orders), event > (SELECT max(event) FROM orders)
+		SQL
 	't|t',
 	'a row that is inserted then has IDs above all others');
 
