@@ -1,5 +1,5 @@
-# What the tests of COPY share: a column of each ID type, a server with files of numbers, and whether
-# rows were inserted many at once.
+# What the tests of COPY share: a column of each ID type, a server with files of numbers, and
+# whether rows were inserted many at once.
 package CopiedRows;
 
 use strict;

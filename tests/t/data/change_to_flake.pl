@@ -112,12 +112,12 @@ my %refused = (
 	'view, materialized view, rule' => 'CREATE VIEW named AS SELECT id FROM t',
 	'function with `BEGIN ATOMIC`' =>
 	  'CREATE FUNCTION named() RETURNS bigint BEGIN ATOMIC SELECT id FROM t; END',
-	'trigger with `UPDATE OF` or `WHEN`' =>
-	  'CREATE TRIGGER named BEFORE UPDATE OF id ON t'
+	'trigger with `UPDATE OF` or `WHEN`' => 'CREATE TRIGGER named BEFORE UPDATE OF id ON t'
 	  . ' FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 	'policy' => 'CREATE POLICY named ON t USING (id > 5)',
 	'generated column' =>
-	  "ALTER TABLE t ADD named timestamptz GENERATED ALWAYS AS (flake_timestamp(id, 'epoch')) STORED",
+	  'ALTER TABLE t ADD named timestamptz'
+	  . " GENERATED ALWAYS AS (flake_timestamp(id, 'epoch')) STORED",
 	'`WHERE` of a publication' => 'CREATE PUBLICATION named FOR TABLE t WHERE (id > 5)',
 	'identity' => 'ALTER TABLE t ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY',
 	'partition key' => 'DROP TABLE t; CREATE TABLE t (id bigint) PARTITION BY RANGE (id)');

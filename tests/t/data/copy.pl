@@ -1,5 +1,6 @@
-# COPY of tables that have IDs of every type: in text, CSV and binary, by files and by pipes, with FREEZE and with
-# defaults. What comes in is what went out; a row that is wrong keeps all others out.
+# COPY of tables that have IDs of every type: in text, CSV and binary, by files and by pipes, with
+# FREEZE and with defaults. What comes in is what went out; a row that is wrong keeps all others
+# out.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -42,7 +43,8 @@ my $nulls = join ', ', ('NULL') x @types;
 $node->safe_psql('postgres',
 	"INSERT INTO ids (nr) SELECT generate_series(1, 5000); INSERT INTO ids VALUES (0, $nulls)");
 
-# How many rows a table of the database has, how many of those of `ids` it lacks, and how many it has of its own.
+# How many rows a table of the database has, how many of those of `ids` it lacks, and how many it
+# has of its own.
 sub compared {
 	my ($table) = @_;
 	return $node->safe_psql('postgres',
@@ -95,7 +97,8 @@ for my $format ('text', 'csv', 'binary') {
 
 # frozen -------------------------------------------------------------------------------------------------------
 
-# How often an index alone could not tell that a row is visible: a frozen one's page says so from the first moment.
+# How often an index alone could not tell that a row is visible: a frozen one's page says so from
+# the first moment.
 sub fetches {
 	my ($table, $column) = @_;
 	my $plan = $node->safe_psql('postgres', <<"SQL");
@@ -115,7 +118,8 @@ CREATE TABLE frozen (nr integer, $columns);
 COPY frozen FROM '$dir/ids $format' ($format{$format}, $freeze);
 COMMIT;
 SQL
-		# From 19 on a query records pages that it finds to be visible to all. So only the first index tells.
+		# From 19 on a query records pages that it finds to be visible to all. So only the first
+		# index tells.
 		my @fetched = $version >= 19 && $freeze ne 'FREEZE' ? $names[0] : @names;
 		my @fetches = map { fetches('frozen', $_) } @fetched;
 		@fetches = map { $_ > 0 ? 5001 : 0 } @fetches if $version >= 19;

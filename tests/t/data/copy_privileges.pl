@@ -1,5 +1,5 @@
-# COPY calls X_next_for_copy() for users who may execute both it and X_next(), and only while neither
-# function was altered.
+# COPY calls X_next_for_copy() for users who may execute both it and X_next(), and only while
+# neither function was altered.
 use strict;
 use warnings;
 use lib 'tests/perl';

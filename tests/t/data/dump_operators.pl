@@ -1,6 +1,7 @@
-# A dump loses expressions whose operator PostgreSQL prints without a schema. docs/troubleshooting.md says which these are,
-# finds them with a query, names a form for each that a dump keeps, and gets back what a restore has lost. Each is tried
-# with every ID type. What is called lost_... must be lost and found, and what is called kept_... must be neither.
+# A dump loses expressions whose operator PostgreSQL prints without a schema.
+# docs/troubleshooting.md says which these are, finds them with a query, names a form for each that
+# a dump keeps, and gets back what a restore has lost. Each is tried with every ID type. What is
+# called lost_... must be lost and found, and what is called kept_... must be neither.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,6 +1,7 @@
-# postgres_fdw sends a list of IDs, as in id IN (a, b), if the array of the ID type is a member of the extension. From
-# PostgreSQL 17 on CREATE EXTENSION makes it one. Before, the owner of the extension can, as docs/fleet.md says. It is not done
-# for all, since PostgreSQL then refuses to move the extension to another schema until the array is no member.
+# postgres_fdw sends a list of IDs, as in id IN (a, b), if the array of the ID type is a member of
+# the extension. From PostgreSQL 17 on CREATE EXTENSION makes it one. Before, the owner of the
+# extension can, as docs/fleet.md says. It is not done for all, since PostgreSQL then refuses to
+# move the extension to another schema until the array is no member.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -32,7 +33,8 @@ my $add = join ';', map { "ALTER EXTENSION flakeid ADD TYPE $_\[]" } @types;
 my $add_flake = 'ALTER EXTENSION flakeid ADD TYPE flake[]';
 my $drop = join ';', map { "ALTER EXTENSION flakeid DROP TYPE $_\[]" } @types, 'flake';
 
-# What is sent of a condition, by a session that has not connected before: postgres_fdw remembers what it may send.
+# What is sent of a condition, by a session that has not connected before: postgres_fdw remembers
+# what it may send.
 sub sent {
 	my ($condition) = @_;
 	return sql("EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM far WHERE $condition") =~

@@ -1,5 +1,5 @@
-# postgres_fdw: which server makes the IDs of a foreign table's rows, which conditions on their time go to the other
-# server, and a table whose partitions, by ID, are here and there.
+# postgres_fdw: which server makes the IDs of a foreign table's rows, which conditions on their time
+# go to the other server, and a table whose partitions, by ID, are here and there.
 #
 # This file takes long.
 use strict;
@@ -127,7 +127,8 @@ CREATE FOREIGN TABLE bare_${name}s (id $id_type, line text) SERVER plain OPTIONS
 CREATE FOREIGN TABLE ${name}s_lines (line text) SERVER plain OPTIONS (table_name '${name}s');
 SQL
 
-	# At once from both sides; a guid_local has no node, so two servers are to make them one after the other.
+	# At once from both sides; a guid_local has no node, so two servers are to make them one after
+	# the other.
 	my @sides = map {
 		[
 			$_->connstr('postgres'),

@@ -1,5 +1,5 @@
-# The sections of docs/migrating.md on UUIDs, as they stand: random keys and keys of other generators
-# of version 7 get a new default. uuidv7 keys become flakes in one transaction or by the page's steps.
+# The sections of docs/migrating.md on UUIDs, as they stand: random keys, and keys of version 7 from
+# other generators, get a new default. uuidv7 keys become flakes in one transaction or by steps.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -132,8 +132,8 @@ sql('CREATE DATABASE steps');
 runs($tables, 'the tables of the steps', 'steps');
 sql(<<~'SQL', 'steps');
 	INSERT INTO orders (id, note)
-	SELECT uuidv7_at(timestamptz '2025-01-01 00:00+00' + nr / 10 * interval '42 min 3.217 ms'), 'old'
-	FROM generate_series(1, 12000) AS nr;
+	SELECT uuidv7_at(timestamptz '2025-01-01 00:00+00' + nr / 10 * step), 'old'
+	FROM generate_series(1, 12000) AS nr, (SELECT interval '42 min 3.217 ms') AS steps (step);
 	INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders;
 	SQL
 runs($_, 'a step runs', 'steps')
