@@ -53,14 +53,17 @@ my %view = (
 my $places = <<'SQL';
 CREATE MATERIALIZED VIEW PREFIX_mat AS SELECT EXPR AS x FROM a;
 CREATE RULE PREFIX_rule AS ON UPDATE TO b WHERE NEW_EXPR DO INSTEAD NOTHING;
-CREATE TRIGGER PREFIX_trigger BEFORE UPDATE ON a FOR EACH ROW WHEN (NEW_EXPR) EXECUTE FUNCTION nothing();
+CREATE TRIGGER PREFIX_trigger BEFORE UPDATE ON a
+	FOR EACH ROW WHEN (NEW_EXPR) EXECUTE FUNCTION nothing();
 CREATE POLICY PREFIX_policy ON a USING (EXPR);
 CREATE INDEX PREFIX_index ON a (nr) WHERE EXPR;
 CREATE INDEX PREFIX_expression ON a ((EXPR));
 CREATE STATISTICS PREFIX_statistics ON (EXPR), nr FROM a;
 CREATE DOMAIN PREFIX_domain AS ID CHECK (VALUE_EXPR);
-CREATE FUNCTION PREFIX_body(id ID, other ID) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT EXPR; END;
-CREATE FUNCTION PREFIX_argument(x boolean DEFAULT CONST_EXPR) RETURNS boolean LANGUAGE sql AS 'SELECT x';
+CREATE FUNCTION PREFIX_body(id ID, other ID) RETURNS boolean LANGUAGE sql
+	BEGIN ATOMIC SELECT EXPR; END;
+CREATE FUNCTION PREFIX_argument(x boolean DEFAULT CONST_EXPR) RETURNS boolean LANGUAGE sql
+	AS 'SELECT x';
 CREATE TABLE PREFIX_check (id ID, other ID, CHECK (EXPR));
 CREATE TABLE PREFIX_default (nr integer, x boolean DEFAULT CONST_EXPR);
 CREATE TABLE PREFIX_generated (id ID, other ID, x boolean GENERATED ALWAYS AS (EXPR) STORED);
@@ -70,9 +73,11 @@ INSERT INTO PREFIX_generated SELECT id, other FROM a;
 INSERT INTO PREFIX_default VALUES (1);
 SQL
 $places = join '', map {
-	my ($prefix, $operands) = @$_;
-	$places =~ s/PREFIX/$prefix/gr =~ s/CONST_EXPR/VALUE_EXPR/gr =~ s/(?:(NEW|VALUE)_)?EXPR/
-		$operands->(!defined $1 ? ('id', 'other') : $1 eq 'NEW' ? ('OLD.id', 'NEW.id') : ("'FIRST'::ID", "'LAST'::ID"))/gerx
+	my ($prefix, $expression) = @$_;
+	my %operands = ('' => [ 'id', 'other' ], NEW_ => [ 'OLD.id', 'NEW.id' ]);
+	$operands{$_} = [ "'FIRST'::ID", "'LAST'::ID" ] for 'VALUE_', 'CONST_';
+	$places =~ s/PREFIX/$prefix/gr =~
+	  s/((?:NEW_|VALUE_|CONST_)?)EXPR/$expression->(@{ $operands{$1} })/ger
   }[ lost => sub { "$_[0] IS DISTINCT FROM $_[1]" } ],
   [ kept => sub { "$_[0]::text IS DISTINCT FROM $_[1]::text" } ];
 my @forms = map { "CREATE VIEW $_ AS $view{$_};\n" } sort keys %view;
@@ -80,9 +85,11 @@ my @forms = map { "CREATE VIEW $_ AS $view{$_};\n" } sort keys %view;
 # Everything that has such a name.
 my $names = <<'SQL';
 SELECT name FROM (
-	SELECT relname FROM pg_class UNION ALL SELECT rulename FROM pg_rewrite UNION ALL SELECT tgname FROM pg_trigger
-	UNION ALL SELECT polname FROM pg_policy UNION ALL SELECT proname FROM pg_proc UNION ALL SELECT conname FROM pg_constraint
-	UNION ALL SELECT stxname FROM pg_statistic_ext UNION ALL SELECT typname FROM pg_type WHERE typtype = 'd'
+	SELECT relname FROM pg_class
+	UNION ALL SELECT rulename FROM pg_rewrite UNION ALL SELECT tgname FROM pg_trigger
+	UNION ALL SELECT polname FROM pg_policy UNION ALL SELECT proname FROM pg_proc
+	UNION ALL SELECT conname FROM pg_constraint UNION ALL SELECT stxname FROM pg_statistic_ext
+	UNION ALL SELECT typname FROM pg_type WHERE typtype = 'd'
 ) AS objects (name) WHERE name ~ '^(lost|kept)_' ORDER BY name
 SQL
 
@@ -97,18 +104,12 @@ sub objects_in {
 	  split /\n/, $node->safe_psql($database, $names);
 }
 
-for my $type (
-	[ sno => 'sno_next()' ],
-	[ flake128 => 'flake128_next()' ],
-	[ guid => 'guid_next()' ],
-	[ guid_local => 'guid_local_next()' ],
-	[ uniqueid => 'uniqueid_next()' ])
-{
-	my ($name, $next) = @$type;
+for my $name (qw(sno flake128 guid guid_local uniqueid)) {
 	$node->safe_psql('postgres', "CREATE DATABASE $name");
 	$node->safe_psql($name, 'CREATE EXTENSION flakeid');
 	my ($first, $last) = map { $node->safe_psql($name, "SELECT ${name}_$_(now())") } 'min', 'max';
-	my $sql = join('', $base, @forms, $places) =~ s/\bID\b/$name/gr =~ s/\bNEXT\b/$next/gr =~
+	my $sql =
+	  join('', $base, @forms, $places) =~ s/\bID\b/$name/gr =~ s/\bNEXT\b/${name}_next()/gr =~
 	  s/FIRST/$first/gr =~ s/LAST/$last/gr;
 	$node->safe_psql($name, $sql);
 	my @all = objects_in($name);

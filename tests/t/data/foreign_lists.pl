@@ -25,7 +25,8 @@ my @types = qw(sno flake128 guid guid_local uniqueid);
 my $before = join ' ', sort map { "$_\[]" } @types;
 my $all = join ' ', sort map { "$_\[]" } @types, 'flake';
 my $members = <<'SQL';
-SELECT string_agg(objid::regtype::text, ' ' ORDER BY objid::regtype::text COLLATE "C") FROM pg_depend JOIN pg_type AS t ON t.oid = objid
+SELECT string_agg(objid::regtype::text, ' ' ORDER BY objid::regtype::text COLLATE "C")
+FROM pg_depend JOIN pg_type AS t ON t.oid = objid
 JOIN pg_type AS element ON element.oid = t.typelem AND element.typtype = 'b'
 WHERE classid = 'pg_type'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e'
 SQL
@@ -43,14 +44,17 @@ sub sent {
 
 chomp(my $folder = `pg_config --sharedir`);
 my $has_fdw = -e "$folder/extension/postgres_fdw.control";
-sql('CREATE EXTENSION flakeid VERSION \'0.7.0\'; CREATE TABLE near (id sno PRIMARY KEY DEFAULT sno_next())'
-);
-sql(sprintf <<'SQL', $node->host, $node->port) if $has_fdw;
-CREATE EXTENSION postgres_fdw;
-CREATE SERVER there FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%s', dbname 'postgres', extensions 'flakeid');
-CREATE USER MAPPING FOR CURRENT_USER SERVER there;
-CREATE FOREIGN TABLE far (id sno) SERVER there OPTIONS (table_name 'near');
-SQL
+sql(<<~'SQL');
+	CREATE EXTENSION flakeid VERSION '0.7.0';
+	CREATE TABLE near (id sno PRIMARY KEY DEFAULT sno_next());
+	SQL
+sql(sprintf <<~'SQL', $node->host, $node->port) if $has_fdw;
+	CREATE EXTENSION postgres_fdw;
+	CREATE SERVER there FOREIGN DATA WRAPPER postgres_fdw
+		OPTIONS (host '%s', port '%s', dbname 'postgres', extensions 'flakeid');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER there;
+	CREATE FOREIGN TABLE far (id sno) SERVER there OPTIONS (table_name 'near');
+	SQL
 my $list = q(id IN ('2222222222222222', '2222222222222223'));
 if ($version < 17) {
 	is(sql($members), '', 'before PostgreSQL 17 the arrays are no members of the extension');
@@ -86,19 +90,19 @@ is(sql('SET search_path = ids, public; SELECT count(*) FROM near WHERE id = ANY 
 	'0', 'the extension moves, with its arrays');
 sql("SET search_path = ids; $add; $add_flake") if $version < 17;
 sql('DROP EXTENSION flakeid CASCADE');
-is( sql(q(SELECT count(*) FROM pg_type WHERE typname ~ '^_?(sno|flake|timed_flake|flake128|guid|guid_local|uniqueid)$')
-	),
-	'0',
-	'DROP EXTENSION drops the arrays, too');
+is(sql(<<~'SQL'), '0', 'DROP EXTENSION drops the arrays, too');
+	SELECT count(*) FROM pg_type
+	WHERE typname ~ '^_?(sno|flake|timed_flake|flake128|guid|guid_local|uniqueid)$'
+	SQL
 
 # The name of an array depends on the types that are there.
 sql("CREATE TYPE _sno AS ENUM ('mine'); CREATE TYPE __guid AS (a integer); CREATE EXTENSION flakeid"
 	  . ($version < 17 ? ";$add;$add_flake" : ''));
 is(sql($members), $all, 'the arrays are members although another type has the name of one');
-is( sql(q(SELECT count(*) FROM pg_depend WHERE deptype = 'e' AND objid IN ('_sno'::regtype, '__guid'::regtype))
-	),
-	'0',
-	'that type is no member');
+is(sql(<<~'SQL'), '0', 'that type is no member');
+	SELECT count(*) FROM pg_depend
+	WHERE deptype = 'e' AND objid IN ('_sno'::regtype, '__guid'::regtype)
+	SQL
 
 $node->stop;
 done_testing();
