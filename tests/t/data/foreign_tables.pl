@@ -1,7 +1,5 @@
 # postgres_fdw: which server generates the IDs of a foreign table's rows, and how rows are read and
 # changed by them. A flake has another time on a server with another epoch.
-#
-# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';
