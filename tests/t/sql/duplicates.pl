@@ -1,5 +1,6 @@
-# docs/duplicates.md as it stands: a copy of a server is promoted beside its running primary, and both generate the
-# same IDs, of every type. The page stops that, finds the rows, and gives them new IDs.
+# docs/duplicates.md as it stands: a copy of a server is promoted beside its running primary, and
+# both generate the same IDs, of every type. The page stops that, finds the rows, and gives them new
+# IDs.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -19,18 +20,24 @@ my ($identity, $settings, $suspects, $duplicates, $repair) = @sql;
 # One generator ID, so that both servers generate the same IDs as soon as both have one millisecond.
 my $keeps = PostgreSQL::Test::Cluster->new('keeps');
 $keeps->init(allows_streaming => 1);
-$keeps->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '0'\nflakeid.interface = '02:00:00:00:00:01'\n"
-);
+$keeps->append_conf('postgresql.conf', <<~'END');
+	shared_preload_libraries = 'flakeid'
+	flakeid.generator_ids = '0'
+	flakeid.interface = '02:00:00:00:00:01'
+	END
 $keeps->start;
-$keeps->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), note text);
-CREATE TABLE items (id bigint PRIMARY KEY DEFAULT flake_next(), order_id bigint NOT NULL REFERENCES orders (id) ON DELETE CASCADE, note text);
-INSERT INTO orders (note) SELECT 'before' FROM generate_series(1, 100);
-INSERT INTO items (order_id, note) SELECT id, 'before' FROM orders;
-SELECT guid_next();
-SQL
+$keeps->safe_psql('postgres', <<~'SQL');
+	CREATE EXTENSION flakeid;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), note text);
+	CREATE TABLE items (
+		id bigint PRIMARY KEY DEFAULT flake_next(),
+		order_id bigint NOT NULL REFERENCES orders (id) ON DELETE CASCADE,
+		note text
+	);
+	INSERT INTO orders (note) SELECT 'before' FROM generate_series(1, 100);
+	INSERT INTO items (order_id, note) SELECT id, 'before' FROM orders;
+	SELECT guid_next();
+	SQL
 $keeps->backup('copy');
 my $changes = PostgreSQL::Test::Cluster->new('changes');
 $changes->init_from_backup($keeps, 'copy', has_streaming => 1);
@@ -45,15 +52,17 @@ is( $keeps->safe_psql('postgres', $identity),
 	$changes->safe_psql('postgres', $identity),
 	'the copy owns what the original owns');
 
-# The application, at both. Which IDs repeat depends on the clock; those of one moment do for sure.
+# The application, at both. Which new IDs repeat depends on the clock. Those of one moment do for
+# sure.
 my $moment = "'$since'::timestamptz + interval '1 ms'";
 for my $node ($keeps, $changes) {
 	my $name = $node->name;
-	$node->safe_psql('postgres', <<"SQL");
-INSERT INTO orders SELECT flake_at($moment + nr % 7 * interval '1 ms', nr), '$name ' || nr FROM generate_series(0, 999) AS nr;
-INSERT INTO items (order_id, note) SELECT id, note FROM orders WHERE note LIKE '$name %';
-INSERT INTO orders (note) SELECT '$name later' FROM generate_series(1, 1000);
-SQL
+	$node->safe_psql('postgres', <<~"SQL");
+		INSERT INTO orders SELECT flake_at($moment + nr % 7 * interval '1 ms', nr), '$name ' || nr
+			FROM generate_series(0, 999) AS nr;
+		INSERT INTO items (order_id, note) SELECT id, note FROM orders WHERE note LIKE '$name %';
+		INSERT INTO orders (note) SELECT '$name later' FROM generate_series(1, 1000);
+		SQL
 }
 
 # 1: another identity.
@@ -62,7 +71,7 @@ $changes->poll_query_until('postgres', "SELECT current_setting('flakeid.generato
   or die 'the settings do not come';
 my @owned = map { [ split /\|/, $_->safe_psql('postgres', $identity) ] } $keeps, $changes;
 isnt($owned[0][$_], $owned[1][$_],
-	'it has another ' . ('list of generator IDs', 'node', 'worker')[$_])
+	'the copy has another ' . ('list of generator IDs', 'node', 'worker')[$_])
   for 0 .. 2;
 
 # 2: the rows, with the time and the servers of this test.
@@ -78,27 +87,25 @@ like($changes->safe_psql('postgres', $suspects),
 my $found = $changes->safe_psql('postgres',
 	"SELECT count(*) FROM (" . ($duplicates =~ s/;//r) . ') AS found');
 cmp_ok($found, '>=', 1000, 'the duplicates are found');
+sub changed { return $changes->safe_psql('postgres', @_) }
 my $items =
   'SELECT count(*) FROM items JOIN orders ON orders.id = order_id WHERE items.note = orders.note';
-is($changes->safe_psql('postgres', $items), '1100', '... and each item is of its order');
+is(changed($items), '1100', 'each item refers to its order before the repair');
 
 # 3: new IDs.
 is($changes->safe_psql('postgres', $repair), '0', 'after the repair there is no duplicate');
-is($changes->safe_psql('postgres', $items), '1100', '... each item is of its order');
-is($changes->safe_psql('postgres', 'SELECT count(*) FROM orders'), '2100', '... no row is lost');
-is( $changes->safe_psql(
-		'postgres',
-		"SELECT count(*), bool_and(flake_timestamp(old_id) = flake_timestamp(new_id) AND (flake_decode(new_id)).generator_id BETWEEN 56 AND 63) FROM new_ids"
-	),
-	"$found|t",
-	'... each has its time, and a new generator ID');
-is($changes->safe_psql('postgres', "SELECT count(*) FROM orders WHERE note = 'before'"),
-	'100', '... and rows from before keep theirs');
-is( $changes->safe_psql(
-		'postgres', "SELECT condeferrable FROM pg_constraint WHERE conname = 'items_order_id_fkey'"
-	),
-	'f',
-	'... and the foreign key is as it was');
+is(changed($items), '1100', 'each item refers to its order after the repair');
+is(changed('SELECT count(*) FROM orders'), '2100', 'the repair loses no row');
+is( changed(
+		<<~'SQL'), "$found|t", 'each new ID has the time of the old one, and a new generator ID');
+	SELECT count(*), bool_and(flake_timestamp(old_id) = flake_timestamp(new_id)
+		AND (flake_decode(new_id)).generator_id BETWEEN 56 AND 63)
+	FROM new_ids
+	SQL
+is(changed("SELECT count(*) FROM orders WHERE note = 'before'"),
+	'100', 'rows from before the copy keep their IDs');
+is(changed("SELECT condeferrable FROM pg_constraint WHERE conname = 'items_order_id_fkey'"),
+	'f', 'the foreign key is as before');
 
 # The other ID types, as the table has them.
 my @rows = $page =~ /^\| (sno|uniqueid|guid|flake128) \| `([^`]*)` \| `([^`]*)` \|$/mg;
