@@ -110,7 +110,7 @@ my @for_two = (
 	'uuid', 'bigint', 'integer', 'boolean',
 	'anyelement', 'anynonarray', 'anyrange', 'anycompatible',
 	'anycompatiblerange');
-# The types for functions of so many arguments.
+# The types of arguments, by the number of arguments that a function has.
 my @candidates = (
 	[], \@types, \@for_two,
 	[ 'text', $timestamptz, 'interval', 'tstzrange', 'boolean', 'anyelement', 'anycompatible' ],

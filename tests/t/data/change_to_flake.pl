@@ -115,8 +115,7 @@ my %refused = (
 	'trigger with `UPDATE OF` or `WHEN`' => 'CREATE TRIGGER named BEFORE UPDATE OF id ON t'
 	  . ' FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
 	'policy' => 'CREATE POLICY named ON t USING (id > 5)',
-	'generated column' =>
-	  'ALTER TABLE t ADD named timestamptz'
+	'generated column' => 'ALTER TABLE t ADD named timestamptz'
 	  . " GENERATED ALWAYS AS (flake_timestamp(id, 'epoch')) STORED",
 	'`WHERE` of a publication' => 'CREATE PUBLICATION named FOR TABLE t WHERE (id > 5)',
 	'identity' => 'ALTER TABLE t ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY',

@@ -9,7 +9,6 @@ use lib 'tests/perl';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Server;
 use Test::More;
 
 my $page = slurp_file('docs/troubleshooting.md');

@@ -7,7 +7,6 @@ use warnings;
 use lib 'tests/perl';
 
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 

@@ -7,7 +7,6 @@ use lib 'tests/perl';
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Server;
 use Test::More;
 
 chomp(my ($release, $folder) = map { scalar `pg_config $_` } qw(--version --sharedir));

@@ -8,7 +8,6 @@ use lib 'tests/perl';
 
 use Plan;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
