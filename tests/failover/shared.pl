@@ -1,6 +1,6 @@
 # A cluster under Patroni whose members all have the generator IDs 0 to 7. No ID repeats where the
-# old leader generates none any more when the new one begins. Where Patroni leaves two members that take
-# writes, IDs may repeat: the test counts them, and does not fail.
+# old leader generates none any more when the new one begins. Where Patroni leaves two members that
+# take writes, IDs may repeat: the test counts them, and does not fail.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -76,8 +76,8 @@ SQL
 		while (
 			@sessions > $node->safe_psql(
 				'postgres',
-				"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$name $what' AND backend_type = 'client backend'"
-			))
+				"SELECT count(*) FROM pg_stat_activity WHERE application_name = '$name $what'"
+				  . " AND backend_type = 'client backend'"))
 		{
 			my @gone = grep { !$runs[$_]->pumpable || !$runs[$_]->pump_nb } 0 .. $#runs;
 			next unless @gone || time() > $until;

@@ -86,11 +86,9 @@ sub run {
 		Patroni::wait_until(
 			"$member->{name} does not replay what the leader has",
 			sub {
-				return (
-					$cluster->ask(
-						$member,
-						"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() >= '$at' ELSE true END"
-					))[0] eq 't';
+				my $replayed = "pg_last_wal_replay_lsn() >= '$at'";
+				my $sql = "SELECT CASE WHEN pg_is_in_recovery() THEN $replayed ELSE true END";
+				return ($cluster->ask($member, $sql))[0] eq 't';
 			});
 		push @{ $self->{kept} }, $cluster->rows_of($member, $Writers::table);
 	}
@@ -127,8 +125,8 @@ sub _round {
 	$round->{until} = time();
 	pass("round $number: $event->{says}: $new->{name} leads after $old->{name}, and gives IDs");
 	$self->say(
-		sprintf
-		  '%2d  %-10s  %s -> %s  leader after %5.1f s, IDs after %5.1f s, whole again after %5.1f s',
+		sprintf '%2d  %-10s  %s -> %s  leader after %5.1f s, IDs after %5.1f s,'
+		  . ' whole again after %5.1f s',
 		$number, $kind, $old->{name}, $new->{name}, $round->{leader}, $round->{ids},
 		$round->{until} - $begun);
 	$self->say("    the new leader said before: $_ ($errors{$_} times)") for sort keys %errors;
@@ -225,11 +223,12 @@ sub report {
 	my $rounds = $self->{rounds};
 	my ($told, $others, $lost) = split /\|/,
 	  $self->{node}->safe_psql('postgres',
-		'SELECT (SELECT count(*) FROM told), (SELECT count(*) FROM (TABLE ids EXCEPT TABLE told) AS others),'
+			'SELECT (SELECT count(*) FROM told),'
+		  . ' (SELECT count(*) FROM (TABLE ids EXCEPT TABLE told) AS others),'
 		  . ' (SELECT count(*) FROM (TABLE tails EXCEPT TABLE kept) AS lost)');
 	$self->say(
-		sprintf
-		  '%d rounds; clients were told %d IDs; tables have %d besides; old leaders alone had %d rows',
+		sprintf '%d rounds; clients were told %d IDs; tables have %d besides;'
+		  . ' old leaders alone had %d rows',
 		scalar @$rounds,
 		3 * $told, 3 * $others, $lost);
 	cmp_ok($lost, '>', 0, 'rows that only old leaders had committed were compared, too');
@@ -278,9 +277,10 @@ sub twice_in {
 sub finds_what_is_planted {
 	my ($self) = @_;
 	my %before = $self->{writers}->twice;
-	$self->{node}->safe_psql('postgres',
-		"INSERT INTO told SELECT 'planted', member, flake, uniqueid, sno FROM told WHERE flake NOT IN (SELECT id::bigint FROM twice WHERE type = 'flake') LIMIT 1"
-	);
+	$self->{node}->safe_psql('postgres', <<'SQL');
+INSERT INTO told SELECT 'planted', member, flake, uniqueid, sno FROM told
+WHERE flake NOT IN (SELECT id::bigint FROM twice WHERE type = 'flake') LIMIT 1
+SQL
 	my %after = $self->{writers}->twice;
 	return
 	  join(' ', map { $after{$_} - $before{$_} } @Writers::columns) eq

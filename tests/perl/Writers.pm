@@ -137,8 +137,8 @@ sub _statement {
 	my ($origin) = @_;
 	my $kind = int rand 8;
 	my $rows = $kind ? 10 : 100;
-	my $row =
-	  "SELECT '$origin-' || n, current_setting('port')::integer, flake_next(), uniqueid_next(), sno_next(7) FROM generate_series(1, $rows) AS n";
+	my $row = "SELECT '$origin-' || n, current_setting('port')::integer,"
+	  . " flake_next(), uniqueid_next(), sno_next(7) FROM generate_series(1, $rows) AS n";
 	return "COPY ($row) TO STDOUT;\n" unless $kind;
 	my $insert = "COPY (INSERT INTO $table $row RETURNING *) TO STDOUT;\n";
 	return
@@ -228,15 +228,16 @@ sub compare {
 sub twice {
 	my ($self) = @_;
 	my $node = $self->{node};
-	$node->safe_psql('postgres',
-		'DROP TABLE IF EXISTS ids, twice; CREATE UNLOGGED TABLE ids AS TABLE told UNION TABLE kept UNION TABLE tails;'
-	);
-	$node->safe_psql(
-		'postgres',
-		'CREATE UNLOGGED TABLE twice AS ' . join ' UNION ALL ',
-		map
-		  "SELECT '$_' AS type, $_\::text AS id, ${_}_timestamp($_) AS at, array_agg(origin) AS origins, array_agg(DISTINCT member) AS members FROM ids GROUP BY $_ HAVING count(*) > 1",
-		@columns);
+	my $repeated = join ' UNION ALL ', map <<"SQL", @columns;
+SELECT '$_' AS type, $_\::text AS id, ${_}_timestamp($_) AS at,
+	array_agg(origin) AS origins, array_agg(DISTINCT member) AS members
+FROM ids GROUP BY $_ HAVING count(*) > 1
+SQL
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS ids, twice;
+CREATE UNLOGGED TABLE ids AS TABLE told UNION TABLE kept UNION TABLE tails;
+CREATE UNLOGGED TABLE twice AS $repeated;
+SQL
 	return
 	  map { $_ => $node->safe_psql('postgres', "SELECT count(*) FROM twice WHERE type = '$_'") }
 	  @columns;
@@ -247,8 +248,8 @@ sub ticks_shared {
 	my ($self) = @_;
 	return map {
 		$_ => $self->{node}->safe_psql('postgres',
-			"SELECT count(*) FROM (SELECT FROM ids GROUP BY $column{$_}{tick} HAVING count(DISTINCT member) > 1) AS shared"
-		)
+				'SELECT count(*) FROM (SELECT FROM ids'
+			  . " GROUP BY $column{$_}{tick} HAVING count(DISTINCT member) > 1) AS shared")
 	} @columns;
 }
 
