@@ -1,0 +1,122 @@
+# DROP EXTENSION is refused while something depends on it. With CASCADE it takes what depends on it
+# along, and no more. It leaves nothing in the catalogs, and IDs go on above the last ones.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use InSchema;
+use PostgreSQL::Test::Cluster;
+use Server;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('extension_dropped');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
+$node->start;
+
+sub sql { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
+
+sql(<<'SQL');
+CREATE EXTENSION flakeid;
+CREATE TABLE made (
+	nr integer, flake bigint DEFAULT flake_next() PRIMARY KEY, sno sno DEFAULT sno_next() UNIQUE,
+	guid guid_local, ids uniqueid[], at timestamptz GENERATED ALWAYS AS (sno_timestamp(sno)) STORED,
+	line text, as_uuid uuid DEFAULT flake128_next()::uuid);
+INSERT INTO made (nr, line) VALUES (1, 'kept');
+CREATE INDEX made_at ON made (flake_timestamp(flake, '2010-01-01 00:00+00'));
+CREATE VIEW lately AS SELECT line FROM made WHERE flake_after(flake, now() - interval '1 hour');
+CREATE TABLE flake_parts (id bigint DEFAULT flake_next(), line text) PARTITION BY RANGE (id);
+CREATE TABLE flake_part PARTITION OF flake_parts
+	FOR VALUES FROM (flake_min('2020-01-01')) TO (MAXVALUE);
+INSERT INTO flake_parts (line) VALUES ('kept');
+CREATE TABLE sno_parts (id sno DEFAULT sno_next(), line text) PARTITION BY RANGE (id);
+CREATE TABLE sno_part PARTITION OF sno_parts DEFAULT;
+CREATE FUNCTION bound() RETURNS bigint BEGIN ATOMIC SELECT flake_next(); END;
+CREATE FUNCTION text() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN flake_next(); END';
+SQL
+my @dependent = (
+	'default value for column flake of table made',
+	'default value for column as_uuid of table made',
+	'index made_at',
+	'view lately',
+	'column sno of table made',
+	'column guid of table made',
+	'column ids of table made',
+	'column at of table made',
+	'default value for column id of table flake_parts',
+	'default value for column id of table flake_part',
+	'table sno_parts',
+	'function bound()',);
+my $error = error_of($node, 'DROP EXTENSION flakeid');
+like(
+	$error,
+	qr/ERROR:  2BP01: cannot drop extension flakeid because other objects depend on it/,
+	'DROP EXTENSION is refused while something depends on it');
+is_deeply(
+	[ sort $error =~ /^(?:DETAIL:  )?(.*) depends on /mg ],
+	[ sort @dependent ],
+	'the error names each default, column, index, view, function and partitioned table');
+
+sql('DROP EXTENSION flakeid CASCADE');
+is(sql( <<'SQL'), 'nr, flake, line, as_uuid', 'CASCADE drops columns and defaults');
+SELECT string_agg(attname || coalesce(' ' || pg_get_expr(adbin, adrelid), ''), ', ' ORDER BY attnum)
+FROM pg_attribute LEFT JOIN pg_attrdef ON attrelid = adrelid AND attnum = adnum
+WHERE attrelid = 'made'::regclass AND attnum > 0 AND NOT attisdropped
+SQL
+is(sql('SELECT nr, flake > 0, line, as_uuid IS NOT NULL FROM made'),
+	'1|t|kept|t', 'the values of the other columns stay');
+is(sql( <<'SQL'), 'flake_part flake_parts made made_pkey', 'partitions by snos are gone');
+SELECT string_agg(relname, ' ' ORDER BY relname COLLATE "C") FROM pg_class
+WHERE relnamespace = 'public'::regnamespace
+SQL
+is(sql('SELECT line FROM flake_parts WHERE id > 0'), 'kept', 'rows in partitions by flakes stay');
+like(
+	error_of($node, 'SELECT text()'),
+	qr/42883: function flake_next\(\) does not exist/,
+	'the text of a function has lost what it names');
+like(
+	error_of($node, 'INSERT INTO made (nr) VALUES (2)'),
+	qr/23502: null value in column "flake"/,
+	'an insert without the default is an error');
+sql('CREATE EXTENSION flakeid; ALTER TABLE made ALTER flake SET DEFAULT flake_next()');
+sql('INSERT INTO made (nr) VALUES (2)');
+is(sql('SELECT nr, flake > min(flake) OVER () FROM made ORDER BY nr'),
+	"1|f\n2|t", 'the extension that is created again generates IDs above those from before');
+
+# nothing is left ------------------------------------------------------------------------------
+
+# Counts the rows of each catalog of a database, and of those that all databases share.
+sub catalogs {
+	my @catalogs = split /\n/, $node->safe_psql('clean', <<'SQL');
+SELECT oid::regclass FROM pg_class
+WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' ORDER BY 1
+SQL
+	return $node->safe_psql(
+		'clean',
+		join ' UNION ALL ',
+		map { "SELECT '$_', count(*) FROM $_" } @catalogs);
+}
+
+sql('CREATE DATABASE clean');
+my $clean = catalogs();
+my %last;
+for my $round (1 .. 2) {
+	$node->safe_psql('clean', 'CREATE EXTENSION flakeid');
+	for my $type (@TYPES) {
+		my ($name, $id_type, $next) = @$type{ 'name', 'type', 'next' };
+		is($node->safe_psql('clean', "SELECT $next > '$last{$name}'::$id_type"),
+			't', "the extension that is created again generates ${name}s above those from before")
+		  if $last{$name};
+		$last{$name} = $node->safe_psql('clean', <<"SQL");
+SELECT id FROM (SELECT $next AS id FROM generate_series(1, 10000)) AS made ORDER BY id DESC LIMIT 1
+SQL
+	}
+	isnt(catalogs(), $clean, 'the extension has rows in the catalogs');
+	$node->safe_psql('clean', 'DROP EXTENSION flakeid');
+	is(catalogs(), $clean, 'DROP EXTENSION leaves no row in any catalog');
+	is($node->safe_psql('clean', "SELECT count(*) FROM pg_proc WHERE probin LIKE '%flakeid%'"),
+		'0', 'DROP EXTENSION leaves no function of its library');
+}
+
+$node->stop;
+done_testing();
