@@ -95,4 +95,33 @@ sub put_library_of {
 	return;
 }
 
+# Returns everything that belongs to the extension in a database, with what its own catalog has of
+# it.
+sub objects_in {
+	my ($node, $database) = @_;
+	return $node->safe_psql($database, <<'SQL');
+SELECT pg_describe_object(d.classid, d.objid, d.objsubid), comments.comment,
+	pg_get_functiondef(f.oid), f.proacl, f.procost, f.prorows, f.prosupport::regproc,
+	pg_get_viewdef(c.oid), c.relacl,
+	to_jsonb(t) - '{oid,typrelid,typarray,typelem,typbasetype,typnamespace,typowner}'::text[],
+	t.typbasetype::regtype,
+	to_jsonb(o) - ('{oid,oprnamespace,oprowner,oprleft,oprright,oprresult,oprcom,oprnegate,oprcode}'
+		::text[]),
+	o.oprresult::regtype, o.oprcom::regoperator, o.oprnegate::regoperator, o.oprcode::regprocedure,
+	s.castfunc::regprocedure, s.castcontext, s.castmethod,
+	k.opcdefault, k.opcintype::regtype, k.opckeytype::regtype
+FROM pg_depend d
+JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+LEFT JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid AND f.prokind <> 'a'
+LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+LEFT JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
+LEFT JOIN pg_operator o ON d.classid = 'pg_operator'::regclass AND o.oid = d.objid
+LEFT JOIN pg_cast s ON d.classid = 'pg_cast'::regclass AND s.oid = d.objid
+LEFT JOIN pg_opclass k ON d.classid = 'pg_opclass'::regclass AND k.oid = d.objid,
+LATERAL (SELECT obj_description(d.objid, d.classid::regclass::text) AS comment) AS comments
+WHERE e.extname = 'flakeid' AND d.deptype = 'e'
+ORDER BY 1
+SQL
+}
+
 1;
