@@ -37,7 +37,7 @@ my $node = PostgreSQL::Test::Cluster->new('image');
 $node->init;
 $node->append_conf('postgresql.conf', <<"END");
 shared_preload_libraries = 'flakeid'
-extension_control_path = '$image/share:\$id_type'
+extension_control_path = '$image/share:\$system'
 dynamic_library_path = '$image/lib:\$libdir'
 END
 $node->start;
@@ -51,8 +51,9 @@ is( $node->safe_psql(
 		'postgres',
 		"SELECT obj_description(oid, 'pg_extension') FROM pg_extension WHERE extname = 'flakeid'"),
 	$comment,
-	'the extension is created from it');
-like($node->safe_psql('postgres', 'SELECT flake_next()'), qr/^\d+$/, '... and makes IDs');
+	'the extension is created from the control file in the folder');
+like($node->safe_psql('postgres', 'SELECT flake_next()'),
+	qr/^\d+$/, 'the extension from the folder generates IDs');
 
 is_deeply([ libraries() ],
 	["$image/lib/flakeid.so"], 'a session has the library of the folder, and no other');
@@ -68,13 +69,12 @@ is( $node->safe_psql(
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 is_deeply([ libraries() ],
-	["$image/lib/flakeid.so"],
-	'... which a session without preloading looks past: it has the library of the folder, too');
+	["$image/lib/flakeid.so"], 'a session without preloading has the library of the folder, too');
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'");
 $node->restart;
 like($node->safe_psql('postgres', "SELECT sno_next(7) > sno_next(7)"),
-	qr/^[tf]$/, 'with it preloaded again IDs go on');
+	qr/^[tf]$/, 'IDs continue when the library is preloaded again');
 $node->stop;
 done_testing();
 

@@ -34,10 +34,13 @@ my @old = grep { $_->{name} ne 'uuidv7' } @ID_TYPES;
 my $ROWS = 20_000;
 sql(<<"SQL");
 CREATE EXTENSION flakeid VERSION '0.7.0';
-CREATE TABLE source AS SELECT nr, timestamptz '2026-01-01' + nr * 7919 % $ROWS * interval '1 s' AS created_at FROM generate_series(1, $ROWS) AS nr;
+CREATE TABLE source AS
+	SELECT nr, timestamptz '2026-01-01' + nr * 7919 % $ROWS * interval '1 s' AS created_at
+	FROM generate_series(1, $ROWS) AS nr;
 ALTER TABLE source SET (parallel_workers = 2);
 ANALYZE source;
-CREATE TABLE orders (nr integer, id bigint DEFAULT flake_next() PRIMARY KEY, created_at timestamptz GENERATED ALWAYS AS (flake_timestamp(id, '2010-01-01')) STORED);
+CREATE TABLE orders (nr integer, id bigint DEFAULT flake_next() PRIMARY KEY,
+	created_at timestamptz GENERATED ALWAYS AS (flake_timestamp(id, '2010-01-01')) STORED);
 SQL
 
 # A session that keeps its plans, and a view, which PostgreSQL keeps in its catalog.
@@ -59,8 +62,8 @@ for my $id_type (@old) {
 	$kept->query_safe("PREPARE ${name}_kept AS $select");
 	my $workers = below_gather($name);
 	like($workers, qr/\b${name}_next\(/, "0.7.0: the plan calls ${name}_next in workers");
-	my $error =
-	  qr/ERROR:  25000: cannot execute ${name}_next\(\) during a parallel operation\nHINT: .* run ALTER EXTENSION flakeid UPDATE/;
+	my $parallel = "cannot execute ${name}_next\\(\\) during a parallel operation";
+	my $error = qr/ERROR:  25000: $parallel\nHINT: .* run ALTER EXTENSION flakeid UPDATE/;
 	like(error_in($kept, "CREATE TABLE made AS EXECUTE ${name}_kept"),
 		$error, "0.7.0: a kept plan with ${name}_next ends with an error that names the update");
 	like(error_of($node, "CREATE TABLE made AS TABLE ${name}_view"),
@@ -70,10 +73,10 @@ is(sql("INSERT INTO orders SELECT nr FROM source; SELECT count(DISTINCT id) FROM
 	$ROWS, '0.7.0: INSERT, which is not parallel, generates IDs');
 
 sql('ALTER EXTENSION flakeid UPDATE');
-is( sql(q{SELECT string_agg(DISTINCT proparallel::text, '') FROM pg_proc WHERE proname ~ '^(flake|sno|flake128|guid|guid_local|uniqueid|uuidv7)_next'}
-	),
-	'r',
-	'after the update all generators are PARALLEL RESTRICTED');
+is(sql(<<'SQL'), 'r', 'after the update all generators are PARALLEL RESTRICTED');
+SELECT string_agg(DISTINCT proparallel::text, '') FROM pg_proc
+WHERE proname ~ '^(flake|sno|flake128|guid|guid_local|uniqueid|uuidv7)_next'
+SQL
 for my $name (map { $_->{name} } @old) {
 	my $workers = below_gather($name);
 	like($workers, qr/Parallel Seq Scan/, "after the update the plan of ${name}_kept is parallel");
@@ -81,17 +84,18 @@ for my $name (map { $_->{name} } @old) {
 		"after the update the plan of ${name}_kept calls ${name}_next in the leader");
 	for my $made ("EXECUTE ${name}_kept", "TABLE ${name}_view") {
 		$kept->query_safe("CREATE TABLE made AS $made");
-		is( sql('SELECT count(*) FILTER (WHERE is_back), count(*) FROM (SELECT id <= lag(id) OVER (ORDER BY created_at) AS is_back FROM made) AS rows'
-			),
-			"0|$ROWS",
-			"after the update $made has IDs in the order of its rows");
+		is(sql(<<'SQL'), "0|$ROWS", "after the update $made has IDs in the order of its rows");
+SELECT count(*) FILTER (WHERE is_back), count(*)
+FROM (SELECT id <= lag(id) OVER (ORDER BY created_at) AS is_back FROM made) AS rows
+SQL
 		sql('DROP TABLE made');
 	}
 }
 $kept->quit;
-is( sql('INSERT INTO orders SELECT nr FROM source; SELECT count(DISTINCT id), count(*) FILTER (WHERE created_at = flake_timestamp(id)) FROM orders'
-	),
-	2 * $ROWS . '|' . 2 * $ROWS,
+sql('INSERT INTO orders SELECT nr FROM source');
+is( sql(<<'SQL'), join('|', (2 * $ROWS) x 2),
+SELECT count(DISTINCT id), count(*) FILTER (WHERE created_at = flake_timestamp(id)) FROM orders
+SQL
 	'after the update a default and a generated column work as before');
 
 $node->stop;
