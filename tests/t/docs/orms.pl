@@ -1,6 +1,5 @@
 # What docs/orm.md says of ORMs and drivers, tried with those of tests/clients: how many INSERTs
 # many objects take, whether their keys are right, what a migration tool sees, and what COPY needs.
-# The code that the page shows is part of what is run here and in docs/clients.pl.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -8,37 +7,6 @@ use Clients;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-
-# The code of the page -------------------------------------------------------------------------
-
-my %run_here = (
-	python => [
-		glob('examples/*.py'), glob('tests/clients/*.py'),
-		glob('tests/clients/shop/*.py'), glob('tests/clients/shop/migrations/*.py')
-	],
-	javascript => [ glob('examples/*.js') ],
-	java => [ glob('examples/*.java') ]);
-
-# Lines without their indentation, since a page shows a part of a file.
-sub flat {
-	return join '', map { s/^\s+//r } grep { /\S/ } split /^/, $_[0];
-}
-
-my %sources = map {
-	$_ => [ map { flat(slurp_file($_)) } @{ $run_here{$_} } ]
-} keys %run_here;
-my $page = slurp_file('docs/orm.md');
-my $blocks = 0;
-while ($page =~ /^```(\w+)\n(.*?)^```$/msg) {
-	my ($kind, $text) = ($1, flat($2));
-	next unless $run_here{$kind};
-	$blocks++;
-	ok( scalar(grep { index($_, $text) >= 0 } @{ $sources{$kind} }),
-		"block $blocks of the page is part of a program that a test runs") or diag($2);
-}
-cmp_ok($blocks, '>=', 8, 'the page shows code');
-
-# What it says ---------------------------------------------------------------------------------
 
 my ($python, $modules) = (python(), node_modules());
 if (!$python || !$modules || !in_path('node')) {
@@ -76,8 +44,12 @@ sub database {
 }
 
 sub claims {
-	my ($found, @claims) = @_;
-	is($found->{ $_->[0] }, $_->[1], $_->[2]) for @claims;
+	my ($found, $claims) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	while ($claims =~ /^(.+) => (.*)\n\t(.*)$/mg) {
+		is($found->{$1}, $2, $3);
+	}
+	return;
 }
 
 claims(
@@ -85,41 +57,30 @@ claims(
 		database('sqlalchemy'),
 		name => 'SQLAlchemy',
 		command => [ $python, 'tests/clients/sqlalchemy_claims.py' ]),
-	[
-		'with_identity',
-		'1 INSERT, keys right',
-		'SQLAlchemy inserts 1,000 objects with an identity column by one INSERT'
-	],
-	[
-		'with_default',
-		'1000 INSERT, keys right',
-		'SQLAlchemy inserts those with flake_next() as a default one by one'
-	],
-	[
-		'with_monotonic',
-		'1 INSERT, keys right',
-		'SQLAlchemy inserts those with flake_next(monotonic=True) by one INSERT'
-	],
-	[ 'with_bigint', '1 INSERT, keys right', 'SQLAlchemy does so with a bigint column, too' ],
-	[ 'with_uuid', '1 INSERT, keys right', 'SQLAlchemy does so with uuidv7_next(monotonic=True)' ],
-	[
-		'with_batch',
-		'1 INSERT, keys right',
-		'SQLAlchemy does so with IDs that were fetched before the flush'
-	],
-	[
-		'with_sno',
-		'1 INSERT, keys right',
-		'SQLAlchemy does so with snos that were fetched before the flush'
-	],
-	[ 'differences before', '3', 'Alembic sees that columns are of type bigint and not flake' ],
-	[ 'differences after', '0', 'Alembic sees no difference after they have become flakes' ],
-	[ 'reflected', 'Flake Sno', 'SQLAlchemy reflects both types once they are registered' ],
-	[
-		'reflected without',
-		'NullType NullType 2',
-		'SQLAlchemy reflects a NullType before, and warns'
-	]);
+	<<'END');
+with_identity => 1 INSERT, keys right
+	SQLAlchemy inserts 1,000 objects with an identity column by one INSERT
+with_default => 1000 INSERT, keys right
+	SQLAlchemy inserts those with flake_next() as a default one by one
+with_monotonic => 1 INSERT, keys right
+	SQLAlchemy inserts those with flake_next(monotonic=True) by one INSERT
+with_bigint => 1 INSERT, keys right
+	SQLAlchemy does so with a bigint column, too
+with_uuid => 1 INSERT, keys right
+	SQLAlchemy does so with uuidv7_next(monotonic=True)
+with_batch => 1 INSERT, keys right
+	SQLAlchemy does so with IDs that were fetched before the flush
+with_sno => 1 INSERT, keys right
+	SQLAlchemy does so with snos that were fetched before the flush
+differences before => 3
+	Alembic sees that columns are of type bigint and not flake
+differences after => 0
+	Alembic sees no difference after they have become flakes
+reflected => Flake Sno
+	SQLAlchemy reflects both types once they are registered
+reflected without => NullType NullType 2
+	SQLAlchemy reflects a NullType before, and warns
+END
 
 my $shop = database('django');
 my %django = (
@@ -134,10 +95,12 @@ lines_of(
 	name => 'the first migration',
 	command => [ @manage, 'migrate', '--verbosity=0', 'shop', '0001' ]);
 $node->safe_psql($shop,
-	"INSERT INTO shop_order (item) VALUES ('old'); INSERT INTO shop_line (order_id) SELECT id FROM shop_order"
-);
-my $files =
-  q{SELECT string_agg(relname || relfilenode, ' ' ORDER BY relname) FROM pg_class WHERE relname ~ '^shop_(order|line)' AND relkind <> 'S'};
+		"INSERT INTO shop_order (item) VALUES ('old');"
+	  . ' INSERT INTO shop_line (order_id) SELECT id FROM shop_order');
+my $files = <<'SQL';
+SELECT string_agg(relname || relfilenode, ' ' ORDER BY relname) FROM pg_class
+WHERE relname ~ '^shop_(order|line)' AND relkind <> 'S'
+SQL
 my $before = $node->safe_psql($shop, $files);
 lines_of(
 	$shop, %django,
@@ -156,64 +119,44 @@ claims(
 		$shop, %django,
 		name => 'Django',
 		command => [ $python, 'tests/clients/shop/claims.py' ]),
-	[
-		'Order',
-		'1 INSERT, keys right',
-		'bulk_create inserts 1,000 objects with a FlakeField by one INSERT, and they have their keys'
-	],
-	[ 'Number', '1 INSERT, keys right', 'bulk_create does so with a BigFlakeField' ],
-	[ 'Cart', '1 INSERT, keys right', 'bulk_create does so with UUIDs that were fetched before' ],
-	[
-		'Default',
-		'1 INSERT, keys placeholders',
-		'bulk_create of Django 5.2 leaves placeholders as the keys of a db_default'
-	],
-	[ 'json', 'True', "Django's serializer writes a flake as a string" ],
-	[
-		'found',
-		'1 1 True True',
-		'Django finds a flake by string and number, as a foreign key, and in bulk'
-	],
-	[ 'no number', 'ValueError', 'a key that is no number does not reach the server' ],
-	[
-		'AlterField',
-		'identity column type must be smallint, integer, or bigint',
-		"Django's AlterField does not make a flake of an identity column"
-	]);
+	<<'END');
+Order => 1 INSERT, keys right
+	bulk_create inserts 1,000 objects with a FlakeField by one INSERT, and they have their keys
+Number => 1 INSERT, keys right
+	bulk_create does so with a BigFlakeField
+Cart => 1 INSERT, keys right
+	bulk_create does so with UUIDs that were fetched before
+Default => 1 INSERT, keys placeholders
+	bulk_create of Django 5.2 leaves placeholders as the keys of a db_default
+json => True
+	Django's serializer writes a flake as a string
+found => 1 1 True True
+	Django finds a flake by string and number, as a foreign key, and in bulk
+no number => ValueError
+	a key that is no number does not reach the server
+AlterField => identity column type must be smallint, integer, or bigint
+	Django's AlterField does not make a flake of an identity column
+END
 
 claims(
 	lines_of(
 		database('drivers'),
 		name => 'psycopg and asyncpg',
 		command => [ $python, 'tests/clients/drivers_claims.py' ]),
-	[
-		'psycopg, text and binary',
-		'str bytes', 'psycopg returns a flake as str, in binary results as bytes'
-	],
-	[
-		'psycopg, parameters',
-		'1 1 1 1', 'psycopg finds a flake by str and int, alone and in a list'
-	],
-	[
-		'psycopg, COPY of a small ID',
-		'ProtocolViolation NoneType',
-		'psycopg copies a small ID in binary only as int8'
-	],
-	[
-		'psycopg, COPY as flake',
-		'ProgrammingError',
-		'psycopg has no binary form for the name flake'
-	],
-	[
-		'asyncpg, without a codec',
-		'str str DataError DataError InternalClientError',
-		'asyncpg without a codec returns str, compares int, and inserts and copies no int'
-	],
-	[
-		'asyncpg, with a codec',
-		'int int DataError int str',
-		'asyncpg with the codec of int8 has int everywhere'
-	]);
+	<<'END');
+psycopg, text and binary => str bytes
+	psycopg returns a flake as str, in binary results as bytes
+psycopg, parameters => 1 1 1 1
+	psycopg finds a flake by str and int, alone and in a list
+psycopg, COPY of a small ID => ProtocolViolation NoneType
+	psycopg copies a small ID in binary only as int8
+psycopg, COPY as flake => ProgrammingError
+	psycopg has no binary form for the name flake
+asyncpg, without a codec => str str DataError DataError InternalClientError
+	asyncpg without a codec returns str, compares int, and inserts and copies no int
+asyncpg, with a codec => int int DataError int str
+	asyncpg with the codec of int8 has int everywhere
+END
 
 claims(
 	lines_of(
@@ -221,17 +164,18 @@ claims(
 		name => 'node-postgres',
 		env => { NODE_PATH => $modules },
 		command => [ 'node', 'tests/clients/node_claims.js' ]),
-	[ 'columns', 'string string', 'node-postgres returns a flake as a string, as a bigint' ],
-	[ 'json', 'string number', 'a flake is a string in JSON, a bigint is a number' ],
-	[
-		'parameters', '1 1 1',
-		'node-postgres finds a flake by string and BigInt, alone and in a list'
-	],
-	[ 'time', 'invalid input syntax for type bigint 1', 'a Date needs a cast beside a flake' ],
-	[
-		'array', 'string true',
-		'an array of flakes is one string, and an array once it is cast to text'
-	]);
+	<<'END');
+columns => string string
+	node-postgres returns a flake as a string, as a bigint
+json => string number
+	a flake is a string in JSON, a bigint is a number
+parameters => 1 1 1
+	node-postgres finds a flake by string and BigInt, alone and in a list
+time => invalid input syntax for type bigint 1
+	a Date needs a cast beside a flake
+array => string true
+	an array of flakes is one string, and an array once it is cast to text
+END
 
 $node->stop;
 done_testing();

@@ -1,6 +1,6 @@
 # What README.md and the pages of docs/ tell a reader to type runs as it stands, in order: SQL,
-# commands for the shell, and settings. Links lead somewhere; library and SQL are of one version.
-# Pages that have a test of their own are left to it, but for their links.
+# commands for the shell, and settings. Links lead somewhere. Other tests run the pages in
+# %elsewhere.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -16,7 +16,7 @@ my @pages = (
 	'examples/README.md', 'packaging/docker/README.md', 'tests/README.md', 'tests/STATE.md');
 my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md" } 'duplicates',
   'migrating', 'monitoring', 'troubleshooting';
-cmp_ok(scalar @pages, '>=', 12, 'there are pages');
+cmp_ok(scalar @pages, '>=', 12, 'the test finds the pages');
 
 # links ----------------------------------------------------------------------------------------
 
@@ -30,17 +30,22 @@ sub anchors_of {
 my $links = 0;
 for my $page (@pages) {
 	my $text = slurp_file($page) =~ s/^```.*?^```$//msgr;
-	for my $link ($text =~ /\]\(([^)\s]+)\)/g) {
-		next if $link =~ /^https:/;
+	my (@no_file, @no_heading);
+	for my $link (grep { !/^https:/ } $text =~ /\]\(([^)\s]+)\)/g) {
 		$links++;
 		my ($path, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
 		my $target = $path eq '' ? $page : dirname($page) . "/$path";
-		ok(-e $target, "$page: $link is there") or next;
-		ok((grep { $_ eq $anchor } anchors_of($target)), "$page: $link is a heading")
-		  if defined $anchor;
+		if (!-e $target) {
+			push @no_file, $link;
+		}
+		elsif (defined $anchor && !grep { $_ eq $anchor } anchors_of($target)) {
+			push @no_heading, $link;
+		}
 	}
+	is("@no_file", '', "$page: each link leads to a file");
+	is("@no_heading", '', "$page: each link into a page leads to a heading");
 }
-cmp_ok($links, '>=', 30, 'there are links');
+cmp_ok($links, '>=', 30, 'the pages have links');
 
 # names ----------------------------------------------------------------------------------------
 
@@ -78,7 +83,7 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 	while ($text =~ /^```(\w+)\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg) {
 		push @blocks, { kind => $1, text => $2, plan => $3 };
 	}
-	# docs/orms.pl compares code in other languages with what it runs.
+	# docs/orm_code.pl compares code in other languages with what tests run.
 	my %known = map { $_ => 1 } 'sql', 'sh', 'ini', 'yaml', 'dockerfile', 'python', 'javascript',
 	  'java', 'ruby';
 	is(join(' ', grep { !$known{$_} } map { $_->{kind} } @blocks),
@@ -125,7 +130,7 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 			}
 		}
 		elsif ($kind eq 'sh') {
-			# A server that is started holds the pipes of who started it.
+			# A server holds the pipes of the process that starts it.
 			my $output = $node->basedir . '/sh.out';
 			my $code = system('sh', '-e', '-c', "{\n$text} >'$output' 2>&1 </dev/null");
 			is($code, 0, "$claim runs") or diag("$text\n" . slurp_file($output));
@@ -148,11 +153,10 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 			my %wanted = map { /^(\S+) *= *'?([^']*?)'? *(?:#.*)?$/ } @settings;
 
 			for my $setting (sort keys %wanted) {
-				is( $other->safe_psql(
-						'postgres',
-						"SELECT error IS NULL AND applied FROM pg_file_settings WHERE name = '$setting' ORDER BY seqno DESC LIMIT 1"
-					),
-					't',
+				is( $other->safe_psql('postgres', <<"SQL"), 't',
+SELECT error IS NULL AND applied FROM pg_file_settings WHERE name = '$setting'
+ORDER BY seqno DESC LIMIT 1
+SQL
 					"$claim: the server takes $setting");
 			}
 			$other->stop;
@@ -165,58 +169,4 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 	$node->stop;
 }
 
-# What the pages say of the statements' answers ------------------------------------------------
-
-my $node = PostgreSQL::Test::Cluster->new('answers');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-is( $node->safe_psql('postgres', "SELECT flake_to_text(5828128208445124609, 'hex')"),
-	sprintf('%x', 5828128208445124609),
-	'hex has no leading zeros and no capitals');
-is( $node->safe_psql(
-		'postgres', "SELECT flake_to_text(flake_from_text('BXDOxnfZflk=', 'base64'), 'hex')"),
-	'597ed977c6ce7005',
-	'base64 is read from the lowest byte up');
-is( $node->safe_psql('postgres',
-		<<'SQL'), '8|10|16|16|12|8|8', 'a value has the bytes that choosing.md says');
-SELECT pg_column_size(flake), pg_column_size(sno), pg_column_size(uuidv7), pg_column_size(flake128), pg_column_size(guid),
-	pg_column_size(guid_local), pg_column_size(uniqueid)
-FROM (SELECT flake_next() AS flake, sno_next() AS sno, uuidv7_next() AS uuidv7, flake128_next() AS flake128, guid_next() AS guid,
-	guid_local_next() AS guid_local, uniqueid_next() AS uniqueid) AS made
-SQL
-my ($texts) = slurp_file('docs/choosing.md') =~ /^\| text \| (.*) \|$/m
-  or die 'choosing.md shows no texts';
-my @texts = map { /^`(.*)`$/ } split / \| /, $texts;
-
-for my $type ('bigint', 'sno', 'uuid', 'flake128', 'guid', 'uniqueid') {
-	my $text = shift @texts;
-	is($node->safe_psql('postgres', "SELECT '$text'::$type"),
-		$text, "the text of a $type in docs/choosing.md is a $type");
-}
-my ($uuid) = slurp_file('docs/choosing.md') =~ /`([0-9a-f]{8}-[-0-9a-f]+)`/
-  or die 'choosing.md shows no uuidv7';
-is($node->safe_psql('postgres', "SELECT uuidv7_valid('$uuid')"),
-	't', 'the uuidv7 that choosing.md shows is one');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT uuidv7_decode('017f22e2-79b0-7cc3-98c4-dc0c0c07398f') = ROW(timestamptz '2022-02-22 19:22:22+00', 3267, 1, 140, 1367844206360975::bigint)"
-	),
-	't',
-	"the example of RFC 9562 has the RFC's time");
-is( $node->safe_psql(
-		'postgres', "SELECT uuidv7_timestamp(uuidv7_max('infinity')) AT TIME ZONE 'UTC'"),
-	'10889-08-02 05:31:50.655',
-	'the layout of uuidv7 ends as id-types.md says');
-is( $node->safe_psql('postgres',
-		<<'SQL'), '4|0', 'pg_stat_flakeid has a row for each lane of uuidv7, without a generator ID');
-SELECT count(*), count(generator_id) FROM pg_stat_flakeid WHERE id_type = 'uuidv7'
-SQL
-is( $node->safe_psql('postgres',
-		<<'SQL'), 't', 'the library is of the version that the control file names');
-SELECT extversion = flakeid_identity() ->> 'version' FROM pg_extension WHERE extname = 'flakeid'
-SQL
-
-$node->stop;
 done_testing();

@@ -17,9 +17,7 @@ my %clients = (
 	'public-form.js' => [ in_path('node'), 'tests/clients/public-form.js' ]);
 for my $name (sort keys %clients) {
 	next unless grep { !defined } @{ $clients{$name} };
-	fail(
-		"$name can't be tried: what it needs is missing or older than the example; run scripts/setup 15 tests"
-	);
+	fail("$name cannot run: what it needs is missing or old; run scripts/setup 15 tests");
 	delete $clients{$name};
 }
 
@@ -53,49 +51,7 @@ write_keys('1');
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION flakeid;
-
--- The types of values, and how a value is written: a flake as a number, a uuidv7 as a UUID, another ID as hexadecimal digits.
-CREATE TABLE types (id_type text PRIMARY KEY, value_type text NOT NULL, reads text NOT NULL, writes text NOT NULL);
-INSERT INTO types VALUES ('flake', 'bigint', '$1::bigint', '%s::text'), ('uuidv7', 'uuid', '$1::uuid', '%s::text');
-INSERT INTO types SELECT id_type, id_type, format('decode($1, ''hex'')::%I', id_type), 'encode(%s::bytea, ''hex'')'
-FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) AS id_type;
-
-CREATE FUNCTION try(method text, id_type text, prefix text, value text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	this types;
-	expression text;
-	result text;
-BEGIN
-	SELECT * INTO STRICT this FROM types WHERE types.id_type = try.id_type;
-	expression := format('%I(%s, $2)', id_type || '_' || method,
-		CASE method WHEN 'from_public' THEN '$1' WHEN 'from_public_uuid' THEN '$1::uuid' ELSE this.reads END);
-	EXECUTE 'SELECT ' || format(CASE WHEN method LIKE 'from%' THEN this.writes ELSE '%s::text' END, expression)
-	INTO result USING value, prefix;
-	RETURN result;
-EXCEPTION WHEN invalid_text_representation OR invalid_parameter_value OR feature_not_supported THEN
-	RETURN 'refused';
-END
-$$;
-
--- IDs of random fields, of times from 2010 to now.
-CREATE FUNCTION number_below(bound bigint) RETURNS bigint LANGUAGE sql VOLATILE RETURN floor(random() * bound)::bigint;
-CREATE FUNCTION number_to(last integer) RETURNS integer LANGUAGE sql VOLATILE RETURN number_below(last + 1)::integer;
-CREATE FUNCTION random_id(id_type text, t timestamptz) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-	RETURN CASE id_type
-		WHEN 'flake' THEN flake_encode(t, number_to(31), number_to(31), number_to(4095))::text
-		WHEN 'sno' THEN encode(sno_encode(t, number_to(1), number_to(255), number_to(65535), number_to(65535))::bytea, 'hex')
-		WHEN 'flake128' THEN encode(flake128_encode(t, right(gen_random_uuid()::text, 12)::macaddr, number_to(65535))::bytea, 'hex')
-		WHEN 'guid' THEN encode(guid_encode(t, number_below(4294967296), number_to(16383), number_to(4000) * interval '1 s', random() < 0.5)::bytea, 'hex')
-		WHEN 'guid_local' THEN encode(guid_local_encode(t, number_to(16383), number_to(4000) * interval '1 s', random() < 0.5)::bytea, 'hex')
-		WHEN 'uniqueid' THEN encode(uniqueid_encode(t, number_to(63), number_to(2047), number_to(15), (ARRAY['spread', 'time_sequential'])[1 + number_to(1)]::uniqueid_mode)::bytea, 'hex')
-		WHEN 'uuidv7' THEN uuidv7_encode(t, number_to(4095), number_to(3), number_to(255), number_below(4503599627370496))::text
-	END;
-END
-$$;
-
-CREATE TABLE calls (nr integer GENERATED ALWAYS AS IDENTITY, method text, id_type text, prefix text, value text, result text);
-CREATE TABLE written (method text, id_type text, prefix text, value text, result text);
+\i tests/clients/public_form_calls.sql
 SQL
 
 # What the clients return for calls, each a line.
@@ -134,9 +90,9 @@ my @rows =
 is(@rows, 7 * 5, 'the page has an example of each ID type');
 while (my ($id_type, $prefix, $id, $text, $uuid) = splice @rows, 0, 5) {
 	my @expected = ($text, $uuid =~ /`(.*)`/ ? $1 : 'refused');
-	my $value = $node->safe_psql('postgres',
-		"SELECT format(writes, format('%L::%s', '$id', value_type)) FROM types WHERE id_type = '$id_type'"
-	);
+	my $value = $node->safe_psql('postgres', <<"SQL");
+SELECT format(writes, format('%L::%s', '$id', value_type)) FROM types WHERE id_type = '$id_type'
+SQL
 	my $written = $node->safe_psql('postgres', "SELECT $value");
 	my $calls = join '', map { "$_\t$id_type\t$prefix\t$written\n" } 'to_public', 'to_public_uuid';
 	$calls .= "from_public\t$id_type\t$prefix\t$text\n";
@@ -165,9 +121,12 @@ for my $versions ([ '1', 'b' ], [ 'b', 'Z', '1' ]) {
 	$node->safe_psql('postgres', <<'SQL');
 TRUNCATE calls;
 INSERT INTO calls (method, id_type, prefix, value)
-	SELECT method, id_type, left(translate(encode(sha256(nr::text::bytea), 'base64'), '+/=', '-_0'), nr % 45),
-		random_id(id_type, timestamptz '2010-01-01 00:00+00' + random() * (now() - timestamptz '2010-01-01 00:00+00'))
-	FROM types, generate_series(1, 1000) AS nr, unnest('{to_public,to_public_uuid}'::text[]) AS method
+	SELECT method, id_type, left(digest, nr % 45),
+		random_id(id_type, epoch + random() * (now() - epoch))
+	FROM types, unnest('{to_public,to_public_uuid}'::text[]) AS method,
+		generate_series(1, 1000) AS nr,
+		translate(encode(sha256(nr::text::bytea), 'base64'), '+/=', '-_0') AS digest,
+		CAST('2010-01-01 00:00+00' AS timestamptz) AS epoch
 	WHERE (id_type, method) <> ('flake128', 'to_public_uuid');
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
@@ -182,7 +141,8 @@ SQL
 	$node->safe_psql('postgres', <<'SQL');
 INSERT INTO written SELECT method, id_type, prefix, value, result FROM calls;
 TRUNCATE calls;
-INSERT INTO calls (method, id_type, prefix, value) SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM written;
+INSERT INTO calls (method, id_type, prefix, value)
+	SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM written;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
 	is( $node->safe_psql('postgres',
@@ -196,35 +156,18 @@ SQL
 
 # Changed texts, random texts, and UUIDs of all kinds. A part of them is read, as another ID.
 $node->safe_psql('postgres', <<'SQL');
-CREATE FUNCTION random_digits(length integer) RETURNS text LANGUAGE sql VOLATILE
-	RETURN (SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', 1 + number_to(61), 1), '')
-		FROM generate_series(1, length));
 TRUNCATE calls;
+CALL add_changed_forms();
+-- IDs without a public form: of a time after the clock, a negative flake, other UUIDs.
 INSERT INTO calls (method, id_type, prefix, value)
-	SELECT 'from_public', id_type, prefix, CASE number_to(6)
-		WHEN 0 THEN overlay(result PLACING substr('0aZ-_ ?', 1 + number_to(6), 1) FROM 1 + number_to(length(result) - 1) FOR 1)
-		WHEN 1 THEN left(result, -1)
-		WHEN 2 THEN result || '0'
-		WHEN 3 THEN 'x' || result
-		WHEN 4 THEN substr(result, 2)
-		WHEN 5 THEN left(result, length(prefix) + (prefix <> '')::integer) || repeat('z', length(result))
-		ELSE left(result, length(prefix) + (prefix <> '')::integer + 1) || random_digits(length(result) - length(prefix) - (prefix <> '')::integer - 1)
-	END FROM written WHERE method = 'to_public';
-INSERT INTO calls (method, id_type, prefix, value)
-	SELECT 'from_public_uuid', id_type, prefix, CASE number_to(2)
-		WHEN 0 THEN gen_random_uuid()::text
-		WHEN 1 THEN overlay(gen_random_uuid()::text PLACING '8' FROM 15)
-		ELSE overlay(result PLACING to_hex(number_to(15)) FROM 1 + number_to(35) FOR 1)
-	END FROM written WHERE method = 'to_public_uuid';
-DELETE FROM calls WHERE method = 'from_public_uuid' AND value !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
--- IDs that have no public form: of a time after the clock, a negative flake, a uuid of another version.
-INSERT INTO calls (method, id_type, prefix, value)
-	SELECT method, id_type, 'late', random_id(id_type, now() + interval '2 days' + random() * interval '10 years')
-	FROM types, generate_series(1, 10) AS nr, unnest('{to_public,to_public_uuid}'::text[]) AS method
+	SELECT method, id_type, 'late',
+		random_id(id_type, now() + interval '2 days' + random() * interval '10 years')
+	FROM types, generate_series(1, 10), unnest('{to_public,to_public_uuid}'::text[]) AS method
 	WHERE (id_type, method) <> ('flake128', 'to_public_uuid')
 	UNION ALL SELECT 'to_public', 'flake', '', '-1'
 	UNION ALL SELECT 'to_public', 'uuidv7', '', gen_random_uuid()::text
-	UNION ALL SELECT 'to_public', 'flake', prefix, '1' FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix;
+	UNION ALL SELECT 'to_public', 'flake', prefix, '1'
+	FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
 is( $node->safe_psql(
