@@ -78,7 +78,8 @@ sub contenders {
 		push @contenders,
 		  { %id, name => "$id_type, btree", table => $month, index => "${month}_id", class => '' };
 		my $classes =
-		  "SELECT count(*) FROM pg_opclass JOIN pg_am AS a ON a.oid = opcmethod WHERE amname = 'brin'";
+			'SELECT count(*) FROM pg_opclass JOIN pg_am AS a ON a.oid = opcmethod'
+		  . " WHERE amname = 'brin'";
 		for my $kind ('minmax', 'minmax_multi') {
 			my $class = "${prefix}_${kind}_ops";
 			next unless psql('bench', "$classes AND opcname = '$class'");
@@ -111,8 +112,9 @@ sub write_report {
 	my ($ms, $size, $plan, @names) = @_;
 	heading('BRIN');
 	text(<<'END');
-The same windows on the same rows, where the table has this index alone; BRIN looks at each row of a block range
-again. Late rows: one in a thousand is of any time of the month. With epoch: `flake_within(id, ..., '2010-01-01 00:00+00')`.
+The same windows on the same rows, where the table has this index alone; BRIN looks at each row of a
+block range again. Late rows: one in a thousand is of any time of the month. With epoch:
+`flake_within(id, ..., '2010-01-01 00:00+00')`.
 END
 	table(
 		[ 'index', 'MB', 'an hour, ms', 'a day, ms', 'plan of the hour' ],

@@ -56,8 +56,8 @@ sub cost_of_a_call {
 
 	heading('One ID in one session');
 	text(<<"END");
-Nanoseconds a row of `@{[call_query('f()', $rows)]}`, the best of $slices
-in a round. Net: without those of the empty function, and of generate_series for a batch, which takes its place.
+Nanoseconds a row of `@{[call_query('f()', $rows)]}`, the best of $slices in a round. Net: without
+those of the empty function, and of generate_series for a batch, which takes its place.
 END
 	table(
 		[ 'function', 'ns', 'net ns', 'net, times clock_timestamp()', "net, times $nextval" ],
@@ -131,8 +131,8 @@ sub ceiling_of_the_format {
 
 	heading('What the format gives');
 	text(<<'END');
-With these `flakeid.generator_ids`, against what the format gives them: each 4.096 M/s of flake, 0.064 M/s of
-uniqueid, and 16.384 M/s of sno, which is more than a session can ask for.
+With these `flakeid.generator_ids`, against what the format gives them: each 4.096 M/s of flake,
+0.064 M/s of uniqueid, and 16.384 M/s of sno, which is more than a session can ask for.
 END
 	table(
 		[ 'function', 'generator IDs', 'sessions', 'M IDs/s', '% of what the format gives' ],

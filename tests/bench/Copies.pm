@@ -57,9 +57,8 @@ sub copy_million {
 	psql('bench', path(), "COPY (SELECT) TO :'path';");
 
 	heading('COPY');
-	text(
-		"A million rows: `COPY copied (payload) FROM` a file, with its commit, right after a checkpoint.\n"
-	);
+	text(   "A million rows: `COPY copied (payload) FROM` a file, with its commit,\n"
+		  . "right after a checkpoint.\n");
 	for my $table (sort keys %tables) {
 		my $of = $results{$table};
 		text("\nInto a table $table:\n");
@@ -99,7 +98,8 @@ sub measured {
 CHECKPOINT;
 SELECT clock_timestamp() AS began, $processor AS worked, pg_current_wal_insert_lsn() AS lsn \\gset
 COPY copied (payload) FROM :'path';
-SELECT extract(epoch FROM clock_timestamp() - :'began'), ($processor - :worked) / 1e9, (pg_current_wal_insert_lsn() - :'lsn') / 1e6;
+SELECT extract(epoch FROM clock_timestamp() - :'began'), ($processor - :worked) / 1e9,
+       (pg_current_wal_insert_lsn() - :'lsn') / 1e6;
 END
 	return { seconds => $seconds, processor => $worked, wal => $wal };
 }

@@ -120,7 +120,8 @@ sub insert_million {
 CHECKPOINT;
 SELECT clock_timestamp() AS began, pg_current_wal_insert_lsn() AS lsn \\gset
 INSERT INTO filled (payload) SELECT generate_series(1, @{[million()]});
-SELECT extract(epoch FROM clock_timestamp() - :'began'), (pg_current_wal_insert_lsn() - :'lsn') / 1e6,
+SELECT extract(epoch FROM clock_timestamp() - :'began'),
+       (pg_current_wal_insert_lsn() - :'lsn') / 1e6,
        pg_relation_size('filled_pkey') / 1e6, pg_indexes_size('filled') / 1e6;
 END
 	return { seconds => $seconds, wal => $wal, index => $index, indexes => $indexes };
@@ -153,10 +154,11 @@ sub report {
 	my ($section, $where, $results) = @_;
 	my @names = map { $_->[0] } columns();
 	text(<<"END");
-A million rows: `INSERT INTO filled (payload) SELECT generate_series(1, @{[million()]})`, with its commit, into
-`filled (id ... PRIMARY KEY DEFAULT ..., payload integer)`, right after a checkpoint. WAL is all of it, with the
-images of pages that are changed for the first time since; "without images" is that of another round without
-`full_page_writes`, whose records and dirtied buffers EXPLAIN counted.
+A million rows: `INSERT INTO filled (payload) SELECT generate_series(1, @{[million()]})`, with its
+commit, into `filled (id ... PRIMARY KEY DEFAULT ..., payload integer)`, right after a checkpoint.
+WAL is all of it, with the images of pages that are changed for the first time since; "without
+images" is that of another round without `full_page_writes`, whose records and dirtied buffers
+EXPLAIN counted.
 END
 	table(
 		[
@@ -186,8 +188,8 @@ END
 		} @names);
 	text(<<"END");
 
-Row by row: $single rows by pgbench in one session, each a statement and a transaction that does not wait for the
-disk, right after a checkpoint.
+Row by row: $single rows by pgbench in one session, each a statement and a transaction that does not
+wait for the disk, right after a checkpoint.
 END
 	table(
 		[ 'ID', 'us a row', 'time, times bigserial', 'WAL bytes a row', 'without images' ],

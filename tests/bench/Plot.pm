@@ -47,7 +47,8 @@ sub bars {
 	@ranges = (max(@ranges)) x @panels if $panels[0]{same_scale};
 
 	my $script = <<"END";
-set terminal svg size $width,$height noenhanced font 'DejaVu Sans,Arial,sans-serif,$font' background '#ffffff'
+set terminal svg size $width,$height noenhanced \\
+    font 'DejaVu Sans,Arial,sans-serif,$font' background '#ffffff'
 set output '$path'
 set multiplot
 unset key
@@ -71,8 +72,10 @@ set yrange [@{[$#names + 0.5]}:-0.5]
 set ytics scale 0 offset 0.5,0 textcolor rgb '#1b1f24' ($tics)
 @{[label($panels[$i]{title}, $left + $i * $panel_width, 52, $height, '#57606a', 12)]}
 set arrow 1 from graph 0, graph 0 to graph 0, graph 1 nohead lc rgb '#c8ced6' lw 1
-plot \$bars using 2:1:(0):2:(\$1-0.34):(\$1+0.34):5 with boxxyerror fs solid 1 noborder lc rgb variable, \\
-     \$bars using 3:1:(\$4-\$3):(0) with vectors heads size screen 0.004,90 lc rgb '#24292f' lw 1, \\
+plot \$bars using 2:1:(0):2:(\$1-0.34):(\$1+0.34):5 \\
+         with boxxyerror fs solid 1 noborder lc rgb variable, \\
+     \$bars using 3:1:(\$4-\$3):(0) \\
+         with vectors heads size screen 0.004,90 lc rgb '#24292f' lw 1, \\
      \$bars using 4:1:6 with labels left offset 0.7,0 tc rgb '#1b1f24'
 unset label
 END

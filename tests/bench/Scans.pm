@@ -12,7 +12,8 @@ use Rounds;
 use Server;
 
 our @EXPORT =
-  qw(scan_of_a_time cost_of_the_index_of_times make_month windows scan_windows window_query plan_of);
+  qw(scan_of_a_time cost_of_the_index_of_times make_month windows scan_windows window_query
+  plan_of);
 
 # Midnight, so that a window begins with a tick of every format.
 my $month_begins = "timestamptz '2026-06-01 00:00+00'";
@@ -151,9 +152,9 @@ sub scan_of_a_time {
 		});
 	heading('Rows of a time');
 	text(<<"END");
-An hour and a day out of 5 million rows of a month, by the ID's own index and by that of a column `created_at`:
-`SELECT sum(payload) FROM month WHERE flake_within(id, tstzrange(...))`, for sno `id <\@ tstzrange(...)`, and
-`created_at >= ... AND created_at < ...`, planning and all.
+An hour and a day out of 5 million rows of a month, by the ID's own index and by that of a column
+`created_at`: `SELECT sum(payload) FROM month WHERE flake_within(id, tstzrange(...))`, for sno `id
+<\@ tstzrange(...)`, and `created_at >= ... AND created_at < ...`, planning and all.
 END
 	table(
 		[
@@ -210,9 +211,8 @@ sub cost_of_the_index_of_times {
 			my %now;
 			for (@contenders[@order]) {
 				my ($id, $type, $variant, $columns, $index) = @$_;
-				psql('bench',
-					"CREATE TABLE filled (id $type DEFAULT $id PRIMARY KEY, payload integer$columns); $index"
-				);
+				my $key = "id $type DEFAULT $id PRIMARY KEY";
+				psql('bench', "CREATE TABLE filled ($key, payload integer$columns); $index");
 				$now{$id}{$variant} = insert_million('bench');
 				psql('bench', 'DROP TABLE filled;');
 			}

@@ -7,7 +7,8 @@ use File::Temp;
 use POSIX qw(WNOHANG);
 
 our @EXPORT =
-  qw(psql psql_without_disk psql_fails pgbench pgbench_times background_pgbench stop setting timed unprinted call_query set_query);
+  qw(psql psql_without_disk psql_fails pgbench pgbench_times background_pgbench stop setting timed
+  unprinted call_query set_query);
 
 # A parallel plan, compiling, or the disk at the commit of a statement that took a number from a
 # sequence: all that would be measured in the place of the function.

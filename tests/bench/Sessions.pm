@@ -39,9 +39,8 @@ sub several_sessions {
 		});
 
 	heading('Several sessions at once');
-	text(
-		"Millions of calls a second, all sessions together, on @{[cores()]} cores that pgbench uses too.\n"
-	);
+	text(   "Millions of calls a second, all sessions together,\n"
+		  . "on @{[cores()]} cores that pgbench uses too.\n");
 	table(
 		[ 'function', (map { "sessions: $_" } @sessions), '2 sessions, times 1' ],
 		map {
@@ -120,8 +119,8 @@ END
 		});
 	heading('Sessions that insert into one index');
 	text(<<"END");
-For a second, rows one by one, $rows to a transaction, into a table of $grown_rows, on @{[cores()]} cores that
-pgbench uses too; and how many of the pages that the index had before they changed.
+For a second, rows one by one, $rows to a transaction, into a table of $grown_rows, on @{[cores()]}
+cores that pgbench uses too; and how many of the pages that the index had before they changed.
 END
 	table(
 		[
@@ -160,7 +159,8 @@ BEGIN
     FOR i IN 0 .. calls LOOP
         PERFORM pg_sleep(0.002);
         IF past_gate THEN
-            PERFORM pg_sleep(extract(epoch FROM max(gate_lead))) FROM pg_stat_flakeid WHERE id_type = 'flake';
+            PERFORM pg_sleep(extract(epoch FROM max(gate_lead)))
+                FROM pg_stat_flakeid WHERE id_type = 'flake';
         END IF;
         began := clock_timestamp();
         PERFORM flake_next();
@@ -190,9 +190,9 @@ END
 
 	heading('The pause in which the horizon is written');
 	text(<<'END');
-Microseconds of one `flake_next()` in PL/pgSQL, after a sleep of 2 ms or until the gate is past. With the default
-of `flakeid.horizon_lead` one call in a second takes the first line's time, and the other sessions that ask
-wait for it.
+Microseconds of one `flake_next()` in PL/pgSQL, after a sleep of 2 ms or until the gate is past.
+With the default of `flakeid.horizon_lead` one call in a second takes the first line's time, and the
+other sessions that ask wait for it.
 END
 	table(
 		[ 'the call', 'calls', 'p50', 'p99', 'max' ],

@@ -90,7 +90,8 @@ sub measures {
 			"sort by comparison, $spread",
 			"$in_memory ALTER OPERATOR FAMILY sno_ops USING btree DROP FUNCTION 2 (sno, sno);",
 			"SELECT id FROM $table ORDER BY id OFFSET $rows",
-			'ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 2 (sno, sno) sno_sortsupport(internal);'
+			'ALTER OPERATOR FAMILY sno_ops USING btree'
+			  . ' ADD FUNCTION 2 (sno, sno) sno_sortsupport(internal);'
 		  ]
 		  if $name eq 'sno';
 	}
@@ -153,10 +154,10 @@ sub write_report {
 	my ($taken, @names) = @_;
 	heading('Sorting, indexing, joining, text');
 	text(<<'END');
-A million of each, shuffled, their times over a month or within one second (of uniqueids two; uuid v4 has none, and
-bigint counts up). Milliseconds: `SELECT id FROM ids ORDER BY id OFFSET` all of them, in memory; `CREATE INDEX` on a
-table that is not logged; a hash join with the same IDs in another order. Nanoseconds a value: `id::text` and back,
-each without reading the table.
+A million of each, shuffled, their times over a month or within one second (of uniqueids two; uuid
+v4 has none, and bigint counts up). Milliseconds: `SELECT id FROM ids ORDER BY id OFFSET` all of
+them, in memory; `CREATE INDEX` on a table that is not logged; a hash join with the same IDs in
+another order. Nanoseconds a value: `id::text` and back, each without reading the table.
 END
 	my @measures = (
 		[ 'sort, month', 'sort, ms: a month', '%.0f' ],

@@ -56,9 +56,11 @@ sub watermark_and_transactions {
 		});
 	heading('The watermark');
 	my ($connections) = psql('bench', 'SHOW max_connections;');
-	text(
-		"Each call in a statement of its own, with max_connections = $connections; each first ID in a transaction of its own, with its COMMIT. Net of the same statements with a function that does nothing.\n"
-	);
+	text(<<"END");
+Each call in a statement of its own, with max_connections = $connections; each first ID in a
+transaction of its own, with its COMMIT. Net of the same statements with a function that does
+nothing.
+END
 	table([ 'what', 'net ns of a processor' ],
 		map { [ $_, spread($nanos{$_}, '%.0f') ] } sort keys %nanos);
 	return;
@@ -73,7 +75,8 @@ sub reader_beside_writers {
 	psql('bench',
 		'CREATE TABLE outbox (id bigint PRIMARY KEY DEFAULT flake_next(), payload integer);');
 	my $poll = <<'END';
-SELECT coalesce(max(id), :last) AS last FROM outbox WHERE id > :last AND flake_before(id, flakeid_watermark()) \gset
+SELECT coalesce(max(id), :last) AS last FROM outbox
+WHERE id > :last AND flake_before(id, flakeid_watermark()) \gset
 END
 	my (%rate, @ratio);
 	rounds(
@@ -98,9 +101,8 @@ END
 	psql('bench', 'DROP TABLE outbox;');
 
 	heading('A reader beside writers');
-	text(
-		"$writers sessions insert rows one by one, each in a transaction of its own. The reader polls ten times per second.\n"
-	);
+	text(   "$writers sessions insert rows one by one, each in a transaction of its own.\n"
+		  . "The reader polls ten times per second.\n");
 	table([ 'what', 'thousand rows per second' ],
 		map { [ $_, spread($rate{$_}, '%.1f') ] } @contenders);
 	text("\nWith a reader, times without: " . spread(\@ratio, '%.3f'));
@@ -121,7 +123,11 @@ sub readers_that_are_woken {
 	psql('bench',
 		'CREATE TABLE outbox (id bigint PRIMARY KEY DEFAULT flake_next(), payload integer);',
 		<<'END');
-CREATE FUNCTION ring() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('outbox', ''); RETURN NULL; END $$;
+CREATE FUNCTION ring() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify('outbox', '');
+	RETURN NULL;
+END $$;
 END
 	my %setting = (
 		$worker => "flakeid.notify_databases = 'bench'",
@@ -136,8 +142,9 @@ END
 			for my $contender (@contenders[@order]) {
 				psql('bench', 'TRUNCATE outbox;', 'CHECKPOINT;');
 				psql('bench',
-					'CREATE TRIGGER ring AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE FUNCTION ring();'
-				) if $contender eq $trigger;
+						'CREATE TRIGGER ring AFTER INSERT ON outbox'
+					  . ' FOR EACH STATEMENT EXECUTE FUNCTION ring();')
+				  if $contender eq $trigger;
 				# The first ID after the reload starts the worker.
 				psql(
 					'bench',
@@ -165,9 +172,8 @@ END
 	psql('bench', 'DROP TABLE outbox;', 'DROP FUNCTION ring();');
 
 	heading('Readers that are woken');
-	text(
-		"$writers sessions insert rows one by one, each in a transaction of its own, without waiting for the disk.\n"
-	);
+	text(   "$writers sessions insert rows one by one, each in a transaction of its own,\n"
+		  . "without waiting for the disk.\n");
 	table(
 		[ 'beside', 'thousand rows per second', 'times that without a reader' ],
 		map { [ $_, spread($rate{$_}, '%.1f'), spread($ratio{$_}, '%.3f') ] } @contenders);
