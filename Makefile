@@ -40,8 +40,10 @@ FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 # The profile of cargo: release for users, fast-build for `make run`.
 PROFILE ?= release
 
-# cargo writes the libraries of all versions to one file. So each is copied to a folder of its own.
-STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)$(if $(filter release,$(PROFILE)),,-$(PROFILE))
+# cargo writes the libraries of all versions to one file. So each is copied to a folder of its own. The
+# headers of a server with assertions differ from those of a release.
+ASSERTIONS := $(if $(PG_CONFIG_PATH),$(findstring --enable-cassert,$(shell $(PG_CONFIG) --configure)))
+STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)$(if $(ASSERTIONS),-assertions)$(if $(filter release,$(PROFILE)),,-$(PROFILE))
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
@@ -53,7 +55,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover lint lint-text lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres lint lint-text lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -108,8 +110,14 @@ test-stress: ## run the tests many times on a slow machine: TESTS=, TIMES=, COND
 test-failover: ## change the leader of a Patroni cluster in ROUNDS=10: a quarter of an hour
 	@ROUNDS='$(ROUNDS)' scripts/test-failover $(GIVEN_PG_CONFIG)
 
-# With --release clippy uses the results of the build scripts of `make build`. Reading the headers of
-# PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
+test-assertions: ## run the tests on a PostgreSQL 18 with assertions, which it builds from source
+	@scripts/test-assertions $(PARTS)
+
+test-postgres: ## run PostgreSQL's own tests on that server with flakeid loaded: SUITES="regress isolation" for a part
+	@scripts/test-postgres $(SUITES)
+
+# With --release clippy uses the results of the build scripts of `make build`; reading the headers of PostgreSQL takes
+# the longest time of all. Code that depends on no version is checked in one version.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates sql tests examples packaging scripts)
