@@ -126,6 +126,7 @@ lint: lint-text lint-code ## check the code and the documentation
 lint-text: ## the part without a compiler: formats, columns, layers of the code, words
 	scripts/lint-words $(LINT_WORDS)
 	tests/lint/layers
+	tests/lint/search-logs
 	scripts/layers
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
