@@ -139,9 +139,12 @@ subtest 'calls for a lease that is held arrive late' => sub {
 	wait_until('three are held', sub { (my @ids = split / /, generator_ids($node)) == 3 });
 
 	$wire->hold('flakeid/pool/0:1');
+	my $end_of_log = -s $node->logfile;
 	$wire->wait_until_held;
 	changes_nothing({ 'pool/0:1' => 'another' },
 		'a renewal does not count if a claim is of another');
+	# Until the server notices, it holds three.
+	$node->wait_for_log(qr/WARNING:  flakeid lost its lease of generator IDs 1\b/, $end_of_log);
 	wait_until('three are held', sub { (my @ids = split / /, generator_ids($node)) == 3 });
 
 	my ($gone) = reverse split / /, generator_ids($node);
