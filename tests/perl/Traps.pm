@@ -192,6 +192,13 @@ sub _traps {
 	return @traps;
 }
 
+# Returns these statements with an end of the transaction after every 200. A server with assertions
+# takes the longer for each, the more its transaction has changed.
+sub _in_parts {
+	my @statements = @_;
+	return map { ($_ % 200 ? () : "COMMIT;\nBEGIN;\n", $statements[$_]) } 0 .. $#statements;
+}
+
 # Returns traps with the types of an installed extension as arguments, also where a function of ours
 # has a default.
 sub traps_of_types {
@@ -216,7 +223,7 @@ sub traps_of_types {
 			}
 		}
 	}
-	return join '', "BEGIN;\nSET search_path = pg_catalog;\n", @traps, "COMMIT;\n";
+	return join '', "BEGIN;\nSET search_path = pg_catalog;\n", _in_parts(@traps), "COMMIT;\n";
 }
 
 # Starts a server, and sets the traps in its database `hostile`.
@@ -258,7 +265,7 @@ sub set_traps {
 		SQL
 	my @traps = _traps();
 	note(scalar(@traps) . ' traps');
-	my ($result, $error) = _run_as_owner('hostile', join '', $set_up, @traps, "COMMIT;\n");
+	my ($result, $error) = _run_as_owner('hostile', join '', $set_up, _in_parts(@traps), "COMMIT;\n");
 	is($result, 0, 'the owner of a database sets traps in a schema') or BAIL_OUT($error);
 	return $node;
 }
