@@ -1,5 +1,5 @@
 # What a server answers in one session to both functions of every ID type: an ID, or an error. It
-# writes nothing, so the answers can be had while the state file is damaged or cannot be written.
+# writes nothing, so it also works while the state file is damaged or cannot be written.
 package Answers;
 
 use strict;

@@ -12,7 +12,7 @@ our @EXPORT = qw(@ENTRIES @TEXTS @MALFORMED @PAGE_SQL is_on_the_page log_is_on_t
   texts_met);
 
 # The messages with their level and SQLSTATEs, all texts of messages, details and hints, and lines
-# that look like one and are none.
+# that look like a message but are not.
 our (@ENTRIES, @TEXTS, @MALFORMED);
 
 my $page = slurp_file('docs/troubleshooting.md');

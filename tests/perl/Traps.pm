@@ -265,7 +265,8 @@ sub set_traps {
 		SQL
 	my @traps = _traps();
 	note(scalar(@traps) . ' traps');
-	my ($result, $error) = _run_as_owner('hostile', join '', $set_up, _in_parts(@traps), "COMMIT;\n");
+	my ($result, $error) =
+	  _run_as_owner('hostile', join '', $set_up, _in_parts(@traps), "COMMIT;\n");
 	is($result, 0, 'the owner of a database sets traps in a schema') or BAIL_OUT($error);
 	return $node;
 }

@@ -62,7 +62,7 @@ sub steps_of {
 				FROM (SELECT id FROM made ORDER BY nr DESC LIMIT 5) AS latest
 				SQL
 				'5|t',
-				"IDs of $who session continue in the last tick on a clock set back by $seconds s");
+				"after $seconds s back, $who session continues in the last tick");
 		}
 	}
 

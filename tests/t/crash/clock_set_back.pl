@@ -35,7 +35,7 @@ sub set_state {
 		});
 }
 
-# set back once and twice ------------------------------------------------------------------------
+# the clock steps back once and twice --------------------------------------------------------------
 
 for my $back (0.05, 10, 3600) {
 	# As if the server had been at rest for some hours.
@@ -62,7 +62,7 @@ for my $back (0.05, 10, 3600) {
 		$clock->stand_still($moment);
 		$clock->start;
 		for my $id_type (sort { !!$b->{turns} <=> !!$a->{turns} } @ID_TYPES) {
-			my $when = "when the clock is set back by $back s $time";
+			my $when = "when the clock steps back by $back s $time";
 			my $name = $id_type->{name};
 			my $turns = $id_type->{turns} && $time eq 'once';
 			$clock->set($moment) if $back < 1 && !$turns;
@@ -86,7 +86,7 @@ for my $back (0.05, 10, 3600) {
 		$node->stop;
 	}
 }
-is($ledger->twice, '', 'no ID repeats when the clock is set back');
+is($ledger->twice, '', 'no ID repeats when the clock steps back');
 
 # sno continues, the others do not ---------------------------------------------------------------
 

@@ -102,7 +102,7 @@ for my $format ($version >= 16 ? ('text', 'csv') : ()) {
 		TRUNCATE given;
 		COPY given (nr, $names) FROM '$dir/marked.$format' (FORMAT $format, DEFAULT 'new');
 		SQL
-	is(sql(<<~"SQL"), "0|f|t|2500\n1|t|f|2500", "DEFAULT in $format marks the rows that get IDs");
+	is(sql(<<~"SQL"), "0|f|t|2500\n1|t|f|2500", "DEFAULT in $format chooses the rows that get IDs");
 		SELECT nr % 2, bool_and($kept), bool_and($is_new), count(*)
 		FROM given JOIN ids USING (nr) GROUP BY 1 ORDER BY 1
 		SQL
