@@ -97,6 +97,17 @@ pub fn wake(number: usize) {
     };
 }
 
+/// Reads the configuration files again. A worker calls this in its main loop after a reload, and
+/// once at its start, when it has its handler of SIGHUP.
+///
+/// A worker has the settings of the postmaster at the moment of the fork. Until its handlers are
+/// there, it ignores SIGHUP. So a reload in between would never reach it.
+pub fn read_configuration_files() {
+    // SAFETY: this process is a worker in its main loop or before, where PostgreSQL's own workers
+    // call this function, too.
+    unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+}
+
 /// Lets SIGTERM end this process, a worker, as it ends a session: also while it waits for a lock.
 pub fn end_as_sessions_do() {
     unsafe extern "C-unwind" {

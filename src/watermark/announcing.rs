@@ -9,11 +9,11 @@
 use super::transactions::next_transaction;
 use super::{prepared, reader};
 use crate::error::Report;
+use crate::process;
 use crate::shmem::{Shared, WatermarkSegment};
 use flakeid_core::watermark::Position;
 use flakeid_core::watermark_message::WatermarkMessage;
 use pgrx::bgworkers::BackgroundWorker;
-use pgrx::pg_sys;
 use std::time::Duration;
 
 /// The interval at which workers look whether transactions have ended.
@@ -56,8 +56,6 @@ pub fn present(
 /// Reads the settings again after a reload.
 pub fn take_settings() {
     if BackgroundWorker::sighup_received() {
-        // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this
-        // function, too.
-        unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+        process::read_configuration_files();
     }
 }

@@ -49,6 +49,7 @@ pub fn start(database: &str) -> Option<DynamicBackgroundWorker> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_notifier_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
+    process::read_configuration_files();
     process::end_as_sessions_do();
     let database = BackgroundWorker::get_extra().to_owned();
     BackgroundWorker::connect_worker_to_spi(Some(&database), None);

@@ -130,6 +130,7 @@ impl Notifier {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_watermark_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    process::read_configuration_files();
     // It connects to no database. This makes it visible in pg_stat_activity.
     BackgroundWorker::connect_worker_to_spi(None, None);
     let (Ok(shared), Ok(memory)) = (shared(), shmem::watermark()) else { return };

@@ -43,7 +43,7 @@ use crate::error::Report;
 use crate::lease::error::no_worker;
 use crate::lease::transitions;
 use crate::shmem::shared;
-use crate::{guc, wait};
+use crate::{guc, process, wait};
 use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
@@ -94,6 +94,7 @@ pub fn register_now() -> Result<(), Report> {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    process::read_configuration_files();
     // It connects to no database. This makes it visible in pg_stat_activity.
     BackgroundWorker::connect_worker_to_spi(None, None);
     let Ok(shared) = shared() else { return };
@@ -110,9 +111,7 @@ pub extern "C-unwind" fn flakeid_etcd_main(_argument: pg_sys::Datum) {
     };
     loop {
         if RELOADED.swap(false, Ordering::Relaxed) {
-            // SAFETY: this is the main loop of a worker, where PostgreSQL's own workers call this
-            // function, too.
-            unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+            process::read_configuration_files();
             worker.reload();
         }
         if ENDED.load(Ordering::Relaxed) {

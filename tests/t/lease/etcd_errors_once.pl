@@ -40,7 +40,6 @@ reload_with($node, generator_ids => 'etcd:6');
 ok($node->wait_for_log(qr/$cannot(?s:.*)$cannot/), 'a reason that is back is logged again');
 $etcd->put('cluster-id', '0');
 wait_for_lease($node, 6);
-# A reload at the start could come before the worker notices reloads.
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.generator_ids');
 $node->stop;
 
