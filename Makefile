@@ -116,8 +116,8 @@ test-assertions: ## run the tests on a PostgreSQL 18 with assertions, which it b
 test-postgres: ## run PostgreSQL's own tests on that server with flakeid loaded: SUITES="regress isolation" for a part
 	@scripts/test-postgres $(SUITES)
 
-# With --release clippy uses the results of the build scripts of `make build`; reading the headers of PostgreSQL takes
-# the longest time of all. Code that depends on no version is checked in one version.
+# With the same profile clippy uses the results of the build scripts of `make build`. Reading the headers of
+# PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates sql tests examples packaging scripts)
@@ -136,15 +136,15 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/lint-perl
 
 lint-code: ## the part with a compiler: clippy and rustdoc
-	$(CARGO) clippy -p flakeid-core --release --all-targets -- -D warnings
-	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --release --test loom --target-dir $(TARGET)/loom \
+	$(CARGO) clippy -p flakeid-core --profile $(PROFILE) --all-targets -- -D warnings
+	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --profile $(PROFILE) --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --release --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --profile $(PROFILE) --no-deps --document-private-items
 	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
 		export PGRX_PG_CONFIG_PATH=$$(command -v $$pg_config) RUSTDOCFLAGS='-D warnings'; \
-		set -x -- $(ANY_RUST) -p flakeid --release --no-default-features --features; \
+		set -x -- $(ANY_RUST) -p flakeid --profile $(PROFILE) --no-default-features --features; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major,etcd -- -D warnings || exit; \
 		[ $$pg_config = $(lastword $(LINT_PG_CONFIGS)) ] || continue; \
 		$(CARGO) clippy --all-targets "$$@" pg$$major -- -D warnings || exit; \
