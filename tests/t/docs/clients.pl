@@ -33,7 +33,7 @@ my %clients = (
 		'examples/Jdbc.java'
 	],
 	'tokio-postgres' => [$rust]);
-# docs/public_form_clients.pl and watermark/consumers.pl run these.
+# docs/public_form_clients.pl and watermark/consumer*.pl run these.
 my $others = qr/\A(?:README\.md|consumers\.sql|public.form\.(?:py|js))\z/;
 my @examples = grep { !/$others/ } map { s{.*/}{}r } sort glob 'examples/*';
 is_deeply([ sort keys %clients ], \@examples, 'a test runs every example');
