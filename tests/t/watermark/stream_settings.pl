@@ -1,0 +1,141 @@
+# The setting flakeid.streams: which values are errors, what a reload changes for transactions that
+# are open, and how many names have a place. Streams when the clock stands still and steps back, and
+# on a standby.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use PostgreSQL::Test::Cluster;
+use Server;
+use Streams;
+use Test::More;
+use Time::HiRes qw(time);
+use Watermark;
+
+my $clock = start_streams();
+my $node = $clock->node;
+my ($writer, $observer) = map { session($node) } 1 .. 2;
+
+subtest 'a clock stands still, and steps back' => sub {
+	# Two transactions have the same bound.
+	$clock->stand_still(time() + 1);
+	$writer->query_safe('SELECT flake_next(); SELECT uuidv7_next()');
+	$writer->query_safe('BEGIN; SELECT uuidv7_next()');
+	$writer->query_safe('SELECT flake_next()');
+	is(streams_held($observer), '{flake,uuidv7}',
+		'a transaction enters the stream of each type, also with the bound of the last transaction'
+	);
+	$clock->step(2);
+	is_held($observer, clock_in($observer),
+		'the second ID type of a transaction holds the watermark of that type', 'flake');
+	$writer->query_safe('COMMIT');
+
+	passes($observer, clock_in($observer), 'the watermark of a stream goes on before a step back',
+		'outbox');
+	my $before = watermark_in($observer, 'outbox');
+	$writer->query_safe('BEGIN; SELECT sno_next()');
+	$clock->step(1.8);
+	cmp_ok(insert_row($writer, 'outbox'),
+		'>=', $before,
+		'the first ID of a stream after a step back is not below the watermark of the stream');
+	cmp_ok(
+		insert_row($writer, 'orders'),
+		'>=',
+		$before - 4000,
+		'the next ID of another type is not below the bound of the stream');
+	$writer->query_safe('COMMIT');
+};
+
+my $no_name = 'is not a name of 1 to 63 letters, digits, and characters of "_-.".';
+my %refused = (
+	'a, a' => '"a" is listed twice.',
+	'flake' => '"flake" is the stream of an ID type.',
+	'a,,b' => qq("" $no_name),
+	'a b' => qq("a b" $no_name),
+	'x' x 64 => '"' . 'x' x 64 . qq(" $no_name),
+	join(',', 1 .. 26) => 'It lists 26 streams. The limit is 25.');
+for my $value (sort keys %refused) {
+	like(
+		error_in($observer, "ALTER SYSTEM SET flakeid.streams = '$value'"),
+		qr/invalid value for parameter "flakeid\.streams".*DETAIL:  \Q$refused{$value}\E/s,
+		"flakeid.streams = '$value' is refused");
+}
+like(
+	error_in($observer, "SET flakeid.streams = 'mine'"),
+	qr/ERROR:  55P02/,
+	'a session cannot list streams');
+like(
+	error_in($observer, "SELECT flake_next_in('flake')"),
+	qr/ERROR:  42704.*HINT:  This is the stream of an ID type: call a function without a stream\./s,
+	'the name of an ID type is no named stream');
+like(
+	error_in($observer, "SELECT flakeid_watermark('mine')"),
+	qr/ERROR:  42704: stream "mine" is not in .*HINT:  Correct the name, or add it to the setting/s,
+	'there is no watermark of a stream that is not listed');
+is( $observer->query_safe('SELECT flakeid_watermark(NULL) IS NULL AND flake_next_in(NULL) IS NULL'),
+	't', 'a stream that is NULL gives NULL');
+
+subtest 'a name leaves the setting, and comes back' => sub {
+	$writer->query_safe('BEGIN');
+	my $time = insert_row($writer, 'outbox');
+	reload_with($node, streams => 'new, audit');
+	like(
+		error_in($observer, "SELECT flakeid_watermark('outbox')"),
+		qr/ERROR:  42704/,
+		'a stream that has left the setting has no watermark');
+	is(streams_held($observer),
+		'{flake,outbox}', 'the view has the name of a stream that has left the setting');
+	passes($observer, $time, 'a new stream is not held by a transaction of the one that has left',
+		'new');
+	reload_with($node, streams => 'new, other, outbox');
+	is_held($observer, $time, 'a stream that comes back is held by transactions from before',
+		'outbox');
+	$writer->query_safe('COMMIT');
+	passes($observer, $time, 'a stream that comes back goes on', 'outbox');
+};
+
+subtest 'a name has its place until a restart' => sub {
+	# A name gets its place with its first use. "outbox" and "new" have one already.
+	my @names = map { "s$_" } 1 .. 25 - 2;
+	reload_with($node, streams => join ', ', @names);
+	$observer->query_safe("SELECT flakeid_watermark('$_')") for @names;
+	reload_with($node, streams => 'one');
+	my $error = qr/ERROR:  54000: too many streams since the server started/;
+	like(
+		error_in($observer, "SELECT flakeid_watermark('one')"),
+		qr/$error.*DETAIL:  The limit is 25 named streams\..*HINT:  Restart the server\./s,
+		'a name without a place is an error');
+	like(error_in($observer, "SELECT flake_next_in('one')"),
+		$error, 'a call with a name without a place is an error');
+	$_->quit for $writer, $observer;
+	$node->stop;
+	$clock->start;
+	is($node->safe_psql('postgres', "SELECT flakeid_watermark('one') < clock_timestamp()"),
+		't', 'a restart frees the places');
+};
+
+subtest 'a standby has one watermark' => sub {
+	$node->backup('backup');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($node, 'backup', has_streaming => 1);
+	$standby->start;
+	like(
+		error_of($standby, "SELECT flakeid_watermark('one')"),
+		qr/ERROR:  55000: this standby has replayed no watermark of its primary/,
+		'a standby that has replayed no watermark has none of a named stream');
+	reload_with($node, standby_watermark_interval => '20ms');
+	# The first ID after the reload starts the worker that writes it.
+	$node->safe_psql('postgres', 'SELECT flake_next()');
+	ok($standby->poll_query_until('postgres', 'SELECT flakeid_watermark() IS NOT NULL'),
+		'a standby replays a watermark');
+	my $all = 'flakeid_watermark()';
+	is( $standby->safe_psql(
+			'postgres',
+			"SELECT flakeid_watermark('one') = $all AND flakeid_watermark('flake') = $all"),
+		't',
+		'on a standby the watermark of a stream is that of all IDs');
+	$standby->stop;
+};
+$node->stop;
+
+done_testing();
