@@ -1,7 +1,6 @@
-# The offset of a reader in ID order survives pg_dump with a restore into another cluster, and pg_upgrade: the reader
-# continues with it, and gets the rows that it has not read, each once. An offset that counts transactions does not
-# survive the restore. If the clock of the new server is behind the offset, the reader misses new rows, and the query on
-# the page tells.
+# The offset of a reader in ID order survives a dump that is restored into another cluster, and
+# pg_upgrade: the reader gets the rows that it has not read, each once. A stored transaction ID
+# does not. A reader whose offset is ahead of the new server's clock misses rows, and a query tells.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -11,56 +10,68 @@ use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
+use Successors;
 use Test::More;
 use Watermark;
 
-my $dir = PostgreSQL::Test::Utils::tempdir('cursor');
-chomp(my $bindir = `pg_config --bindir`);
+my $dump = PostgreSQL::Test::Utils::tempdir('cursor') . '/dump';
 
-# A server that preloads flakeid, not yet started.
-sub server {
+# Sets up a server, not yet started.
+sub server_with {
 	my ($name, $generator_ids) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
-	$node->append_conf('postgresql.conf', <<END);
-shared_preload_libraries = 'flakeid'
-flakeid.generator_ids = '$generator_ids'
-END
+	$node->append_conf('postgresql.conf', <<~"END");
+		shared_preload_libraries = 'flakeid'
+		flakeid.generator_ids = '$generator_ids'
+		END
 	return $node;
 }
 
-# Reads at most so many rows after the stored offset, in ID order, and stores the new offset with them. Returns their
-# IDs. The guids of two servers have two nodes, so that a guid is no offset for both. A time is.
+sub restore {
+	my ($node) = @_;
+	$node->command_ok(
+		[ 'pg_restore', '-e', '-d', 'postgres', $dump ],
+		$node->name . ': pg_restore restores the dump');
+	return;
+}
+
+# Reads some of the rows after the stored offset, in ID order, and stores the new offset with them.
+# Returns their IDs. The guids of two servers have two nodes, so no guid is an offset for both. A
+# time is.
 sub read_rows {
 	my ($node, $id_type, $limit) = @_;
 	my $name = $id_type->{name};
 	my $offset = "(SELECT last FROM ${name}_offset)";
-	my $rows =
-	  $name eq 'guid'
-	  ? "guid_within(id, tstzrange($offset, greatest($offset, flakeid_watermark())))"
-	  : "id > $offset AND " . before_watermark($id_type) . " ORDER BY id LIMIT $limit";
-	my $stored =
-	  $name eq 'guid'
-	  ? 'SET last = greatest(last, flakeid_watermark())'
-	  : 'SET last = (SELECT id FROM batch ORDER BY id DESC LIMIT 1) WHERE EXISTS (SELECT FROM batch)';
-	return split /\n/, $node->safe_psql('postgres', <<SQL);
-WITH batch AS MATERIALIZED (SELECT id FROM ${name}s WHERE $rows), stored AS (UPDATE ${name}_offset $stored)
-SELECT id FROM batch ORDER BY ${name}_timestamp(id), id
-SQL
+	my ($rows, $stored) = (
+		"id > $offset AND " . before_watermark($id_type) . " ORDER BY id LIMIT $limit",
+		'last = (SELECT id FROM batch ORDER BY id DESC LIMIT 1) WHERE EXISTS (SELECT FROM batch)');
+	if ($name eq 'guid') {
+		$rows = "guid_within(id, tstzrange($offset, greatest($offset, flakeid_watermark())))";
+		$stored = 'last = greatest(last, flakeid_watermark())';
+	}
+	return split /\n/, $node->safe_psql('postgres', <<~"SQL");
+		WITH batch AS MATERIALIZED (SELECT id FROM ${name}s WHERE $rows),
+			stored AS (UPDATE ${name}_offset SET $stored)
+		SELECT id FROM batch ORDER BY ${name}_timestamp(id), id
+		SQL
+}
+
+# Tests that the watermark passes the first or the last row of an ID type.
+sub passes_rows {
+	my ($node, $id_type, $which, $test) = @_;
+	my ($name, $session) = ($id_type->{name}, session($node));
+	my $time = in_micros("${name}_timestamp(id)");
+	passes($session, $session->query_safe("SELECT $which($time) FROM ${name}s"), $test);
+	$session->quit;
+	return;
 }
 
 # Reads until nothing is left, after the watermark has passed all rows.
 sub read_all {
 	my ($node, $id_type) = @_;
-	my $session = session($node);
-	passes(
-		$session,
-		$session->query_safe(
-				"SELECT max("
-			  . in_micros("$id_type->{name}_timestamp(id)")
-			  . ") FROM $id_type->{name}s"),
+	passes_rows($node, $id_type, 'max',
 		$node->name . ": the watermark passes the $id_type->{name} IDs");
-	$session->quit;
 	my @all;
 	while (my @rows = read_rows($node, $id_type, 300)) {
 		push @all, @rows;
@@ -68,27 +79,16 @@ sub read_all {
 	return @all;
 }
 
-sub all_rows {
-	my ($node, $id_type) = @_;
-	return split /\n/,
-	  $node->safe_psql('postgres',
-		"SELECT id FROM $id_type->{name}s ORDER BY $id_type->{name}_timestamp(id), id");
-}
-
-# Whether every offset is below the watermark, as reading-in-order.md asks before the writers start.
+# Whether the offset is below the watermark, as docs/reading-in-order.md asks before the writers
+# start.
 sub is_ready {
 	my ($node, $id_type) = @_;
-	my $below =
-	  $id_type->{name} eq 'guid'
-	  ? 'last < flakeid_watermark()'
-	  : before_watermark($id_type, 'last');
-	return $node->safe_psql('postgres', "SELECT bool_and($below) FROM $id_type->{name}_offset") eq
-	  't';
+	my $name = $id_type->{name};
+	my $below = $name eq 'guid' ? 'last < flakeid_watermark()' : before_watermark($id_type, 'last');
+	return $node->safe_psql('postgres', "SELECT bool_and($below) FROM ${name}_offset") eq 't';
 }
 
-# the first server -----------------------------------------------------------------------------------------------------
-
-my $first = server('first', '8-15');
+my $first = server_with('first', '8-15');
 $first->start;
 create_tables($first);
 for my $id_type (@ID_TYPES) {
@@ -97,47 +97,28 @@ for my $id_type (@ID_TYPES) {
 		$name eq 'guid'  ? ('timestamptz', "'-infinity'")
 	  : $name eq 'flake' ? ($type, '-1')
 	  :                    ($type, "${name}_min('-infinity')");
-	$first->safe_psql('postgres', <<SQL);
-CREATE TABLE ${name}_offset AS SELECT $start\::$offset_type AS last;
-INSERT INTO ${name}s (nr) SELECT generate_series(1, 1000);
-SQL
+	$first->safe_psql('postgres', <<~"SQL");
+		CREATE TABLE ${name}_offset AS SELECT $start\::$offset_type AS last;
+		INSERT INTO ${name}s (nr) SELECT generate_series(1, 1000);
+		SQL
 }
 # Transactions that a new cluster has not had.
-$first->safe_psql('postgres', <<'SQL');
-DO $$ BEGIN FOR number IN 1..5000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;
-CREATE TABLE xids AS SELECT pg_current_xact_id() AS id;
-SQL
+$first->safe_psql('postgres', <<~'SQL');
+	DO $$ BEGIN FOR nr IN 1..5000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;
+	CREATE TABLE xids AS SELECT pg_current_xact_id() AS id;
+	SQL
 
 my %read;
-{
-	my $session = session($first);
-	for my $id_type (@ID_TYPES) {
-		passes(
-			$session,
-			$session->query_safe(
-					"SELECT min("
-				  . in_micros("$id_type->{name}_timestamp(id)")
-				  . ") FROM $id_type->{name}s"),
-			"first: the watermark passes a row with a $id_type->{name} ID");
-		$read{ $id_type->{name} } = [ read_rows($first, $id_type, 400) ];
-		cmp_ok(scalar @{ $read{ $id_type->{name} } },
-			'>', 0, "first: a reader reads rows with $id_type->{name} IDs");
-	}
-	# A part of the rows is not read.
-	$session->query_safe("INSERT INTO $_->{name}s (nr) SELECT generate_series(1001, 1100)")
-	  for @ID_TYPES;
-	$session->quit;
+for my $id_type (@ID_TYPES) {
+	my $name = $id_type->{name};
+	passes_rows($first, $id_type, 'min', "first: the watermark passes a row with a $name ID");
+	$read{$name} = [ read_rows($first, $id_type, 400) ];
+	cmp_ok(scalar @{ $read{$name} }, '>', 0, "first: a reader reads rows with $name IDs");
+	# These rows are not read before the dump.
+	$first->safe_psql('postgres', "INSERT INTO ${name}s (nr) SELECT generate_series(1001, 1100)");
 }
-$first->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/dump", 'postgres' ], 'pg_dump');
-
-# a restore into another cluster ---------------------------------------------------------------------------------------
-
-sub restore {
-	my ($node) = @_;
-	$node->command_ok([ 'pg_restore', '-e', '-d', 'postgres', "$dir/dump" ],
-		$node->name . ': pg_restore');
-	return;
-}
+$first->command_ok([ 'pg_dump', '-Fc', '-f', $dump, 'postgres' ], 'pg_dump dumps the database');
+$first->stop;
 
 # Inserts rows on a server, and tests that the reader continues there with its offset.
 sub continues {
@@ -147,15 +128,15 @@ sub continues {
 		ok(is_ready($node, $id_type), "$what: the offset of $name is below the watermark");
 		$node->safe_psql('postgres', "INSERT INTO ${name}s (nr) SELECT generate_series(1, 50)");
 		push @{ $read{$name} }, read_all($node, $id_type);
-		is_deeply(
-			$read{$name},
-			[ all_rows($node, $id_type) ],
+		is( join("\n", @{ $read{$name} }),
+			$node->safe_psql(
+				'postgres', "SELECT id FROM ${name}s ORDER BY ${name}_timestamp(id), id"),
 			"$what: the reader of $name has read all rows in order, each once");
 	}
 	return;
 }
 
-my $second = server('second', '3');
+my $second = server_with('second', '3');
 $second->start;
 restore($second);
 is( $second->safe_psql('postgres', 'SELECT id > pg_snapshot_xmax(pg_current_snapshot()) FROM xids'),
@@ -163,22 +144,10 @@ is( $second->safe_psql('postgres', 'SELECT id > pg_snapshot_xmax(pg_current_snap
 	'after the restore a stored transaction ID is ahead of those of the server');
 continues($second, 'after the restore');
 
-# pg_upgrade -----------------------------------------------------------------------------------------------------------
-
-my @no_sync = `$bindir/pg_upgrade --help` =~ /--no-sync/ ? ('--no-sync') : ();
 $second->safe_psql('postgres', 'UPDATE xids SET id = pg_current_xact_id()');
-$_->stop for $first, $second;
-my $third = server('third', '3');
-# It leaves files where it is called.
-command_ok(
-	[
-		'sh', '-c', 'cd "$0" && exec "$@"', $dir,
-		'pg_upgrade', '-b', $bindir, '-B',
-		$bindir, '-d', $second->data_dir, '-D',
-		$third->data_dir, '-p', $second->port, '-P',
-		$third->port, '-s', $third->host, @no_sync
-	],
-	'pg_upgrade');
+$second->stop;
+my $third = server_with('third', '3');
+upgrade($second, $third, 'pg_upgrade upgrades the server');
 $third->start;
 is( $third->safe_psql('postgres', 'SELECT id < pg_snapshot_xmin(pg_current_snapshot()) FROM xids'),
 	't',
@@ -186,9 +155,8 @@ is( $third->safe_psql('postgres', 'SELECT id < pg_snapshot_xmin(pg_current_snaps
 continues($third, 'after pg_upgrade');
 $third->stop;
 
-# a server whose clock is behind ---------------------------------------------------------------------------------------
-
-my $behind = server('behind', '5');
+# A server whose clock is behind the offsets.
+my $behind = server_with('behind', '5');
 my $clock = FakedNode->new($behind);
 $clock->step(-3600);
 $clock->start;
