@@ -1,6 +1,6 @@
-# A view that ends at the watermark, for tools that only know "WHERE id > ? ORDER BY id": its statements are one range of
-# the index, without a sort, and miss no row of a transaction that commits late. So does a policy of row-level security.
-# A view with security_barrier sorts all rows after the offset.
+# A view that ends at the watermark is for tools that only know "WHERE id > ? ORDER BY id". They
+# scan one range of the index, without a sort, and miss no row that commits late. A policy of
+# row-level security does the same. A view with security_barrier sorts all rows after the offset.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -8,161 +8,152 @@ use lib 'tests/perl';
 use Ledger;
 use Plan;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 use Watermark;
 
 my $node = PostgreSQL::Test::Cluster->new('views');
 $node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
-log_statement = none
-wal_level = logical
-END
+$node->append_conf('postgresql.conf', <<~'END');
+	shared_preload_libraries = 'flakeid'
+	log_statement = none
+	wal_level = logical
+	END
 $node->start;
 create_tables($node);
 my ($early, $late, $tool, $observer) = map { session($node) } 1 .. 4;
-$observer->query_safe('CREATE ROLE of_view; CREATE ROLE of_policy');
+$observer->query_safe(<<~'SQL');
+	CREATE ROLE of_view;
+	CREATE ROLE of_policy;
+	CREATE TABLE typed (id flake DEFAULT flake_next() PRIMARY KEY, nr integer)
+	SQL
 
-# A flake in a column of its own type is shown as a bigint, as the page does it.
-my @kinds =
-  (@ID_TYPES, { name => 'flake', type => 'flake', table => 'typed', view => 'id::bigint AS id' });
-$observer->query_safe('CREATE TABLE typed (id flake DEFAULT flake_next() PRIMARY KEY, nr integer)');
+# The view shows a flake in a column of its own type as a bigint, as the page does.
+my @kinds = (
+	(   map {
+			{ %$_, table => "$_->{name}s", id => 'id', shown => $_->{type} }
+		} @ID_TYPES),
+	{
+		name => 'flake',
+		type => 'flake',
+		table => 'typed',
+		id => 'id::bigint AS id',
+		shown => 'bigint'
+	});
 
-# plans ----------------------------------------------------------------------------------------------------------------
+# What a tool reads: each role and its relation.
+sub readers_of {
+	my ($table) = @_;
+	return ([ of_view => "${table}_settled" ], [ of_policy => $table ]);
+}
 
-# Tests that a statement is a scan of one range of the primary key, by both bounds, in its order.
+# Tests that a statement scans one range of the primary key, by both bounds, in its order.
 sub is_one_range {
 	my ($table, $sql, $test) = @_;
-	my ($limit, @nodes) = nodes_of(plan_of($tool, $sql));
-	is( join(' ', map { $_->{'Node Type'} } $limit, @nodes),
-		'Limit Index Scan',
-		"$test: it is an index scan, without a sort");
-	is($nodes[0]{'Index Name'}, "${table}_pkey", "$test: it is a scan of the primary key");
-	my $condition = $nodes[0]{'Index Cond'};
+	my @nodes = nodes_of(plan_of($tool, $sql));
+	my ($index, $condition) = @{ $nodes[1] }{ 'Index Name', 'Index Cond' };
+	is( join(', ', (map { $_->{'Node Type'} } @nodes), $index),
+		"Limit, Index Scan, ${table}_pkey",
+		"$test: it is a scan of the primary key, without a sort");
 	ok( $condition =~ /\bid <=? / && $condition =~ /\bid > /,
 		"$test: both bounds are bounds of the index") or diag($condition);
 	return;
 }
 
 for my $kind (@kinds) {
-	my ($type, $table) = @$kind{ 'type', 'table' };
-	$table = $kind->{table} //= "$kind->{name}s";
+	my ($table, $id) = @$kind{ 'table', 'id' };
 	my $condition = before_watermark($kind);
-	my $id = $kind->{view} // 'id';
-	$observer->query_safe(<<SQL);
-INSERT INTO $table (nr) SELECT generate_series(1, 10000);
-CREATE VIEW ${table}_settled AS SELECT $id, nr FROM $table WHERE $condition;
-CREATE VIEW ${table}_barrier WITH (security_barrier) AS SELECT $id, nr FROM $table WHERE $condition;
-GRANT SELECT ON ${table}_settled TO of_view;
-GRANT SELECT ON $table TO of_policy;
-ALTER TABLE $table ENABLE ROW LEVEL SECURITY;
-CREATE POLICY settled ON $table FOR SELECT TO of_policy USING ($condition);
-SQL
+	$observer->query_safe(<<~"SQL");
+		INSERT INTO $table (nr) SELECT generate_series(1, 10000);
+		CREATE VIEW ${table}_settled AS SELECT $id, nr FROM $table WHERE $condition;
+		CREATE VIEW ${table}_barrier WITH (security_barrier) AS
+			SELECT $id, nr FROM $table WHERE $condition;
+		GRANT SELECT ON ${table}_settled TO of_view;
+		GRANT SELECT ON $table TO of_policy;
+		ALTER TABLE $table ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY settled ON $table FOR SELECT TO of_policy USING ($condition);
+		SQL
 	$observer->query_safe("VACUUM ANALYZE $table");
-	my $shown = $kind->{view} ? 'bigint' : $type;
 	my $offset = $observer->query_safe("SELECT id FROM $table ORDER BY id LIMIT 1");
 
-	for my $reader ([ of_view => "${table}_settled" ], [ of_policy => $table ]) {
-		my ($role, $relation) = @$reader;
+	for (readers_of($table)) {
+		my ($role, $relation) = @$_;
+		my $page =
+		  "SELECT * FROM $relation WHERE $relation.id > %s ORDER BY $relation.id LIMIT 100";
 		$tool->query_safe("SET ROLE $role");
-		is_one_range(
-			$table,
-			"SELECT * FROM $relation WHERE id > '$offset' ORDER BY id LIMIT 100",
-			"$relation as $role");
+		is_one_range($table, sprintf($page, "'$offset'"), "$relation as $role");
 		for my $plan ('force_custom_plan', 'force_generic_plan') {
-			$tool->query_safe(
-				"SET plan_cache_mode TO $plan; PREPARE page($shown) AS SELECT * FROM $relation WHERE $relation.id > \$1 ORDER BY $relation.id LIMIT 100"
-			);
+			$tool->query_safe("SET plan_cache_mode TO $plan");
+			$tool->query_safe("PREPARE page($kind->{shown}) AS " . sprintf $page, '$1');
 			is_one_range($table, "EXECUTE page('$offset')", "$relation as $role, $plan");
 			$tool->query_safe('DEALLOCATE page');
 		}
 		$tool->query_safe('RESET ROLE; RESET plan_cache_mode');
 	}
 
-	my @nodes =
-	  map { $_->{'Node Type'} }
-	  nodes_of(
-		plan_of($tool, "SELECT * FROM ${table}_barrier WHERE id > '$offset' ORDER BY id LIMIT 100")
-	  );
-	ok((grep { /Sort$/ } @nodes), "${table}_barrier: a view with security_barrier sorts");
+	my $barrier =
+	  plan_of($tool, "SELECT * FROM ${table}_barrier WHERE id > '$offset' ORDER BY id LIMIT 100");
+	ok( (grep { $_->{'Node Type'} =~ /Sort$/ } nodes_of($barrier)),
+		"${table}_barrier: a view with security_barrier sorts");
 }
 
-# what tools look for --------------------------------------------------------------------------------------------------
-
-is( $observer->query_safe(
-		"SELECT bool_or(attnotnull) FROM pg_attribute WHERE attrelid = 'typed_settled'::regclass"),
-	'f',
-	'all columns of a view are nullable');
+is($observer->query_safe(<<~'SQL'), 'f', 'all columns of a view are nullable');
+	SELECT bool_or(attnotnull) FROM pg_attribute WHERE attrelid = 'typed_settled'::regclass
+	SQL
 like(
 	error_of($node, 'CREATE PUBLICATION of_view FOR TABLE typed_settled'),
 	qr/ERROR: .*cannot add relation "typed_settled" to publication/,
 	'a publication cannot have a view');
 
-# transactions that commit late ----------------------------------------------------------------------------------------
-
-sub all_in {
-	my ($table) = @_;
-	return split /\n/, $observer->query_safe("SELECT id FROM $table ORDER BY id");
-}
-
-# What the tool gets after the last row that it has, by a statement.
-sub more {
-	my ($relation, $last) = @_;
-	return split /\n/, $tool->query_safe("SELECT id FROM $relation WHERE id > '$last' ORDER BY id");
-}
-
-for my $kind (@kinds) {
+# A tool reads a relation as a role, while the transaction of a row in it is open.
+sub misses_no_row {
+	my ($kind, $role, $relation, $level) = @_;
 	my $table = $kind->{table};
-	for my $reader ([ of_view => "${table}_settled" ], [ of_policy => $table ]) {
-		my ($role, $relation) = @$reader;
+	my $all = sub { split /\n/, $observer->query_safe("SELECT id FROM $table ORDER BY id") };
+	my $insert =
+	  "INSERT INTO $table DEFAULT VALUES RETURNING " . in_micros("$kind->{name}_timestamp(id)");
+	passes($observer, $observer->query_safe($insert), 'the watermark passes all rows');
+	my ($last, @expected) = ($all->())[ -20 .. -1 ];
+	my $after = "SELECT id FROM $relation WHERE id > '%s' ORDER BY id";
+
+	$early->query_safe('BEGIN');
+	clock_passes($observer, $early->query_safe($insert));
+	my $later = $late->query_safe($insert);
+	clock_passes($observer, $later);
+	$tool->query_safe("SET ROLE $role; BEGIN ISOLATION LEVEL $level");
+	$tool->query_safe('DECLARE tool CURSOR FOR ' . sprintf $after, $last);
+	my @read = split /\n/, $tool->query_safe('FETCH 5 FROM tool');
+	# Up to PostgreSQL 17 a uuid has no max.
+	my $has_max = $kind->{type} ne 'uuid';
+	my $max = $has_max ? $tool->query_safe("SELECT max(id) FROM $relation") : undef;
+	$early->query_safe('COMMIT');
+	passes($observer, $later, 'the watermark passes the row that was inserted after the open one');
+	push @read, split /\n/, $tool->query_safe('FETCH ALL FROM tool');
+	is_deeply(\@read, \@expected,
+		'a cursor returns the rows before the open transaction, also after its end');
+	is($max, $expected[-1], 'max(id) is the last of these rows') if $has_max;
+
+	my $more = sprintf $after, $read[-1];
+	my $next = $tool->query_safe($more);
+	$tool->query_safe('COMMIT');
+	if ($level eq 'REPEATABLE READ') {
+		is($next, '', 'the transaction gets no newer rows');
+		$next = $tool->query_safe($more);
+	}
+	$tool->query_safe('RESET ROLE');
+	push @read, split /\n/, $next;
+	is_deeply(
+		[ $last, @read ],
+		[ ($all->())[ -22 .. -1 ] ],
+		'the next statement gets both rows, in order');
+	return;
+}
+for my $kind (@kinds) {
+	for (readers_of($kind->{table})) {
+		my ($role, $relation) = @$_;
 		for my $level ('READ COMMITTED', 'REPEATABLE READ') {
-			my $test = "$relation as $role, $level";
-			my $insert = "INSERT INTO $table DEFAULT VALUES RETURNING "
-			  . in_micros("$kind->{name}_timestamp(id)");
-			passes(
-				$observer,
-				$observer->query_safe($insert),
-				"$test: the watermark passes all rows");
-			my $last = (all_in($table))[-20];
-			my @expected = grep { $_ ne $last } (all_in($table))[ -20 .. -1 ];
-
-			$early->query_safe('BEGIN');
-			clock_passes($observer, $early->query_safe($insert));
-			my $later = $late->query_safe($insert);
-			clock_passes($observer, $later);
-			$tool->query_safe(
-				"SET ROLE $role; BEGIN ISOLATION LEVEL $level; DECLARE tool CURSOR FOR SELECT id FROM $relation WHERE id > '$last' ORDER BY id"
-			);
-			my @read = split /\n/, $tool->query_safe('FETCH 5 FROM tool');
-			# Up to PostgreSQL 17 a uuid has no max.
-			my $max =
-				$kind->{type} eq 'uuid'
-			  ? $expected[-1]
-			  : $tool->query_safe("SELECT max(id) FROM $relation");
-			$early->query_safe('COMMIT');
-			passes($observer, $later,
-				"$test: the watermark passes the row that was inserted after the open one");
-			push @read, split /\n/, $tool->query_safe('FETCH ALL FROM tool');
-			is_deeply(\@read, \@expected,
-				"$test: a cursor returns the rows before the open transaction, also after its end");
-			is($max, $expected[-1], "$test: max(id) is the last of them");
-			my @next = more($relation, $read[-1]);
-
-			if ($level eq 'REPEATABLE READ') {
-				is(scalar @next, 0, "$test: the transaction gets no newer rows");
-				$tool->query_safe('COMMIT');
-				@next = more($relation, $read[-1]);
-			}
-			else {
-				$tool->query_safe('COMMIT');
-			}
-			$tool->query_safe('RESET ROLE');
-			is_deeply(
-				[ @read, @next ],
-				[ (all_in($table))[ -21 .. -1 ] ],
-				"$test: the next statement gets both rows, in order");
+			subtest "$relation as $role, $level: a tool misses no row that commits late" =>
+			  sub { misses_no_row($kind, $role, $relation, $level) };
 		}
 	}
 }
