@@ -47,23 +47,20 @@ subtest 'a consumer in the same database processes each row once' => sub {
 		],
 		[ 'the commit', 'COMMIT' ]);
 	for my $last (0 .. $#steps) {
-		my $step = $steps[$last][0];
+		my ($step, $is_done) = ($steps[$last][0], $last == $#steps);
 		my $session = session($node);
 		$session->query_safe($_->[1]) for @steps[ 0 .. $last ];
 		is($server->next_topics('once'),
 			'', "after $step a second worker gets no rows of the first one's batch")
-		  if $last > 0 && $last < $#steps;
+		  if $last > 0 && !$is_done;
 		crash($session);
-		if ($last < $#steps) {
-			is(effects(), 0, "a crash after $step: the effect is not there");
-			is($server->next_topics('once'),
-				$batches[0], "a crash after $step: the next worker gets the same rows");
-		}
-		else {
-			is(effects(), 3, "a crash after $step: the effect is there");
-			is($server->next_topics('once'),
-				$batches[1], "a crash after $step: the next worker gets the next rows");
-		}
+		is( effects(),
+			$is_done ? 3 : 0,
+			"a crash after $step: the effect is " . ($is_done ? 'there' : 'not there'));
+		is( $server->next_topics('once'),
+			$batches[ $is_done ? 1 : 0 ],
+			"a crash after $step: the next worker gets the "
+			  . ($is_done ? 'next' : 'same') . ' rows');
 	}
 
 	my $session = session($node);

@@ -64,19 +64,6 @@ sub start_writers {
 		'<', '/dev/null', '>&', \my $printed);
 }
 
-# Kills a process. Returns whether it was still there: only of one that has been stopped it is known
-# that the signal ends it.
-sub kill_process {
-	my ($pid) = @_;
-	kill 'STOP', $pid or return 0;
-	my $state;
-	do {
-		open my $stat, '<', "/proc/$pid/stat" or return 0;
-		($state) = (<$stat> // '') =~ /\) (\w)/;
-	} until ($state // 'X') =~ /[TZX]/;
-	return ($state // 'X') eq 'T' && kill 'KILL', $pid;
-}
-
 my $workers = ConsumerWorkers->start($server);
 my $writers = start_writers();
 for my $round (1 .. 6) {
@@ -90,13 +77,9 @@ for my $round (1 .. 6) {
 			next;
 		}
 		# All sessions end, and the server starts again.
-		my $pid;
-		do {
-			$workers->wait_until("$victim IS NOT NULL", "no worker comes to the step '$step'");
-			$pid = sql("SELECT $victim");
-		} until $pid ne '' && kill_process($pid);
+		$workers->wait_until("$victim IS NOT NULL", "no worker comes to the step '$step'");
+		crash_server($node);
 		eval { $writers->finish };
-		wait_for_server($node);
 		$writers = start_writers();
 	}
 	my $parts = (1, 1, 2, 2, 4, 4)[ $round - 1 ];
