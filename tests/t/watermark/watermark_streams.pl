@@ -47,21 +47,58 @@ subtest 'a COPY into another table does not hold the watermark of a stream' => s
 	passes($observer, $during, 'after the COPY the watermark of all IDs goes on');
 };
 
-$writer->query_safe('BEGIN');
-my $time = insert_row($writer, 'outbox');
-is_held($observer, $time, 'a row of a stream holds the watermark of the stream', 'outbox');
-is_held($observer, $time, 'a row of a stream holds the watermark of its ID type', 'flake');
-is_held($observer, $time, 'a row of a stream holds the watermark of all IDs');
-passes($observer, $time, 'a row of a stream does not hold the watermark of another stream',
-	'audit');
-passes($observer, $time, 'a row of a stream does not hold the watermark of another ID type', 'sno');
-is(streams_held($observer), '{flake,outbox}', 'the view has the streams of a transaction');
-$writer->query_safe('COMMIT');
-passes($observer, $time, 'after the commit the watermark of the stream goes on', 'outbox');
+# Tests which watermarks a transaction holds, and which streams the view has for it. Its work returns
+# a time that these watermarks do not pass.
+sub holds {
+	my ($what, $work, $held, $others, $streams) = @_;
+	$writer->query_safe('BEGIN');
+	my $time = $work->();
+	is_held($observer, $time, "$what holds the watermark of all IDs");
+	is_held($observer, $time, "$what holds the watermark of $_", $_)        for @$held;
+	passes($observer, $time, "$what does not hold the watermark of $_", $_) for @$others;
+	is(streams_held($observer), $streams, "the view has the streams of $what");
+	$writer->query_safe('COMMIT');
+	passes($observer, $time, "after the commit $what does not hold the watermark of $_", $_)
+	  for @$held;
+	return;
+}
+holds(
+	'a row of outbox',
+	sub { insert_row($writer, 'outbox') },
+	[ 'outbox', 'flake' ],
+	[ 'audit', 'sno' ],
+	'{flake,outbox}');
+holds(
+	'a trigger that inserts into outbox',
+	sub { insert_row($writer, 'orders'); clock_in($writer) },
+	[ 'outbox', 'flake', 'sno' ],
+	['audit'], '{flake,sno,outbox}');
+for my $call (
+	"flake_next_in('audit')", "sno_next_in('audit', 7)",
+	"flake128_next_in('audit')", "guid_next_in('audit', '1 hour')",
+	"guid_local_next_in('audit')", "uniqueid_next_in('audit')",
+	"uuidv7_next_in('audit')")
+{
+	my $type = $call =~ s/_next_in.*//r;
+	my $other = $type eq 'flake128' ? 'sno' : 'flake128';
+	# guid and guid_local have the same IDs.
+	my $shown = $type =~ s/_local//r;
+	holds(
+		$call,
+		sub { $writer->query_safe("SELECT $call"); clock_in($writer) },
+		[ 'audit', $type, $shown ],
+		[ 'outbox', $other ],
+		"{$shown,audit}");
+	my $refused = $call =~ s/audit/other/r;
+	like(
+		error_in($writer, "SELECT $refused"),
+		qr/ERROR:  42704: stream "other" is not in "flakeid\.streams"/,
+		"$refused is refused, since the stream is not listed");
+}
 
 for my $end ('ROLLBACK', 'SELECT 1 / 0; ROLLBACK') {
 	$writer->query_safe('BEGIN');
-	$time = insert_row($writer, 'outbox');
+	my $time = insert_row($writer, 'outbox');
 	is_held($observer, $time, "before $end the watermark of the stream is held", 'outbox');
 	error_in($writer, $end);
 	passes($observer, $time, "after $end the watermark of the stream goes on", 'outbox');
@@ -79,53 +116,13 @@ is_held($observer, $late, 'a transaction with other IDs holds a stream from its 
 	'outbox');
 $writer->query_safe('COMMIT');
 
-$writer->query_safe('BEGIN');
-insert_row($writer, 'orders');
-$time = clock_in($writer);
-is_held($observer, $time, 'a trigger that inserts into the table of a stream holds the stream',
-	'outbox');
-is(streams_held($observer), '{flake,sno,outbox}', 'the view has the stream of the trigger, too');
-$writer->query_safe('ROLLBACK');
-
 $writer->query_safe('BEGIN; SAVEPOINT s');
-$time = insert_row($writer, 'outbox');
+my $time = insert_row($writer, 'outbox');
 $writer->query_safe('ROLLBACK TO s');
 is_held($observer, $time, 'a rollback to a savepoint does not let the stream go on', 'outbox');
 $time = insert_row($writer, 'outbox');
 $writer->query_safe('COMMIT');
 passes($observer, $time, 'a transaction with a savepoint holds the stream until its end', 'outbox');
-
-$writer->query_safe("BEGIN; SELECT sno_next_in('audit')");
-$time = clock_in($writer);
-is_held($observer, $time, 'an ID without a row holds the watermark of its stream', 'audit');
-is(streams_held($observer), '{sno,audit}', 'a stream can have IDs of several types');
-$writer->query_safe('COMMIT');
-
-# guid and guid_local have the same IDs.
-$writer->query_safe('BEGIN; SELECT guid_local_next()');
-$time = clock_in($writer);
-is_held($observer, $time, 'a guid_local holds the watermark of guid_local', 'guid_local');
-is_held($observer, $time, 'a guid_local holds the watermark of guid', 'guid');
-passes($observer, $time, 'a guid_local does not hold the watermark of flake128', 'flake128');
-$writer->query_safe('COMMIT');
-
-for my $call (
-	"flake_next_in('audit')", "sno_next_in('audit', 7)",
-	"flake128_next_in('audit')", "guid_next_in('audit', '1 hour')",
-	"guid_local_next_in('audit')", "uniqueid_next_in('audit')",
-	"uuidv7_next_in('audit')")
-{
-	$writer->query_safe("BEGIN; SELECT $call");
-	$time = clock_in($writer);
-	is_held($observer, $time, "$call holds its stream", 'audit');
-	passes($observer, $time, "$call does not hold another stream", 'outbox');
-	$writer->query_safe('COMMIT');
-	my $refused = $call =~ s/audit/other/r;
-	like(
-		error_in($writer, "SELECT $refused"),
-		qr/ERROR:  42704: stream "other" is not in "flakeid\.streams"/,
-		"$refused is refused, since the stream is not listed");
-}
 
 $writer->query_safe('BEGIN');
 $time = insert_row($writer, 'bulk');
