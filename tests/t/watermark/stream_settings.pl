@@ -1,6 +1,5 @@
 # The setting flakeid.streams: which values are errors, what a reload changes for transactions that
-# are open, and how many names have a place. Streams when the clock stands still and steps back, and
-# on a standby.
+# are open, how many names have a place, and what a standby has.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -9,42 +8,11 @@ use PostgreSQL::Test::Cluster;
 use Server;
 use Streams;
 use Test::More;
-use Time::HiRes qw(time);
 use Watermark;
 
 my $clock = start_streams();
 my $node = $clock->node;
 my ($writer, $observer) = map { session($node) } 1 .. 2;
-
-subtest 'a clock stands still, and steps back' => sub {
-	# Two transactions have the same bound.
-	$clock->stand_still(time() + 1);
-	$writer->query_safe('SELECT flake_next(); SELECT uuidv7_next()');
-	$writer->query_safe('BEGIN; SELECT uuidv7_next()');
-	$writer->query_safe('SELECT flake_next()');
-	is(streams_held($observer), '{flake,uuidv7}',
-		'a transaction enters the stream of each type, also with the bound of the last transaction'
-	);
-	$clock->step(2);
-	is_held($observer, clock_in($observer),
-		'the second ID type of a transaction holds the watermark of that type', 'flake');
-	$writer->query_safe('COMMIT');
-
-	passes($observer, clock_in($observer), 'the watermark of a stream goes on before a step back',
-		'outbox');
-	my $before = watermark_in($observer, 'outbox');
-	$writer->query_safe('BEGIN; SELECT sno_next()');
-	$clock->step(1.8);
-	cmp_ok(insert_row($writer, 'outbox'),
-		'>=', $before,
-		'the first ID of a stream after a step back is not below the watermark of the stream');
-	cmp_ok(
-		insert_row($writer, 'orders'),
-		'>=',
-		$before - 4000,
-		'the next ID of another type is not below the bound of the stream');
-	$writer->query_safe('COMMIT');
-};
 
 my $no_name = 'is not a name of 1 to 63 letters, digits, and characters of "_-.".';
 my %refused = (
@@ -54,6 +22,7 @@ my %refused = (
 	'a b' => qq("a b" $no_name),
 	'x' x 64 => '"' . 'x' x 64 . qq(" $no_name),
 	join(',', 1 .. 26) => 'It lists 26 streams. The limit is 25.');
+
 for my $value (sort keys %refused) {
 	like(
 		error_in($observer, "ALTER SYSTEM SET flakeid.streams = '$value'"),

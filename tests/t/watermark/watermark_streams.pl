@@ -1,6 +1,6 @@
 # Each stream of IDs has a watermark of its own. A transaction holds it from its first ID of the
-# stream until its end, and does not hold the watermarks of other streams. A prepared transaction
-# holds all. watermark/stream_readers.pl compares what readers of streams get with their tables.
+# stream until its end, also when the clock steps back, and does not hold the watermarks of other
+# streams. A prepared transaction holds all. watermark/stream_readers.pl has readers of streams.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -10,6 +10,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Streams;
 use Test::More;
+use Time::HiRes qw(time);
 use Watermark;
 
 my $clock = start_streams();
@@ -123,6 +124,36 @@ is_held($observer, $time, 'a rollback to a savepoint does not let the stream go 
 $time = insert_row($writer, 'outbox');
 $writer->query_safe('COMMIT');
 passes($observer, $time, 'a transaction with a savepoint holds the stream until its end', 'outbox');
+
+subtest 'a clock stands still, and steps back' => sub {
+	# Two transactions have the same bound.
+	$clock->stand_still(time() + 1);
+	$writer->query_safe('SELECT flake_next(); SELECT uuidv7_next()');
+	$writer->query_safe('BEGIN; SELECT uuidv7_next()');
+	$writer->query_safe('SELECT flake_next()');
+	is(streams_held($observer), '{flake,uuidv7}',
+		'a transaction enters the stream of each type, also with the bound of the last transaction'
+	);
+	$clock->step(2);
+	is_held($observer, clock_in($observer),
+		'the second ID type of a transaction holds the watermark of that type', 'flake');
+	$writer->query_safe('COMMIT');
+
+	passes($observer, clock_in($observer), 'the watermark of a stream goes on before a step back',
+		'outbox');
+	my $before = watermark_in($observer, 'outbox');
+	$writer->query_safe('BEGIN; SELECT sno_next()');
+	$clock->step(1.8);
+	cmp_ok(insert_row($writer, 'outbox'),
+		'>=', $before,
+		'the first ID of a stream after a step back is not below the watermark of the stream');
+	cmp_ok(
+		insert_row($writer, 'orders'),
+		'>=',
+		$before - 4000,
+		'the next ID of another type is not below the bound of the stream');
+	$writer->query_safe('COMMIT');
+};
 
 $writer->query_safe('BEGIN');
 $time = insert_row($writer, 'bulk');
