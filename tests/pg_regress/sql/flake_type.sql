@@ -1,5 +1,5 @@
--- The type flake: text, JSON, casts, times, and what is refused. t/ids/flake_type.pl compares its
--- columns with those of bigint.
+-- The type flake: text, JSON, casts, times, and what is refused. ids/flake_conditions.pl compares
+-- its columns with those of bigint.
 \getenv folder PG_ABS_SRCDIR
 \set prelude :folder '/include/prelude.sql'
 \i :prelude

@@ -1,0 +1,123 @@
+# No operator is ambiguous for a flake. It compares with what a bigint compares with and with times,
+# and arithmetic with it is an error with a hint.
+use strict;
+use warnings;
+use lib 'tests/perl';
+
+use PostgreSQL::Test::Cluster;
+use Server;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('flake_operators');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
+$node->start;
+my $session = session($node);
+sub sql { return $session->query_safe($_[0]); }
+
+# Each operator is tried with a flake on one side. On the other side is NULL of each type, or an
+# untyped literal. Those operators are tried that have a bigint, a flake, or a type for any other.
+sql(<<~'SQL');
+	CREATE EXTENSION flakeid;
+	CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN
+		EXECUTE format('SELECT pg_typeof(%s)', expression);
+		RETURN 'ok';
+	EXCEPTION WHEN OTHERS THEN
+		RETURN CASE WHEN SQLERRM = 'cannot compute with a flake' THEN SQLSTATE || ' arithmetic'
+			ELSE SQLSTATE END;
+	END $$;
+	CREATE TABLE tried AS
+	WITH operators AS (
+		SELECT DISTINCT oprname AS op
+		FROM pg_operator JOIN pg_type AS t ON t.oid IN (oprleft, oprright)
+		WHERE oprkind = 'b' AND (t.typtype = 'p'
+			OR t.oid IN ('bigint'::regtype, 'flake'::regtype, 'timed_flake'::regtype))
+	), operands AS (
+		SELECT format('NULL::%s', oid::regtype) AS operand FROM pg_type
+		WHERE typtype <> 'p' AND typrelid = 0
+			AND (typelem = 0 OR oid IN ('bigint[]'::regtype, 'flake[]'::regtype))
+			AND typnamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace)
+		UNION ALL VALUES ('''1'''), ('NULL')
+	), sides (form) AS (
+		VALUES ('NULL::%3$s %1$s %2$s'), ('%2$s %1$s NULL::%3$s')
+	)
+	SELECT op, replace(operand, 'NULL::', '') AS operand,
+		outcome(format(form, op, operand, 'flake')) AS flake_is,
+		outcome(format(form, op, operand, 'bigint')) AS bigint_is
+	FROM operators, operands, sides;
+	SQL
+
+# Returns for each operator the operands for which a condition is true, as lines.
+sub operands_where {
+	my ($condition) = @_;
+	return sql(<<~"SQL");
+		SELECT op, string_agg(DISTINCT operand, ', ' ORDER BY operand)
+		FROM tried WHERE $condition GROUP BY op ORDER BY op COLLATE "C"
+		SQL
+}
+
+is(sql(q(SELECT count(*) > 3000, count(*) FILTER (WHERE flake_is = '42725') FROM tried)),
+	't|0', 'no operator is ambiguous for a flake');
+my $times = 'date, timestamp with time zone, timestamp without time zone';
+my %more = (
+	'<@' => 'NULL, flakeid_times, tstzrange',
+	'@>' => 'NULL, flakeid_times, tstzrange',
+	map { $_ => $times } qw(< <= <> = > >=));
+is( operands_where("flake_is = 'ok' AND bigint_is <> 'ok'"),
+	join("\n", map { "$_|$more{$_}" } sort keys %more),
+	'operators take for a flake what they take for a bigint, and times and ranges of times besides'
+);
+my $integers = 'flake, integer, smallint, timed_flake';
+my %arithmetic = (
+	'<<' => "'1', NULL, $integers",
+	'>>' => "'1', NULL, $integers",
+	map { $_ => "'1', NULL, bigint, $integers" } split / /, '# % & * + - / |');
+is( operands_where("flake_is = '42883 arithmetic'"),
+	join("\n", map { "$_|$arithmetic{$_}" } sort keys %arithmetic),
+	'arithmetic with a flake is an error for every integer and every literal');
+is(sql(<<~'SQL'), '42883 arithmetic|4', 'an operator with a flake alone is an error');
+	SELECT outcome(op || ' NULL::flake') AS of_flake, count(*)
+	FROM unnest('{+,-,~,@}'::text[]) AS op GROUP BY of_flake
+	SQL
+
+for my $type (qw(date timestamp timestamptz)) {
+	is(sql(<<~"SQL"), 't', "a literal beside a flake is an ID, and a literal of type $type a time");
+		SELECT flake '5' >= '3' AND '3' < flake '5' AND flake '5' BETWEEN '3' AND '6'
+			AND (flake '5' < $type '2026-01-01') IS NOT NULL
+		SQL
+}
+like(
+	error_in($session, "SELECT flake '5' >= '2026-01-01'"),
+	qr/ERROR:  22P02: invalid input syntax for type bigint: "2026-01-01"/,
+	'an untyped time beside a flake is an error');
+sql('CREATE TABLE flakes (id flake)');
+my $error = qr/ERROR:  42883: cannot compute with a flake/;
+like(
+	error_in($session, 'SELECT id + 1 FROM flakes'),
+	qr/$error\nDETAIL:  A flake is an ID, not a number\.\nHINT:  .* cast it to bigint\./,
+	'arithmetic is an error without rows too, with a hint');
+my $no_cast = 'cannot cast type flake to numeric\nDETAIL:  There is no assignment cast\.';
+like(
+	error_in($session, 'DO $$DECLARE f flake := 5; n numeric; BEGIN n := f; END$$'),
+	qr/ERROR:  42846: $no_cast\nHINT:  Cast to bigint first/,
+	'PL/pgSQL says how to assign a flake to a number');
+
+# Extended statistics compute with an ID when its column becomes a flake.
+sql(<<~'SQL');
+	CREATE TABLE computed (id bigint, nr integer);
+	INSERT INTO computed SELECT nr, nr % 7 FROM generate_series(1, 1000) AS nr;
+	CREATE STATISTICS of_computed ON (id % 7), nr FROM computed;
+	ANALYZE computed;
+	ALTER TABLE computed ALTER id TYPE flake;
+	SQL
+is(sql('SELECT count(*) FROM computed WHERE nr = 3'),
+	'143', 'a table with statistics that compute with a flake is read');
+like(error_in($session, "SELECT $_ FROM computed"), $error, "$_ is the error of arithmetic")
+  for 'to_timestamp(((id >> 22) + 1288834974657) / 1000.0)', '(id % 16)::integer',
+  'coalesce(id % 4, 0)', q((ARRAY['a', 'b'])[id % 2]);
+
+$session->quit;
+$node->stop;
+done_testing();
