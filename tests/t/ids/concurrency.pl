@@ -1,5 +1,5 @@
-# Millions of IDs from eight sessions at once, more than 100,000 of each ID type, in two databases, with batches among
-# them: none repeats, and each session's rise strictly in the order of making. What shares its cells is made at the same
+# Eight sessions in two databases generate millions of IDs at once, one by one and in batches. No ID
+# repeats, and the IDs of a session rise strictly. What shares its cells is generated at the same
 # time: guids with local ones, and uniqueids of both modes.
 use strict;
 use warnings;
@@ -10,203 +10,149 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
 
 my $node = PostgreSQL::Test::Cluster->new('concurrency');
 $node->init;
-$node->append_conf('postgresql.conf', <<"END");
-shared_preload_libraries = 'flakeid'
-shared_buffers = '256MB'
-work_mem = '1GB'
-autovacuum = off
-synchronize_seqscans = off
-max_parallel_workers_per_gather = 0
-END
+$node->append_conf('postgresql.conf', <<~'END');
+	shared_preload_libraries = 'flakeid'
+	shared_buffers = '256MB'
+	work_mem = '1GB'
+	autovacuum = off
+	synchronize_seqscans = off
+	max_parallel_workers_per_gather = 0
+	END
 $node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
 
-# All snos have one meta, so that it can't tell two of them apart that are otherwise the same. Each session makes `each`
-# in a round, and at least four rounds.
+# A session generates `each` IDs in a round. All snos have one meta, so that it cannot tell two of
+# them apart that are otherwise the same.
 my $rounds = 4;
-my %id_type = (
-	flake => { type => 'bigint', function => 'flake', each => 25_000 },
-	sno => { type => 'sno', function => 'sno', arguments => [7], each => 25_000 },
-	flake128 => { type => 'flake128', function => 'flake128', each => 15_000 },
-	guid => { type => 'guid', function => 'guid', each => 10_000 },
-	guid_local => { type => 'guid_local', function => 'guid_local', each => 10_000 },
-	uniqueid => { type => 'uniqueid', function => 'uniqueid', each => 6_000 },
+my %types = (
+	flake => { type => 'bigint', each => 25_000 },
+	sno => { argument => '7', each => 25_000 },
+	flake128 => { each => 15_000 },
+	guid => { each => 10_000 },
+	guid_local => { each => 10_000 },
+	uniqueid => { each => 6_000 },
+	spread => { type => 'uniqueid', function => 'uniqueid', argument => "'spread'", each => 4_000 },
 	# Of a server they are unique without their random bits.
 	uuidv7 => {
 		type => 'uuid',
-		function => 'uuidv7',
 		each => 15_000,
-		distinct => '(left(id::text, 21), (uuidv7_decode(id)).sequence)'
-	},
-	spread => {
-		type => 'uniqueid',
-		function => 'uniqueid',
-		arguments => ["'spread'"],
-		each => 4_000,
-		scattered => 1
-	},);
-my @id_types = sort keys %id_type;
+		distinct => 'left(id::text, 21), (uuidv7_decode(id)).sequence'
+	});
 my @at_once = (
 	['flake'], ['sno'], ['flake128'],
 	[ 'guid', 'guid_local' ],
 	[ 'uniqueid', 'spread' ],
 	['uuidv7']);
-for my $name (@id_types) {
-	my $id_type = $id_type{$name};
-	my @arguments = @{ $id_type->{arguments} || [] };
-	$id_type->{next} = "$id_type->{function}_next(" . join(', ', @arguments) . ')';
-	$id_type->{batch} = "$id_type->{function}_next_batch(" . join(', ', 1000, @arguments) . ')';
-}
+my @sessions = map { { database => 'postgres', way => $_ } } (qw(single insert batch)) x 2;
+push @sessions, map { { database => 'other', way => $_ } } qw(single batch);
 
-# What a session does for each ID type in a round; `nr` says in which order it got its IDs.
+# What a session does for a type in a round; `nr` has the order in which it got its IDs.
 my %way = (
-	single =>
-	  'INSERT INTO %TABLE% SELECT round * %EACH% + nr, %NEXT% FROM generate_series(1, %EACH%) AS nr',
-	batch =>
-	  'INSERT INTO %TABLE% SELECT round * %EACH% + before + generate_series(1, 1000), %BATCH%'
-	  . ' FROM generate_series(0, %EACH% - 1, 1000) AS before',
-	insert => 'INSERT INTO %TABLE% (nr) SELECT round * %EACH% + generate_series(1, %EACH%)',);
-my @sessions = (
-	[ 1, 'postgres', 'single' ],
-	[ 2, 'postgres', 'insert' ],
-	[ 3, 'postgres', 'batch' ],
-	[ 4, 'postgres', 'single' ],
-	[ 5, 'postgres', 'insert' ],
-	[ 6, 'postgres', 'batch' ],
-	[ 7, 'other', 'single' ],
-	[ 8, 'other', 'batch' ],);
+	single => <<~'SQL',
+		INSERT INTO TABLE
+		SELECT round * EACH + nr, FUNCTION_next(ARGUMENT) FROM generate_series(1, EACH) AS nr
+		SQL
+	batch => <<~'SQL',
+		INSERT INTO TABLE
+		SELECT round * EACH + before + generate_series(1, 1000), FUNCTION_next_batch(1000ARGUMENTS)
+		FROM generate_series(0, EACH - 1, 1000) AS before
+		SQL
+	insert => 'INSERT INTO TABLE (nr) SELECT round * EACH + generate_series(1, EACH)');
 
-$node->safe_psql('postgres', 'CREATE DATABASE other');
-$node->safe_psql($_, 'CREATE EXTENSION flakeid') for 'postgres', 'other';
-
-# Each statement in a session of its own, all side by side; their outputs.
-sub side_by_side {
-	my (@work) = @_;
-	my (@runs, @outputs);
-	for my $i (0 .. $#work) {
-		my ($database, $sql) = @{ $work[$i] };
-		push @runs,
-		  IPC::Run::start(
-			[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database) ],
-			'<',
-			\$sql,
-			'>&',
-			\$outputs[$i],
-			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
-	}
-	for my $i (0 .. $#runs) {
-		$runs[$i]->finish or die "session $i failed:\n$outputs[$i]";
-	}
-	return @outputs;
-}
-
-my $began = time();
 for my $names (@at_once) {
 	my @work;
 	for my $name (@$names) {
-		for (@sessions) {
-			my ($session, $database, $way) = @$_;
-			my $table = "${name}_$session";
-			my $round = $way{$way} =~ s/%TABLE%/$table/gr =~ s/%(\w+)%/$id_type{$name}{lc $1}/gr;
-			my $default = $way eq 'insert' ? "DEFAULT $id_type{$name}{next}" : '';
+		my $type = $types{$name};
+		my $argument = $type->{argument} // '';
+		my %placed = (
+			EACH => $type->{each},
+			FUNCTION => $type->{function} //= $name,
+			ARGUMENT => $argument,
+			ARGUMENTS => $argument && ", $argument");
+		my $default = "DEFAULT $placed{FUNCTION}_next($argument)";
+		for my $nr (0 .. $#sessions) {
+			my ($database, $way) = @{ $sessions[$nr] }{ 'database', 'way' };
+			$placed{TABLE} = "${name}_$nr";
+			$type->{type} //= $name;
 			$node->safe_psql($database,
-				"CREATE UNLOGGED TABLE $table (nr bigint, id $id_type{$name}{type} $default)");
+				"CREATE UNLOGGED TABLE $placed{TABLE} (nr bigint, id $type->{type} "
+				  . ($way eq 'insert' ? "$default)" : ')'));
+			my $round = $way{$way} =~ s/(ARGUMENTS?|EACH|FUNCTION|TABLE)/$placed{$1}/gr;
 			push @work, { database => $database, round => $round, rounds => $rounds };
 		}
 	}
 	at_once($node, @work);
 }
-note sprintf '%.1f s to make them', time() - $began;
 
-# A seq scan reads rows in the order in which the one session wrote them; that `nr` rises shows it.
-my @rises = side_by_side(
-	map {
-		my $database = $_;
-		my $sql = '';
-		for (grep { $_->[1] eq $database } @sessions) {
-			my $session = $_->[0];
-			$sql .=
-				"SELECT '$_', $session, count(*) FILTER (WHERE nr <= nr_before),"
-			  . ' count(*) FILTER (WHERE id <= id_before) FROM'
-			  . ' (SELECT nr, id, lag(nr) OVER () AS nr_before, lag(id) OVER () AS id_before'
-			  . " FROM ${_}_$session) AS made;\n"
-			  for grep { !$id_type{$_}{scattered} } @id_types;
-		}
-		[ $database, $sql ]
-	} 'postgres',
-	'other');
-
-# What was made in the other database comes here, by binary COPY.
-for my $name (@id_types) {
-	for my $session (map { $_->[0] } grep { $_->[1] eq 'other' } @sessions) {
-		my $table = "${name}_$session";
-		$node->safe_psql('postgres', "CREATE UNLOGGED TABLE $table (id $id_type{$name}{type})");
-		IPC::Run::run(
-			[
-				'psql', '-XAtq',
-				'-d', $node->connstr('other'),
-				'-c', "COPY $table (id) TO STDOUT (FORMAT binary)"
-			],
-			'|',
-			[
-				'psql', '-XAtq',
-				'-d', $node->connstr('postgres'),
-				'-c', "COPY $table FROM STDIN (FORMAT binary)"
-			]) or die "could not copy $table";
+# The IDs of the other database come here by binary COPY, in their order.
+for my $nr (grep { $sessions[$_]{database} eq 'other' } 0 .. $#sessions) {
+	for my $name (sort keys %types) {
+		my $table = "${name}_$nr";
+		$node->safe_psql('postgres',
+			"CREATE UNLOGGED TABLE $table (nr bigint, id $types{$name}{type})");
+		my ($out, $in) = map { [ 'psql', '-XAtq', '-d', $node->connstr($_), '-c' ] } 'other',
+		  'postgres';
+		IPC::Run::run([ @$out, "COPY $table TO STDOUT (FORMAT binary)" ],
+			'|', [ @$in, "COPY $table FROM STDIN (FORMAT binary)" ])
+		  or die "could not copy $table";
 	}
 }
 
-my @unions = side_by_side(
-	map {
-		my $name = $_;
-		my $union = join ' UNION ALL ',
-		  map { "SELECT $_->[0] AS session, id FROM ${name}_$_->[0]" } @sessions;
-		my $sql =
-		  "SELECT max(first) < min(last) FROM (SELECT session, min($id_type{$name}{function}_timestamp(id)) AS first,"
-		  . " max($id_type{$name}{function}_timestamp(id)) AS last FROM ($union) AS made GROUP BY session) AS spans;\n"
-		  . 'SELECT count(*), count(DISTINCT '
-		  . ($id_type{$name}{distinct} // 'id')
-		  . ") FROM ($union) AS made;\n";
-		[ 'postgres', $sql ]
-	} @id_types);
-note sprintf '%.1f s in all', time() - $began;
+# Asks for all types at once: in which sessions IDs fall, whether all sessions generated IDs at the
+# same time, how many IDs there are, and how many distinct ones. A scan reads rows in the order in
+# which their session wrote them, which `nr` shows.
+my (%found, @runs);
+for my $name (sort keys %types) {
+	my ($function, $distinct) = @{ $types{$name} }{ 'function', 'distinct' };
+	$distinct //= 'id';
+	my $union = join ' UNION ALL ', map { <<~"SQL" } 0 .. $#sessions;
+		SELECT $_ AS session, id, nr <= lag(nr) OVER () OR id <= lag(id) OVER () AS falls
+		FROM ${name}_$_
+		SQL
+	my $sql = <<~"SQL";
+		WITH ids AS MATERIALIZED ($union), spans AS (
+			SELECT min(${function}_timestamp(id)) AS first, max(${function}_timestamp(id)) AS last
+			FROM ids GROUP BY session
+		)
+		SELECT string_agg(DISTINCT session::text, ' ') FILTER (WHERE falls),
+			(SELECT max(first) < min(last) FROM spans), count(*), count(DISTINCT ($distinct))
+		FROM ids
+		SQL
+	push @runs,
+	  IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $sql ],
+		'>&', \$found{$name}, IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
+}
+$_->finish or die 'a query failed: ' . join "\n", values %found for @runs;
 
-for my $i (0 .. $#id_types) {
-	my $name = $id_types[$i];
-	my $least = $id_type{$name}{each} * $rounds * @sessions;
-	my ($total, $distinct) = $unions[$i] =~ /^(\d+)\|(\d+)$/m;
-	for (grep { !$id_type{$name}{scattered} } @sessions) {
-		my ($session, $database, $way) = @$_;
-		like(
-			"@rises",
-			qr/^ ?$name\|$session\|0\|0$/m,
-			"the $name IDs of session $session ($way, in $database) rise strictly");
-	}
-	like($unions[$i], qr/^t$/m, "all sessions were making $name IDs at once");
-	cmp_ok($total, '>=', $least, "... at least $least");
-	is($distinct, $total, "no duplicate in $total $name IDs");
+for my $name (sort keys %types) {
+	my ($falling, $together, $total, $distinct) = split /\||\n/, $found{$name};
+	is($falling, '', "the $name IDs of each session rise strictly") if $name ne 'spread';
+	is($together, 't', "all sessions generate $name IDs at the same time");
+	cmp_ok(
+		$total, '>=',
+		$types{$name}{each} * $rounds * @sessions,
+		"each session generates all its $name IDs");
+	is($distinct, $total, "no $name ID repeats");
 }
 
-# One cell for both, and one for the modes: also what is of one kind differs from what is of the other.
-sub all_of {
-	my ($name, $id) = @_;
-	return map { "SELECT $id AS id FROM ${name}_$_->[0]" } @sessions;
-}
-my %both = (
-	'guids made local and local ones' =>
-	  [ all_of('guid', 'guid_local(id)'), all_of('guid_local', 'id') ],
-	'uniqueids of both modes' => [ all_of('uniqueid', 'id'), all_of('spread', 'id') ],);
-for my $what (sort keys %both) {
-	my $union = join ' UNION ALL ', @{ $both{$what} };
+# Both of what shares its cells differ, too.
+for my $case (
+	[ 'of the guids made local and the local ones', [ 'guid', 'guid_local(id)' ], 'guid_local' ],
+	[ 'of the uniqueids of both modes', [ 'uniqueid', 'id' ], 'spread' ])
+{
+	my ($which, $first, $second) = @$case;
+	my $union = join ' UNION ALL ',
+	  map { ("SELECT $first->[1] AS id FROM $first->[0]_$_", "SELECT id FROM ${second}_$_") }
+	  0 .. $#sessions;
 	is( $node->safe_psql(
-			'postgres', "SELECT count(*) - count(DISTINCT id), count(*) > 0 FROM ($union) AS made"),
+			'postgres', "SELECT count(*) - count(DISTINCT id), count(*) > 0 FROM ($union) AS ids"),
 		'0|t',
-		"no duplicate among $what");
+		"no ID $which repeats");
 }
-note sprintf '%.1f s in all', time() - $began;
 
 $node->stop;
 done_testing();
