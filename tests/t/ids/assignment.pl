@@ -1,7 +1,7 @@
-# PL/pgSQL assigns by way of text where it finds no assignment cast, and the text of an ID often is a valid text of another
-# type: digits in another base, a date, another kind of ID. For each pair of an ID type and another type, and each kind of
-# assignment, the result is that of the explicit cast, or an error. It is never another value. The pairs that convert are
-# listed, so that no new one comes unseen.
+# PL/pgSQL assigns by way of text where it finds no assignment cast, and the text of an ID often is
+# a valid text of another type: digits in another base, a date, another kind of ID. For each pair of
+# an ID type and another type, and each kind of assignment, the result is that of the explicit cast,
+# or an error. The pairs that convert are listed, so that no new one comes unseen.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -73,27 +73,27 @@ my %kinds = (
 	'an array' => 'list := ARRAY[v]; RETURN list[1];',
 	'an element' => 'list[1] := v; RETURN list[1];',
 	INSERT => 'INSERT INTO of_TO VALUES (v) RETURNING a INTO r; RETURN r;',
-	UPDATE =>
-	  'INSERT INTO of_TO VALUES (NULL); UPDATE of_TO SET a = v WHERE a IS NULL RETURNING a INTO r; RETURN r;',
+	UPDATE => 'INSERT INTO of_TO VALUES (NULL); '
+	  . 'UPDATE of_TO SET a = v WHERE a IS NULL RETURNING a INTO r; RETURN r;',
 	'a function in SQL' => 'RETURN in_sql_FROM_TO(v);',);
 my $cases = join ' ', map { "WHEN '$_' THEN $kinds{$_}" } sort keys %kinds;
 my $kinds = join ', ', map { "'$_'" } sort keys %kinds;
-sql(<<'SQL');
-SET client_min_messages = warning;
-CREATE EXTENSION flakeid;
-CREATE DOMAIN word AS text;
-CREATE DOMAIN marked AS sno;
-CREATE TABLE results (kind text, from_type text, to_type text, value text, result text);
-CREATE FUNCTION result(call text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE format('SELECT %s::text', call) INTO result;
-	RETURN result;
-EXCEPTION WHEN OTHERS THEN
-	RETURN 'error';
-END $$;
-SQL
+sql(<<~'SQL');
+	SET client_min_messages = warning;
+	CREATE EXTENSION flakeid;
+	CREATE DOMAIN word AS text;
+	CREATE DOMAIN marked AS sno;
+	CREATE TABLE results (kind text, from_type text, to_type text, value text, result text);
+	CREATE FUNCTION result(call text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		result text;
+	BEGIN
+		EXECUTE format('SELECT %s::text', call) INTO result;
+		RETURN result;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN 'error';
+	END $$;
+	SQL
 my %values = (%ids, %others);
 my %name = map { $_ => s/\W/_/gr } keys %values;
 sql(join ';', map { "CREATE TABLE of_$name{$_} (a $_)" } keys %values);
@@ -103,30 +103,32 @@ for my $from (sort keys %values) {
 		my ($pair, $list) = ("$name{$from}_$name{$to}", $to =~ /\[\]/ ? $to : "${to}[]");
 		my $body = $cases =~ s/of_FROM/of_$name{$from}/gr =~ s/of_TO/of_$name{$to}/gr =~
 		  s/FROM_TO/$pair/r =~ s/::TO/::$to/r;
-		sql(<<"SQL");
-DO \$\$BEGIN
-	CREATE FUNCTION in_sql_$pair(v $from) RETURNS $to LANGUAGE sql RETURN v;
-EXCEPTION WHEN datatype_mismatch OR invalid_function_definition THEN
-	NULL;
-END\$\$;
-CREATE FUNCTION $pair(kind text, v $from) RETURNS $to LANGUAGE plpgsql AS \$\$
-DECLARE r $to; one of_$name{$to}; list $list;
-BEGIN CASE kind $body END CASE; END\$\$;
-SQL
-		# One transaction for each value. After an error PL/pgSQL evaluates an expression in another way until the transaction
-		# ends: src/types/by_text.rs.
-		sql(<<"SQL") for @{ $values{$from} };
-INSERT INTO results SELECT kind, '$from', '$to', '$_', result(format('$pair(%L, %L::$from)', kind, '$_'))
-FROM unnest(ARRAY[$kinds]) AS kind WHERE '$to' NOT LIKE '%[]' OR kind NOT LIKE 'an %'
-SQL
+		sql(<<~"SQL");
+			DO \$\$BEGIN
+				CREATE FUNCTION in_sql_$pair(v $from) RETURNS $to LANGUAGE sql RETURN v;
+			EXCEPTION WHEN datatype_mismatch OR invalid_function_definition THEN
+				NULL;
+			END\$\$;
+			CREATE FUNCTION $pair(kind text, v $from) RETURNS $to LANGUAGE plpgsql AS \$\$
+			DECLARE r $to; one of_$name{$to}; list $list;
+			BEGIN CASE kind $body END CASE; END\$\$;
+			SQL
+		# One transaction for each value. After an error PL/pgSQL evaluates an expression in another
+		# way until the transaction ends: src/types/by_text.rs.
+		sql(<<~"SQL") for @{ $values{$from} };
+			INSERT INTO results
+			SELECT kind, '$from', '$to', '$_', result(format('$pair(%L, %L::$from)', kind, '$_'))
+			FROM unnest(ARRAY[$kinds]) AS kind WHERE '$to' NOT LIKE '%[]' OR kind NOT LIKE 'an %'
+			SQL
 	}
 }
-is(sql(<<'SQL'), '', 'no assignment gives another value than the explicit cast');
-SELECT r.*, c.result FROM results AS r JOIN results AS c USING (from_type, to_type, value)
-WHERE c.kind = 'a cast' AND r.result NOT IN ('error', c.result) ORDER BY r
-SQL
+is(sql(<<~'SQL'), '', 'no assignment gives another value than the explicit cast');
+	SELECT r.*, c.result FROM results AS r JOIN results AS c USING (from_type, to_type, value)
+	WHERE c.kind = 'a cast' AND r.result NOT IN ('error', c.result) ORDER BY r
+	SQL
 
-# The pairs that some value goes through. INSERT and UPDATE have assignment casts. PL/pgSQL also reads a string as an ID.
+# The pairs that some value goes through. INSERT and UPDATE have assignment casts. PL/pgSQL also
+# reads a string as an ID.
 my (%sql, %plpgsql);
 for my $id (keys %ids) {
 	my @all = (@strings, $id eq 'flake' ? 'bigint' : 'bytea');
@@ -140,61 +142,15 @@ $sql{"$_ -> flake"} = $plpgsql{"$_ -> flake"} = 1 for qw(bigint integer smallint
 $sql{'numeric -> flake128'} = $plpgsql{'numeric -> flake128'} = 1;
 for my $kind (sort grep { $_ ne 'a cast' } keys %kinds) {
 	my $expected = $kind =~ /^INSERT|UPDATE|SQL/ ? \%sql : \%plpgsql;
-	my @accepted = split /\n/,
-	  sql(
-		"SELECT DISTINCT from_type || ' -> ' || to_type FROM results WHERE kind = \$q\$$kind\$q\$ AND result <> 'error'"
-	  );
+	my @accepted = split /\n/, sql(<<~"SQL");
+		SELECT DISTINCT from_type || ' -> ' || to_type FROM results
+		WHERE kind = \$q\$$kind\$q\$ AND result <> 'error'
+		SQL
 	is_deeply(
 		[ sort @accepted ],
 		[ sort keys %$expected ],
 		"$kind converts the pairs that are listed, and no other");
 }
-
-# The planner computes the text of a constant, so that nothing sees its type: there is a cast for each type of a literal.
-sql(<<'SQL');
-CREATE FUNCTION literal(literal text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE format('CREATE FUNCTION pg_temp.constant() RETURNS text LANGUAGE plpgsql AS $f$DECLARE k flake128 := %s; BEGIN RETURN k; END$f$', literal);
-	EXECUTE 'SELECT pg_temp.constant()' INTO result;
-	DROP FUNCTION pg_temp.constant;
-	RETURN result;
-EXCEPTION WHEN OTHERS THEN
-	RETURN 'error';
-END $$;
-SQL
-for my $literal ('10', '10::bigint', '5828128208445124609', '-1', '10.0', '10::numeric', '10.5') {
-	my $expected =
-	  $literal =~ /^10(\.0|::numeric)$/ ? sql("SELECT ($literal)::numeric::flake128") : 'error';
-	is(sql("SELECT literal('$literal')"),
-		$expected, "PL/pgSQL does not read the digits of $literal in base 62");
-}
-my $error = error_in($session, q(DO $$DECLARE k flake128; b bigint := 10; BEGIN k := b; END$$));
-like(
-	$error,
-	qr/ERROR:  42846: cannot cast type bigint to flake128\nDETAIL:  Each integer would be/,
-	'the error for an integer says why');
-$error =
-  error_in($session, q(DO $$DECLARE g guid; s sno := '9q74gok3262so257'; BEGIN g := s; END$$));
-like(
-	$error,
-	qr/ERROR:  42846: cannot cast type sno to guid\nDETAIL:  There is no assignment cast.*\nHINT:  Write an explicit cast\./,
-	'the error for two ID types says what to do');
-
-# All other uses of texts are as they were.
-sql('CREATE CAST (uniqueid AS json) WITH INOUT AS ASSIGNMENT');
-is(sql(<<'SQL'), '2345672345672345', 'a cast by text that somebody has declared is obeyed');
-CREATE FUNCTION as_json(id uniqueid) RETURNS json LANGUAGE plpgsql AS $$BEGIN RETURN id; END$$;
-SELECT as_json('2345672345672345');
-SQL
-is( sql(
-		<<'SQL'), "9q74gok3262so257|(9q74gok3262so257,1)|\"9q74gok3262so257\"|{9q74gok3262so257}|t", 'rows, arrays, JSON and texts show and read an ID');
-CREATE TYPE pair AS (id sno, nr integer);
-SELECT format('%s', id), (id, 1)::pair::text, to_json(id), ARRAY[id]::text,
-	(SELECT a = id FROM jsonb_to_record(jsonb_build_object('a', id)) AS r (a sno))
-FROM (SELECT sno '9q74gok3262so257') AS one (id);
-SQL
 
 $session->quit;
 $node->stop;
