@@ -1,6 +1,6 @@
 # A millisecond has 64 uniqueids of a generator ID. A session that needs more waits for the next
-# millisecond, and the wait can be cancelled. The processor is shared, so that some milliseconds have
-# fewer IDs: these claims hold on any machine.
+# millisecond, and the wait can be cancelled. The processor is shared, so that some milliseconds
+# have fewer IDs: these claims hold on any machine.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -47,8 +47,7 @@ is(join('', at_once($node, $work, $work)),
 my $repeated = sql('SELECT count(*) - count(DISTINCT random) FROM parts');
 cmp_ok($repeated, '<=', $by_chance, 'no random part repeats but by chance');
 
-is( sql(
-		<<~'SQL'), '', 'each bit is set in half of the IDs, and differs from its neighbor in half of them');
+is( sql(<<~'SQL'), '',
 	SELECT bit, ones, changes
 	FROM (SELECT bit, sum((random >> bit) & 1) AS ones,
 			sum(((random >> bit) # (random >> (bit + 1))) & 1) AS changes
@@ -56,6 +55,7 @@ is( sql(
 		GROUP BY bit) AS bits
 	WHERE abs(ones - 100000) > 2000 OR abs(changes - 100000) > 2000
 	SQL
+	'each bit is set in half of the IDs, and differs from its neighbor in half of them');
 
 # Each session has the place and often the number of the session before.
 sql(join '', (<<~'SQL') x 200);
