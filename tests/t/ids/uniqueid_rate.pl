@@ -1,5 +1,5 @@
 # A millisecond has 64 uniqueids of a generator ID. A session that needs more waits for the next
-# millisecond, and the wait can be cancelled. The processor is shared, so that some milliseconds
+# millisecond, and the wait can be canceled. The processor is shared, so that some milliseconds
 # have fewer IDs: these claims hold on any machine.
 use strict;
 use warnings;
@@ -141,7 +141,7 @@ for my $case (
 	sql("SELECT pg_cancel_backend($pid)");
 	like(error_in($session, 'SELECT 1'), qr/ERROR:  57014: /, "pg_cancel_backend ends $function");
 	is($session->query_safe('SELECT count(DISTINCT id) FROM uniqueid_next_batch(100) AS id'),
-		'100', "the session generates IDs after $function was cancelled");
+		'100', "the session generates IDs after $function was canceled");
 }
 $session->quit;
 
