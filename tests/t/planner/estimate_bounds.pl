@@ -53,6 +53,19 @@ for (
 	cmp_ok(estimated($where), '<=', 1, "no rows are expected of $what");
 }
 
+# What planning takes does not grow with the square of the number of bounds.
+my $many = join ' AND ',
+  map { "sno > sno_min(timestamptz '2026-11-01' + interval '$_ s')" } 1 .. 2000;
+my ($before, $after) = split /\n/, $node->safe_psql('postgres', <<~"SQL");
+	CREATE TEMPORARY VIEW peak AS SELECT kilobytes
+		FROM substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\\s+(\\d+)') AS kilobytes;
+	SELECT kilobytes FROM peak;
+	DO \$\$ BEGIN PERFORM FROM (SELECT FROM ids WHERE $many) AS many; END \$\$;
+	SELECT kilobytes FROM peak;
+	SQL
+cmp_ok($after - $before,
+	'<', 300_000, 'two thousand bounds of one column are planned in less than 300 MB');
+
 # A foreign key has few values, and NULLs.
 $session->query_safe(<<~'SQL');
 	CREATE TABLE points AS SELECT sno_at(t) AS parent, t FROM generate_series(1, 100000) AS nr,
