@@ -1,7 +1,5 @@
 # PostgreSQL's own comparisons of uuids know no times, so flakeid corrects their estimates: for one
 # bound, for ranges, in joins, with few statistics, and in generic plans.
-#
-# This file takes long.
 use strict;
 use warnings;
 use lib 'tests/perl';
