@@ -7,8 +7,7 @@ use warnings;
 
 use Exporter qw(import);
 use Plan;
-use PostgreSQL::Test::Cluster;
-use Server;
+use PlannerServer;
 use Test::More;
 
 our @EXPORT = qw(tables_of_ids answers same_by_index predicate ways literals which_of $DAYS $ROWS);
@@ -104,21 +103,9 @@ sub tables_of_ids {
 		# Each ID shows whether it is spread.
 		typed('uniqueid', rechecks => qr/^flakeid_recheck\(\(?uniqueid_sequential\((?:\w+\.)?id\)/)
 	);
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	# The planner has no plans but those of the queries' own cost.
-	$node->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
-	timezone = 'UTC'
-	autovacuum = off
-	jit = off
-	max_parallel_workers_per_gather = 0
-	END
-	$node->start;
-	$session = session($node);
+	(my $node, $session) = planner_server($name, 'max_parallel_workers_per_gather = 0');
 	my $today = $session->query_safe('SELECT current_date');
 	$session->query_safe(<<~"SQL");
-	CREATE EXTENSION flakeid;
 	CREATE TABLE moments AS
 	SELECT nr, date '$today' - 30 + (nr + random()) * interval '$DAYS days' / $ROWS AS t
 	FROM (SELECT setseed(0.5)) AS seed, generate_series(0, $ROWS - 1) AS nr;
