@@ -14,10 +14,6 @@ my @id_types = sort keys %bytes;
 
 # Values of every kind: the ends; IDs of a month, of one tick and of several nodes; neighbors, of
 # which any bit differs; and anything. A sort decides about its keys after 10,240 rows.
-$session->query_safe(<<~'SQL');
-	CREATE FUNCTION neighbor(bytes bytea, place integer) RETURNS bytea IMMUTABLE
-		RETURN set_bit(bytes, place, 1 - get_bit(bytes, place));
-	SQL
 for my $id_type (@id_types) {
 	my $length = $bytes{$id_type};
 	my $bits = 8 * $length;
@@ -31,8 +27,9 @@ for my $id_type (@id_types) {
 			SELECT 'month', $at + nr * interval '130 s') FROM generate_series(1, 20000) AS nr;
 		INSERT INTO ${id_type}_kinds SELECT 'tick', $at) FROM generate_series(1, 10000);
 		INSERT INTO ${id_type}_kinds
-			SELECT 'neighbors', neighbor(id::bytea, nr % $bits)::$id_type
-			FROM generate_series(1, 11000) AS nr, $at + nr % 7 * interval '1 h') AS id;
+			SELECT 'neighbors', set_bit(id, nr % $bits, 1 - get_bit(id, nr % $bits))::$id_type
+			FROM generate_series(1, 11000) AS nr,
+				CAST($at + nr % 7 * interval '1 h') AS bytea) AS id;
 		INSERT INTO ${id_type}_kinds
 			SELECT 'anything', substr(sha256(nr::text::bytea), 1, $length)::$id_type
 			FROM generate_series(1, 11000) AS nr;
@@ -44,11 +41,9 @@ for my $id_type (@id_types) {
 sub out_of_order {
 	my ($id_type, $where, $order, @settings) = @_;
 	my $before = $order eq 'DESC' ? '>' : '<';
-	$session->query_safe(
-		join ' ',
-		'BEGIN;',
-		map { "SET LOCAL $_;" } (map { "enable_$_ = off" } qw(indexscan indexonlyscan bitmapscan)),
-		@settings);
+	my @set = map { "SET LOCAL $_" } 'enable_indexscan = off', 'enable_indexonlyscan = off',
+	  'enable_bitmapscan = off', @settings;
+	$session->query_safe(join '; ', 'BEGIN', @set);
 	my $found = $session->query_safe(<<~"SQL");
 		SELECT count(*) FILTER (WHERE id $before last OR id::bytea $before last::bytea),
 			count(*) > 1
