@@ -11,6 +11,7 @@ use JSON::PP;
 use Patroni;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server qw(wait_until);
 use Test::More;
 use Time::HiRes qw(time sleep);
 use Writers;
@@ -83,8 +84,8 @@ sub run {
 	my $leader = $cluster->wait_until_whole;
 	my ($at) = $cluster->ask($leader, 'SELECT pg_current_wal_lsn()');
 	for my $member ($cluster->members) {
-		Patroni::wait_until(
-			"$member->{name} does not replay what the leader has",
+		wait_until(
+			"$member->{name} replays what the leader has",
 			sub {
 				my $replayed = "pg_last_wal_replay_lsn() >= '$at'";
 				my $sql = "SELECT CASE WHEN pg_is_in_recovery() THEN $replayed ELSE true END";
@@ -164,10 +165,10 @@ sub _stop {
 # are gone.
 sub _continue {
 	my ($self, $old, $new) = @_;
-	Patroni::wait_until(
-		'the lease of generator IDs does not end',
+	wait_until(
+		'the lease of generator IDs ends',
 		sub {
-			return !grep { $_->{port} == $old->{port} } $self->claims;
+			!grep { $_->{port} == $old->{port} } $self->claims;
 		});
 	$self->{cluster}->continue($old);
 	return;

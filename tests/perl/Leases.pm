@@ -12,7 +12,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
-use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(@LEASED $FORGOTTEN $EVER wait_until settings set lease_of lease_becomes memory_of
   generator_ids want_more use_endpoints wait_for_lease wait_for_error
@@ -29,18 +28,6 @@ our $EVER = 4_000_000_000;
 
 # The error of a server that waits for the end of a grace period.
 our $FORGOTTEN = qr/etcd has forgotten leases, so none is granted before they are over/;
-
-# Waits until this is true and returns its value; dies if it does not become true.
-sub wait_until {
-	my ($what, $is_true, $pause) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	my $value;
-	until ($value = $is_true->()) {
-		die "waited in vain: $what" if time() > $until;
-		sleep($pause // 0.1);
-	}
-	return $value;
-}
 
 # Returns lines of a configuration file with these settings.
 sub settings {

@@ -11,8 +11,8 @@ use HTTP::Tiny;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server qw(wait_until);
 use Test::More;
-use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw($DOCS %TYPE @SQL $SET_UP $GRANTS program exporter scrape metric views_in
   promised errors_in log_says ready identity identity_of serves_as_promised);
@@ -95,13 +95,10 @@ my %seen;
 # label of the server. The exporter's `types` has the types of the metrics.
 sub scrape {
 	my ($exporter) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $url = "http://127.0.0.1:$exporter->{port}/metrics";
 	my $answer;
-	until (($answer = HTTP::Tiny->new->get($url))->{status} != 599) {
-		die "the exporter does not answer; $exporter->{log} says why" if time() > $until;
-		sleep 0.05;
-	}
+	wait_until("the exporter answers; $exporter->{log} says why not",
+		sub { ($answer = HTTP::Tiny->new->get($url))->{status} != 599 }, 0.05);
 	die "the exporter says $answer->{status}: $answer->{content}" unless $answer->{success};
 	my (%value, %types);
 	for my $line (split /\n/, $answer->{content}) {

@@ -16,8 +16,8 @@ use JSON::PP;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server qw(wait_until);
 use Test::More;
-use Time::HiRes qw(time sleep);
 
 my ($programs) = grep { -d } map { "$_/patroni-12/usr" } grep { defined } $ENV{FLAKEID_CACHE},
   ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid', '/var/cache/flakeid';
@@ -169,10 +169,11 @@ sub leader {
 sub wait_for_leader {
 	my ($self, @candidates) = @_;
 	return wait_until(
-		"none of $self->{name}'s members is the leader",
+		"a leader among the members of $self->{name}",
 		sub {
-			return (grep { $self->is_leader($_) } @candidates)[0];
-		});
+			(grep { $self->is_leader($_) } @candidates)[0];
+		},
+		$between_looks);
 }
 
 # Waits until there are one leader and two standbys that stream from it; returns the leader. A
@@ -183,7 +184,7 @@ sub wait_until_whole {
 	my ($self) = @_;
 	$_->{read} = -s $_->{log} || 0 for $self->members;
 	return wait_until(
-		"$self->{name} has not three members again",
+		"three members of $self->{name}",
 		sub {
 			my $leader = $self->leader or return;
 			my %streaming = map { $_ => 1 } split /\n/,
@@ -202,7 +203,8 @@ sub wait_until_whole {
 			  && keys %timelines == 1
 			  && !(grep { $_->{state} !~ /^(?:running|streaming)$/ } @members)
 			  && $leader;
-		});
+		},
+		$between_looks);
 }
 
 # Whether its log says so again and again, after what was read of it before. Patroni sees to others
@@ -262,18 +264,6 @@ sub connection {
 	my $which = @members > 1 ? 'read-write' : 'any';
 	return "host=$hosts port=$ports user=postgres dbname=postgres"
 	  . " connect_timeout=3 target_session_attrs=$which";
-}
-
-# Waits until this gives something that is true, and returns it.
-sub wait_until {
-	my ($complaint, $look) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (time() < $until) {
-		my $seen = $look->();
-		return $seen if $seen;
-		sleep $between_looks;
-	}
-	die $complaint;
 }
 
 # processes ------------------------------------------------------------------------------------
@@ -355,11 +345,12 @@ sub kill9 {
 	kill 'KILL', $member->{agent}, _postmaster($member), splice @{ $member->{paused} };
 	waitpid delete $member->{agent}, 0;
 	wait_until(
-		"processes of $member->{name} outlive its postmaster",
+		"the end of the processes of $member->{name}",
 		sub {
 			my %parent = _parents();
 			return !grep { exists $parent{$_} } @pids;
-		});
+		},
+		$between_looks);
 	return;
 }
 

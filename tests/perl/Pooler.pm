@@ -12,7 +12,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(%COLUMNS start_pooler stop_pooler prepares through inserts_rows begin_crowd);
 
@@ -89,12 +88,12 @@ sub start_pooler {
 	my $output = '';
 	$pooler =
 	  IPC::Run::start([ $program, '-q', "$dir/pgbouncer.ini" ], '<', \undef, '>&', \$output);
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	# The socket's file is there before it listens.
-	while (!IO::Socket::UNIX->new(Peer => "$dir/.s.PGSQL.$port")) {
-		die "pgbouncer does not run: $output" if time() > $until || !$pooler->pumpable;
-		sleep 0.02;
-	}
+	my $listens = sub {
+		die "pgbouncer does not run: $output" unless $pooler->pumpable;
+		return IO::Socket::UNIX->new(Peer => "$dir/.s.PGSQL.$port");
+	};
+	wait_until('pgbouncer listens', $listens, 0.02);
 	$pooled = "host=$dir port=$port dbname=postgres user=$user";
 	_open_both_sessions();
 	return $node;

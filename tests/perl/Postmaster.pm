@@ -8,9 +8,8 @@ use warnings;
 
 use Fcntl qw(F_SETFD);
 use IO::Select;
-use POSIX ();
-use PostgreSQL::Test::Utils;
-use Time::HiRes qw(time sleep);
+use POSIX  ();
+use Server qw(wait_until);
 
 # Starts the node's server with these variables in its environment; returns when it takes sessions.
 sub start {
@@ -45,17 +44,16 @@ sub _become {
 # As pg_ctl does it: the server says so in a line of its lock file.
 sub _wait_until_ready {
 	my ($self) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (time() < $until) {
+	my $is_ready = sub {
 		if (open my $file, '<', $self->{node}->data_dir . '/postmaster.pid') {
 			my @lines = <$file>;
-			return if @lines >= 8 && $lines[0] == $self->{pid} && $lines[7] =~ /^ready/;
+			return 1 if @lines >= 8 && $lines[0] == $self->{pid} && $lines[7] =~ /^ready/;
 		}
 		die "the server did not start; see $self->{node}{_logfile}"
 		  if waitpid $self->{pid}, POSIX::WNOHANG();
-		sleep 0.02;
-	}
-	die 'the server was not ready in time';
+		return 0;
+	};
+	return wait_until('the server is ready', $is_ready, 0.02);
 }
 
 # Kills the postmaster. When this returns none of the server's processes is left.
@@ -76,12 +74,8 @@ sub _wait_until_gone {
 	my ($self) = @_;
 	waitpid $self->{pid}, 0;
 	my $ends = IO::Select->new($self->{ends});
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until ($ends->can_read(1)) {
-		# A signal, such as that of a session that ends, interrupts the wait.
-		die 'processes of the server outlive it' if time() > $until;
-	}
-	return;
+	# A signal, such as that of a session that ends, interrupts the wait.
+	return wait_until('the processes of the server end', sub { $ends->can_read(1) }, 0);
 }
 
 1;

@@ -41,8 +41,20 @@ use Time::HiRes qw(time sleep);
 	};
 }
 
-our @EXPORT = qw(error_of error_becomes session error_in reload_with worker_of write_rows
+our @EXPORT = qw(wait_until error_of error_becomes session error_in reload_with worker_of write_rows
   wait_for_server crash_server);
+
+# Waits until this is true and returns its value; dies if it does not become true.
+sub wait_until {
+	my ($what, $is_true, $pause) = @_;
+	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
+	my $value;
+	until ($value = $is_true->()) {
+		die "waited in vain: $what" if time() > $until;
+		sleep($pause // 0.1);
+	}
+	return $value;
+}
 
 # The error a statement ends in, as psql prints it with its SQLSTATE; empty where there is no error.
 sub error_of {

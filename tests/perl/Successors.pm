@@ -15,7 +15,6 @@ use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;
-use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(@TYPE_NAMES primary successor launch crash halt insert_rows recovery_ends
   upgrade is_behind_last wait_for_worker wait_until_seen wait_until_looked promote repeats_none
@@ -117,13 +116,11 @@ sub recovery_ends {
 # has no title before it begins. Returns its process ID.
 sub wait_for_worker {
 	my ($node, $other) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	for (;;) {
-		my $pid = worker_of($node);
-		return $pid if defined $pid && $pid != ($other // 0);
-		die 'there is no worker' if time() > $until;
-		sleep 0.05;
-	}
+	my $is_there = sub {
+		my $pid = worker_of($node) // 0;
+		return $pid != ($other // 0) && $pid;
+	};
+	return wait_until('a worker', $is_there, 0.05);
 }
 
 # Waits until the state file of a standby covers what its primary has generated until now.
@@ -131,13 +128,12 @@ sub wait_until_seen {
 	my ($primary, $node) = @_;
 	my $now = $primary->safe_psql('postgres',
 		'SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000000000)');
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	until (-e state_path($node) && until_of(state_of($node)) >= $now) {
-		die 'the worker has not written what it sees' if time() > $until;
+	my $is_seen = sub {
+		return 1 if -e state_path($node) && until_of(state_of($node)) >= $now;
 		$primary->safe_psql('postgres', 'SELECT pg_current_xact_id()');
-		sleep 0.05;
-	}
-	return;
+		return 0;
+	};
+	return wait_until('the worker writes what it sees', $is_seen, 0.05);
 }
 
 # Waits until the worker of a standby has looked at what there is now. It sleeps between two looks.
@@ -146,19 +142,16 @@ sub wait_until_seen {
 # sleeps.
 sub wait_until_looked {
 	my ($node) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	my $pid = wait_for_worker($node);
 	my $first;
-	for (;;) {
+	my $has_looked = sub {
 		my ($state, $sleeps) =
 		  slurp_file("/proc/$pid/status") =~ /^State:\s+(\w).*^voluntary_ctxt_switches:\s+(\d+)/ms;
-		if ($state eq 'S') {
-			$first //= $sleeps;
-			return if $sleeps >= $first + 3;
-		}
-		die 'the worker does not look' if time() > $until;
-		sleep 0.05;
-	}
+		return 0 if $state ne 'S';
+		$first //= $sleeps;
+		return $sleeps >= $first + 3;
+	};
+	return wait_until('the worker looks', $has_looked, 0.05);
 }
 
 # Promotes a standby, and waits until its worker has seen the end of recovery and opened the state.
@@ -167,12 +160,7 @@ sub promote {
 	my ($node) = @_;
 	wait_for_worker($node);
 	$node->promote;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (defined worker_of($node)) {
-		die 'the worker has written nothing' if time() > $until;
-		sleep 0.05;
-	}
-	return;
+	return wait_until('the worker ends', sub { !defined worker_of($node) }, 0.05);
 }
 
 # Returns the pattern of the error that the clock is behind the last ID of a type.

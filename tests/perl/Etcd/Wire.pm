@@ -9,7 +9,7 @@ use Etcd ();
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
-use Leases qw(wait_until);
+use Server qw(wait_until);
 use Socket;
 
 sub new {

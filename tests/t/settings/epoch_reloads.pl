@@ -9,7 +9,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 my $node = epoch_server('collector', '', configuration => <<~'CONF');
 	logging_collector = on
@@ -21,15 +20,6 @@ my $node = epoch_server('collector', '', configuration => <<~'CONF');
 	autovacuum = on
 	CONF
 $node->safe_psql('postgres', 'SELECT flake_next()');
-
-sub wait_until {
-	my ($is_so, $what) = @_;
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default) {
-		return if $is_so->();
-		sleep 0.1;
-	}
-	die $what;
-}
 
 # Returns the auxiliary processes of the server by their process IDs. Version 19 has a syslogger.
 my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
@@ -51,7 +41,7 @@ sub processes {
 
 # A new process has its title some time after the server takes sessions.
 my $before;
-wait_until(sub { $before = processes(); keys %$before == 7 }, 'not all processes begin');
+wait_until('all processes begin', sub { $before = processes(); keys %$before == 7 });
 ok((grep { /logger/ } values %$before), 'the server has a logging collector');
 my $collected = $node->data_dir . '/collected/log';
 for my $epoch ('2020-01-01', 'unix', 'yesterday', undef, '2010-01-01') {
@@ -60,14 +50,14 @@ for my $epoch ('2020-01-01', 'unix', 'yesterday', undef, '2010-01-01') {
 	  ? $node->append_conf('postgresql.conf', "flakeid.epoch = '$epoch'")
 	  : remove_epoch($node);
 	$node->reload;
-	wait_until(sub { slurp_file($collected, $end) =~ /received SIGHUP/ }, 'no reload');
+	wait_until('a reload', sub { slurp_file($collected, $end) =~ /received SIGHUP/ });
 	# Each process has handled it when it has said so, or has ended. A statement is executed after
 	# the postmaster told all.
 	$node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_switch_wal()');
 }
 my $end = -s $collected;
 $node->safe_psql('postgres', "DO \$\$ BEGIN RAISE LOG 'still collected'; END \$\$");
-wait_until(sub { slurp_file($collected, $end) =~ /still collected/ }, 'the collector has ended');
+wait_until('the collector collects', sub { slurp_file($collected, $end) =~ /still collected/ });
 is_deeply(processes(), $before, 'reloads with lines of the epoch leave all processes alive');
 unlike(
 	slurp_file($collected) . slurp_file($node->logfile),
