@@ -25,7 +25,8 @@ sub new {
 	return $class->of_node($node);
 }
 
-# The clock of a server that a test has set up, not yet started.
+# The clock of a server that a test has set up, not yet started: a standby, a restored backup, the
+# new server of an upgrade.
 sub of_node {
 	my ($class, $node) = @_;
 	my $file = PostgreSQL::Test::Utils::tempdir($node->name) . '/clock';

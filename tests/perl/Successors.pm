@@ -7,7 +7,7 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use FakedNode;
+use FakedClock;
 use Ledger;
 use Postmaster;
 use PostgreSQL::Test::Cluster;
@@ -36,7 +36,7 @@ sub primary {
 		autovacuum = off
 		max_worker_processes = 0
 		END
-	my $clock = FakedNode->new($node);
+	my $clock = FakedClock->of_node($node);
 	$clock->step($seconds);
 	$clock->start;
 	create_tables($node);
@@ -74,7 +74,7 @@ sub successor {
 	$node->init_from_backup($of, $backup, %how);
 	$node->append_conf('postgresql.conf',
 		"archive_mode = off\nmax_worker_processes = 8\n$configuration");
-	my $clock = FakedNode->new($node);
+	my $clock = FakedClock->of_node($node);
 	launch($clock);
 	return ($node, $clock);
 }

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use Server;
@@ -24,7 +24,7 @@ flakeid.generator_ids = '3'
 flakeid.max_clock_wait = 0
 flakeid.horizon_lead = '20s'
 END
-my $clock = FakedNode->new($node);
+my $clock = FakedClock->of_node($node);
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $ledger = Ledger->new('no_preload_crash');

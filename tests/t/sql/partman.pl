@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -29,7 +29,7 @@ $node->append_conf('postgresql.conf',
 # Day 0 is tomorrow, and it is noon on every day.
 my $midnight = (int(time() / 86400) + 1) * 86400;
 my $today = 0;
-my $clock = FakedNode->new($node);
+my $clock = FakedClock->of_node($node);
 
 sub days_pass {
 	my ($days) = @_;

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use File::Copy qw(copy);
 use Ledger;
 use PostgreSQL::Test::Cluster;

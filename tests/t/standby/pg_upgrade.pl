@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use File::Path qw(remove_tree);
 use Ledger;
 use PostgreSQL::Test::Cluster;
@@ -26,7 +26,7 @@ sub server {
 		flakeid.generator_ids = '3'
 		flakeid.max_clock_wait = '100ms'
 		END
-	return ($node, FakedNode->new($node));
+	return ($node, FakedClock->of_node($node));
 }
 
 my ($old, $old_clock) = server('old');

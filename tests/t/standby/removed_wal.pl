@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -26,7 +26,7 @@ min_wal_size = '2MB'
 max_wal_size = '2MB'
 wal_keep_size = '64MB'
 END
-my $primary_clock = FakedNode->new($primary);
+my $primary_clock = FakedClock->of_node($primary);
 $primary_clock->start;
 create_tables($primary);
 $primary->safe_psql('postgres',

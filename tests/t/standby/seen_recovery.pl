@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -32,7 +32,7 @@ sub server {
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(allows_streaming => 1);
 	$node->append_conf('postgresql.conf', $preloads);
-	my $clock = FakedNode->new($node);
+	my $clock = FakedClock->of_node($node);
 	$clock->step($seconds);
 	$clock->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -33,7 +33,7 @@ log_line_prefix = ''
 max_worker_processes = 0
 wal_keep_size = '256MB'
 END
-my $clock = FakedNode->new($primary);
+my $clock = FakedClock->of_node($primary);
 $clock->step(3600);
 $clock->start;
 my $version = $primary->safe_psql('postgres', 'SHOW server_version_num') / 10000;

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedNode;
+use FakedClock;
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -157,7 +157,7 @@ $third->stop;
 
 # A server whose clock is behind the offsets.
 my $behind = server_with('behind', '5');
-my $clock = FakedNode->new($behind);
+my $clock = FakedClock->of_node($behind);
 $clock->step(-3600);
 $clock->start;
 restore($behind);
