@@ -12,7 +12,7 @@ use IO::Select;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 
-our @EXPORT = qw(frame field number bytes listing);
+our @EXPORT = qw(frame field number listing);
 
 # HTTP/2 ---------------------------------------------------------------------------------------
 

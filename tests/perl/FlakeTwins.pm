@@ -68,7 +68,7 @@ sub start_twins {
 		END
 	$node->start;
 	$session = session($node);
-	($version) = $session->query_safe('SHOW server_version_num') =~ /^(\d+)\d{4}$/;
+	$version = $node->pg_version->major;
 	$session->query_safe('CREATE EXTENSION flakeid');
 
 	for my $schema (sort keys %type_in) {

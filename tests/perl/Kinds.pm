@@ -8,7 +8,7 @@ use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 
-our @EXPORT = qw(@KINDS of_kind of_all_kinds server_with version_of replicating_server subscribe);
+our @EXPORT = qw(@KINDS of_kind of_all_kinds server_with replicating_server subscribe);
 
 # A kind is a type with a way in which its IDs are generated. `timestamp` is the time of an ID,
 # `within` whether that is in a range, `at` an ID of a time. `bounds` has partitions of a month
@@ -124,13 +124,6 @@ sub server_with {
 	$node->append_conf('postgresql.conf', "autovacuum = off\n$configuration");
 	$node->start;
 	return $node;
-}
-
-# Returns the major version of a server.
-sub version_of {
-	my ($node) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT current_setting('server_version_num')::integer / 10000");
 }
 
 # Starts a server that can publish and subscribe, with the eight generator IDs from 8 * `number` on

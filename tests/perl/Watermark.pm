@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw($WATERMARK $CLOCK $FLAKE $SNO in_micros before_watermark watermark_in watermark_of clock_in
+  qw($WATERMARK $FLAKE $SNO in_micros before_watermark watermark_in watermark_of clock_in
   insertion_of insert_into generate_from prepare_in held_in passes clock_passes is_held begin_in
   ended_in is_blocked);
 
@@ -28,7 +28,7 @@ our ($FLAKE, $SNO) = map {
 
 # SQL expressions: the watermark, and the server's clock.
 our $WATERMARK = in_micros('flakeid_watermark()');
-our $CLOCK = in_micros('clock_timestamp()');
+my $clock = in_micros('clock_timestamp()');
 
 # The condition that an ID of an ID type is below the watermark, or that of a stream. That of guid
 # is one range of an index.
@@ -55,7 +55,7 @@ sub watermark_in {
 	my ($session, $stream) = @_;
 	return $session->query_safe('SELECT ' . watermark_of($stream));
 }
-sub clock_in { my ($session) = @_; return $session->query_safe("SELECT $CLOCK") }
+sub clock_in { my ($session) = @_; return $session->query_safe("SELECT $clock") }
 
 # A statement that inserts a row with a new ID, and returns the ID's time.
 sub insertion_of {
@@ -120,7 +120,7 @@ sub passes {
 # each later call returns more than the time and 5 ms, on a slow machine, too.
 sub clock_passes {
 	my ($session, $time) = @_;
-	_wait_until_past($session, $CLOCK, $time + 10_000) or die 'the clock does not go on';
+	_wait_until_past($session, $clock, $time + 10_000) or die 'the clock does not go on';
 	return;
 }
 

@@ -14,7 +14,7 @@ use Test::More;
 my $dir = PostgreSQL::Test::Utils::tempdir('dumps');
 my $preload = "shared_preload_libraries = 'flakeid'\n";
 my $source = server_with('source', $preload);
-my $version = version_of($source);
+my $version = $source->pg_version->major;
 $source->safe_psql('postgres', 'CREATE DATABASE life');
 create_full_schema($source, 'life');
 my $full_schema = full_schema_of($source, 'life');

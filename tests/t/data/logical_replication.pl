@@ -121,7 +121,8 @@ for my $pg_config (split ' ', $ENV{EARLIER_PG_CONFIGS} || '') {
 	my ($major) = `$pg_config --version` =~ /(\d+)/;
 	my $earlier =
 	  replicating_server("earlier_$major", 2, node => { install_path => dirname($bindir) });
-	is(version_of($earlier), $major, "there is a server of version $major");
+	like($earlier->safe_psql('postgres', 'SHOW server_version'),
+		qr/^$major(?!\d)/, "there is a server of version $major");
 	$earlier->safe_psql('postgres', 'SELECT count(lo_create(0)) FROM generate_series(1, 2000)');
 	# The initial copy is in binary from 16 on, where both servers know how.
 	subtest "IDs are replicated from version $major" =>

@@ -82,8 +82,7 @@ is(sql(<<~'SQL'), '1', 'a column of type flake has the public form of a flake');
 	SELECT count(*) FROM typed WHERE id = flake_from_public(flake_to_public(id, 'ord'), 'ord')
 	SQL
 
-my ($major) = sql('SHOW server_version_num') =~ /^(\d+)\d{4}$/;
-my $forced = $major >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
+my $forced = $node->pg_version->major >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
 is(sql("SET $forced = on; SELECT left(flake_to_public(1), 1)"),
 	'1', 'a parallel worker has the keys');
 is(sql(<<~'SQL'), 't|2000', 'parallel workers read public forms');

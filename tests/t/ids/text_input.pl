@@ -16,7 +16,7 @@ $node->start;
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
 sql('CREATE EXTENSION flakeid');
-my $version = sql("SELECT current_setting('server_version_num')::integer / 10000");
+my $version = $node->pg_version->major;
 
 # An ID, the first and the last one, characters that are not digits, and the hint.
 my %types = (

@@ -12,7 +12,7 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
-my $version = sql("SELECT current_setting('server_version_num')::integer / 10000");
+my $version = $node->pg_version->major;
 plan skip_all => 'PostgreSQL 16 and earlier have no functions of UUIDs' if $version < 17;
 
 # New IDs, IDs of random times from 1970 on, the first and the last ones, the bounds of times, and

@@ -15,7 +15,7 @@ $node->append_conf('postgresql.conf',
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 plan skip_all => 'PostgreSQL 17 and earlier have no uuidv7()'
-  if sql("SELECT current_setting('server_version_num')::integer") < 180000;
+  if $node->pg_version->major < 18;
 sql('CREATE EXTENSION flakeid');
 
 is(sql(<<~'SQL'), '0|t', "the time of an ID of PostgreSQL's uuidv7() is read the same");
