@@ -6,7 +6,6 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
@@ -58,18 +57,13 @@ SQL
 # Starts a server with the two schemas. Returns it and a session.
 sub start_twins {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', <<~'END');
-		shared_preload_libraries = 'flakeid'
+	my $node = flakeid_server($name, <<~'END');
 		timezone = 'UTC'
 		autovacuum = off
 		max_parallel_workers_per_gather = 0
 		END
-	$node->start;
 	$session = session($node);
 	$version = $node->pg_version->major;
-	$session->query_safe('CREATE EXTENSION flakeid');
 
 	for my $schema (sort keys %type_in) {
 		my $sql = $tables =~ s/\bTYPE\b/$type_in{$schema}/gr;

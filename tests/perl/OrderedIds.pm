@@ -13,7 +13,6 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use PostgreSQL::Test::Cluster;
 use Server;
 
 our @EXPORT = qw(%ORDERED_IDS server_of_ordered_ids ask_of);
@@ -110,12 +109,8 @@ my $session;
 # first 300.
 sub server_of_ordered_ids {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'");
-	$node->start;
+	my $node = flakeid_server($name);
 	$session = session($node);
-	$session->query_safe('CREATE EXTENSION flakeid');
 	for my $type (sort keys %ORDERED_IDS) {
 		$session->query_safe("CREATE SCHEMA of_$type");
 		ask_of($type, <<~"SQL");

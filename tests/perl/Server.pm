@@ -41,8 +41,21 @@ use Time::HiRes qw(time sleep);
 	};
 }
 
-our @EXPORT = qw(wait_until error_of error_becomes session error_in reload_with worker_of write_rows
-  wait_for_server crash_server);
+our @EXPORT = qw(flakeid_server wait_until error_of error_becomes session error_in reload_with
+  worker_of write_rows wait_for_server crash_server);
+
+# Starts a server that preloads flakeid, with these lines in its configuration, and creates the
+# extension. The options go to init.
+sub flakeid_server {
+	my ($name, $configuration, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%init);
+	$configuration //= '';
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n$configuration");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	return $node;
+}
 
 # Waits until this is true and returns its value; dies if it does not become true.
 sub wait_until {

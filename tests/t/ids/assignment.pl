@@ -6,16 +6,10 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('assignment');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('assignment', "timezone = 'UTC'\nautovacuum = off\n");
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
 
@@ -80,7 +74,6 @@ my $cases = join ' ', map { "WHEN '$_' THEN $kinds{$_}" } sort keys %kinds;
 my $kinds = join ', ', map { "'$_'" } sort keys %kinds;
 sql(<<~'SQL');
 	SET client_min_messages = warning;
-	CREATE EXTENSION flakeid;
 	CREATE DOMAIN word AS text;
 	CREATE DOMAIN marked AS sno;
 	CREATE TABLE results (kind text, from_type text, to_type text, value text, result text);

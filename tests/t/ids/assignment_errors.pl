@@ -4,17 +4,12 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('assignment_errors');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('assignment_errors', "autovacuum = off\n");
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
-sql('CREATE EXTENSION flakeid');
 
 # Returns the value or the error of the assignment of a literal to a flake128 in PL/pgSQL.
 sub assigned {

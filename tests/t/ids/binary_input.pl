@@ -9,14 +9,10 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('binary_input');
-$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
+my $node = flakeid_server('binary_input', '', extra => [ '--locale=C', '--encoding=UTF8' ]);
 my $session = session($node);
 my $dir = PostgreSQL::Test::Utils::tempdir('binary_input');
 sub sql { return $session->query_safe($_[0]); }
-sql('CREATE EXTENSION flakeid');
 
 my %types = (
 	sno => { bytes => 10, ends => [ '2' x 16, 'x' x 16 ], next => 'sno_next(nr % 256)' },

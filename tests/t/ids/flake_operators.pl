@@ -4,22 +4,16 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('flake_operators');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('flake_operators', "timezone = 'UTC'\nautovacuum = off\n");
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
 
 # Each operator is tried with a flake on one side. On the other side is NULL of each type, or an
 # untyped literal. Those operators are tried that have a bigint, a flake, or a type for any other.
 sql(<<~'SQL');
-	CREATE EXTENSION flakeid;
 	CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
 	BEGIN
 		EXECUTE format('SELECT pg_typeof(%s)', expression);

@@ -9,13 +9,9 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('text_input');
-$node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
+my $node = flakeid_server('text_input', '', extra => [ '--locale=C', '--encoding=UTF8' ]);
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
-sql('CREATE EXTENSION flakeid');
 my $version = $node->pg_version->major;
 
 # An ID, the first and the last one, characters that are not digits, and the hint.

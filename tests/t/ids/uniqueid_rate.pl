@@ -6,22 +6,17 @@ use warnings;
 use lib 'tests/perl';
 
 use AtOnce;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('rate');
-$node->init;
 # Writes of the state file are no part of this.
-$node->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('rate', <<~'END');
 	flakeid.generator_ids = '5'
 	autovacuum = off
 	flakeid.horizon_lead = '1min'
 	END
-$node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
-sql('CREATE EXTENSION flakeid; CREATE TABLE ids (session integer, id uniqueid, nr bigint)');
+sql('CREATE TABLE ids (session integer, id uniqueid, nr bigint)');
 
 sub statistics {
 	my ($what) = @_;

@@ -3,14 +3,10 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
+use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('core');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('core', "timezone = 'UTC'\nautovacuum = off\n");
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 my $version = $node->pg_version->major;
 plan skip_all => 'PostgreSQL 16 and earlier have no functions of UUIDs' if $version < 17;
@@ -18,7 +14,6 @@ plan skip_all => 'PostgreSQL 16 and earlier have no functions of UUIDs' if $vers
 # New IDs, IDs of random times from 1970 on, the first and the last ones, the bounds of times, and
 # UUIDs of all versions and variants.
 sql(<<~'SQL');
-	CREATE EXTENSION flakeid;
 	CREATE TABLE ids AS
 		SELECT 'next' AS kind, uuidv7_next() AS id FROM generate_series(1, 10000)
 		UNION ALL SELECT 'batch', uuidv7_next_batch(10000)

@@ -5,18 +5,13 @@ use warnings;
 use lib 'tests/perl';
 
 use AtOnce;
-use PostgreSQL::Test::Cluster;
+use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('mixed');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('mixed', "timezone = 'UTC'\nautovacuum = off\n");
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 plan skip_all => 'PostgreSQL 17 and earlier have no uuidv7()'
   if $node->pg_version->major < 18;
-sql('CREATE EXTENSION flakeid');
 
 is(sql(<<~'SQL'), '0|t', "the time of an ID of PostgreSQL's uuidv7() is read the same");
 	SELECT count(*) FILTER (WHERE uuidv7_timestamp(id) IS DISTINCT FROM uuid_extract_timestamp(id)),

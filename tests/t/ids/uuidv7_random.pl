@@ -6,7 +6,6 @@ use warnings;
 use lib 'tests/perl';
 
 use AtOnce;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
@@ -16,20 +15,15 @@ use Test::More;
 my $each = $ENV{FLAKEID_RANDOM_IDS} || 1_000_000;
 my $by_chance = 2 + int(10 * (5 * $each)**2 / 2**53);
 
-my $node = PostgreSQL::Test::Cluster->new('random');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('random', <<~'END');
 	autovacuum = off
 	fsync = off
 	work_mem = '256MB'
 	max_wal_size = '4GB'
 	restart_after_crash = on
 	END
-$node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(<<~'SQL');
-	CREATE EXTENSION flakeid;
 	CREATE UNLOGGED TABLE parts (random bigint);
 	CREATE TABLE kept (random bigint);
 	SQL
