@@ -22,16 +22,8 @@ our $NO_PLACE = join ' ', 'It does not name the host and the data directory of i
 # Starts a server that may have standbys.
 sub server {
 	my ($name, $configuration) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 1);
-	$node->append_conf('postgresql.conf', <<~"END" . ($configuration // ''));
-		shared_preload_libraries = 'flakeid'
-		log_line_prefix = ''
-		autovacuum = off
-		END
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-	return $node;
+	my $lines = "log_line_prefix = ''\nautovacuum = off\n" . ($configuration // '');
+	return flakeid_server($name, $lines, allows_streaming => 1);
 }
 
 # Starts a standby of a server, from a backup of it.

@@ -6,8 +6,8 @@ use warnings;
 
 use Exporter qw(import);
 use File::Find;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 
 our @EXPORT = qw($NIST $OTHER $THIRD start_server keys_file write_keys reload use_keys versions
   id_types create_ids keys_in_views files_with_keys);
@@ -20,18 +20,14 @@ our $THIRD = 'f0e1d2c3b4a5968778695a4b3c2d1e0ff0e1d2c3b4a5968778695a4b3c2d1e0f';
 # Starts a server without keys, whose log has as much as a log can have.
 sub start_server {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 1);
-	$node->append_conf('postgresql.conf', <<~'END');
-		shared_preload_libraries = 'flakeid'
+	my $node = flakeid_server($name, <<~'END', allows_streaming => 1);
 		timezone = 'UTC'
 		autovacuum = off
 		log_min_messages = debug1
 		log_min_duration_statement = 0
 		debug_print_plan = on
 		END
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE ROLE guest LOGIN');
+	$node->safe_psql('postgres', 'CREATE ROLE guest LOGIN');
 	return $node;
 }
 
