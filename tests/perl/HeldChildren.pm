@@ -6,8 +6,8 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 # Starts this server, which does not hold processes yet.
 sub start {
@@ -26,7 +26,7 @@ sub hold { my ($self) = @_; return append_to_file($self->{file}, '') }
 # Waits until a new process waits, and returns its PID.
 sub wait_until_held {
 	my ($self) = @_;
-	return _wait_for('a process that is held',
+	return wait_until('a process that is held',
 		sub { my ($file) = glob "$self->{file}.*"; return $file && $file =~ s/.*\.//r });
 }
 
@@ -35,7 +35,7 @@ sub wait_until_held {
 sub reload {
 	my ($self, $pid) = @_;
 	kill HUP => $self->{node}{_pid};
-	_wait_for(
+	wait_until(
 		'SIGHUP',
 		sub {
 			my ($pending) = slurp_file("/proc/$pid/status") =~ /^ShdPnd:\s+([0-9a-f]+)/m;
@@ -46,17 +46,5 @@ sub reload {
 
 # Lets all processes go on.
 sub release { my ($self) = @_; return unlink $self->{file} }
-
-# Waits until a function returns what is true, and returns that.
-sub _wait_for {
-	my ($what, $function) = @_;
-	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
-	while (time() < $until) {
-		my $result = $function->();
-		return $result if $result;
-		sleep 0.01;
-	}
-	die "timed out waiting for $what\n";
-}
 
 1;
