@@ -7,14 +7,27 @@ use warnings;
 use Exporter qw(import);
 use Ledger;
 use List::Util qw(max min);
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw($WATERMARK $FLAKE $SNO in_micros before_watermark watermark_in watermark_of clock_in
-  insertion_of insert_into generate_from prepare_in held_in passes clock_passes is_held begin_in
-  ended_in is_blocked);
+  qw($WATERMARK $FLAKE $SNO start_node in_micros before_watermark watermark_in watermark_of
+  clock_in insertion_of insert_into generate_from prepare_in held_in passes clock_passes is_held
+  begin_in ended_in is_blocked);
+
+# A server that preloads flakeid, with these settings, and with the tables of all ID types.
+sub start_node {
+	my ($name, $settings, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(%init);
+	$node->append_conf('postgresql.conf',
+		"shared_preload_libraries = 'flakeid'\nlog_statement = none\n" . ($settings // ''));
+	$node->start;
+	create_tables($node);
+	return $node;
+}
 
 sub in_micros {
 	my ($timestamptz) = @_;
