@@ -49,8 +49,8 @@ for my $routine (
 my $block = 'a transaction block, a function, or a block with EXCEPTION';
 my $atomic =
   qr/ERROR:  25001: flakeid_wait cannot run inside $block\nHINT:  CALL it in a statement/;
-my $is_open =
-  qr/ERROR:  55000: flakeid_wait cannot run while a query or a cursor is open\nHINT:  Close cursors/;
+my $while = 'while a query or a cursor is open';
+my $is_open = qr/ERROR:  55000: flakeid_wait cannot run $while\nHINT:  Close cursors/;
 my $after = 'after the transaction has generated IDs';
 my $has_id = qr/ERROR:  55000: flakeid_wait cannot run $after\n.*HINT:  COMMIT first/s;
 my $has_level = qr/ERROR:  55000: flakeid_wait needs the isolation level READ COMMITTED/;

@@ -1,26 +1,25 @@
-# What reading-in-order.md says of a column of the type xid8, beside the watermark: such a reader misses no row. Any open
-# transaction of the cluster with a transaction ID holds it back, where the watermark waits for those with an ID.
+# What reading-in-order.md says of a column of the type xid8, beside the watermark: such a reader
+# misses no row. Any open transaction of the cluster with a transaction ID holds it back, where the
+# watermark waits for those with an ID.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 use Watermark;
 
-my $node = PostgreSQL::Test::Cluster->new('xids');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nmax_prepared_transactions = 5\nautovacuum = off\n");
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE DATABASE other;
-CREATE TABLE by_xid (xid xid8 NOT NULL DEFAULT pg_current_xact_id(), id bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (xid, id));
-CREATE TABLE by_flake (id flake PRIMARY KEY DEFAULT flake_next());
-SQL
+my $node = start_node('xids', <<~'END', allows_streaming => 1);
+	max_prepared_transactions = 5
+	autovacuum = off
+	END
+$node->safe_psql('postgres', <<~'SQL');
+	CREATE DATABASE other;
+	CREATE TABLE by_xid (xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+		id bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (xid, id));
+	CREATE TABLE by_flake (id flake PRIMARY KEY DEFAULT flake_next());
+	SQL
 $node->safe_psql('other', 'CREATE TABLE rows AS SELECT 1 AS nr');
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -28,19 +27,18 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 
 my ($here, $there, $observer) = (session($node), session($node, 'other'), session($node));
+my $unread_by_xid =
+  'SELECT count(*) FROM by_xid WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())';
 
-# How many rows each reader does not get yet, after new rows whose ID the watermark would pass.
+# Inserts rows for both readers. Returns how many rows each of them does not get, when the watermark
+# would pass the new one.
 sub unread {
-	my ($where) = @_;
 	$observer->query_safe('INSERT INTO by_xid DEFAULT VALUES');
-	clock_passes(
-		$observer,
-		$observer->query_safe(
-			'INSERT INTO by_flake DEFAULT VALUES RETURNING ' . in_micros('flake_timestamp(id)')));
-	return join ' ',
-	  $observer->query_safe(
-		'SELECT count(*) FROM by_xid WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())'),
-	  $observer->query_safe('SELECT count(*) FROM by_flake WHERE id >= flakeid_watermark()');
+	my $time = in_micros('flake_timestamp(id)');
+	clock_passes($observer,
+		$observer->query_safe("INSERT INTO by_flake DEFAULT VALUES RETURNING $time"));
+	return join ' ', map { $observer->query_safe($_) } $unread_by_xid,
+	  'SELECT count(*) FROM by_flake WHERE id >= flakeid_watermark()';
 }
 
 is(unread(), '0 0', 'both readers get all rows while nothing is open');
@@ -54,10 +52,11 @@ for my $sql (
 	$there->query_safe('ROLLBACK');
 }
 $there->query_safe("BEGIN; UPDATE rows SET nr = nr; PREPARE TRANSACTION 'other'");
-is(unread(), '1 0', 'so does a prepared transaction of another database');
+is(unread(), '1 0',
+	'a prepared transaction in another database holds back the reader by xid8 alone');
 $there->query_safe("COMMIT PREPARED 'other'");
 $there->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM rows');
-is(unread(), '0 0', 'a transaction that only reads holds back neither');
+is(unread(), '0 0', 'a transaction that only reads holds back neither reader');
 $there->query_safe('COMMIT');
 $here->query_safe('BEGIN; SELECT flake_next()');
 is(unread(), '0 1',
@@ -66,15 +65,13 @@ $here->query_safe('COMMIT');
 
 $here->query_safe('BEGIN; INSERT INTO by_xid DEFAULT VALUES');
 $observer->query_safe('INSERT INTO by_xid DEFAULT VALUES');
-my $unread_there =
-  'SELECT count(*) FROM by_xid WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())';
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-is($standby->safe_psql('postgres', $unread_there),
+is($standby->safe_psql('postgres', $unread_by_xid),
 	'1', 'on a standby the reader by xid8 does not get what an open transaction can precede');
 $here->query_safe('COMMIT');
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-is($standby->safe_psql('postgres', $unread_there),
-	'0', 'on a standby it gets all rows when that has ended');
+is($standby->safe_psql('postgres', $unread_by_xid),
+	'0', 'on a standby the reader by xid8 gets all rows when that transaction has ended');
 
 $_->quit for $here, $there, $observer;
 $_->stop for $standby, $node;
