@@ -13,12 +13,12 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw($WATERMARK $FLAKE $SNO start_node in_micros before_watermark watermark_in watermark_of
-  clock_in insertion_of insert_into generate_from prepare_in held_in passes clock_passes is_held
-  begin_in ended_in is_blocked);
+  qw($WATERMARK $FLAKE $SNO server_with_tables in_micros before_watermark watermark_in
+  watermark_of clock_in insertion_of insert_into generate_from prepare_in held_in passes
+  clock_passes is_held begin_in ended_in is_blocked);
 
 # A server that preloads flakeid, with these settings, and with the tables of all ID types.
-sub start_node {
+sub server_with_tables {
 	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(%init);

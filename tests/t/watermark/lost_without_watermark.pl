@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(time);
 use Watermark;
 
-my $node = start_node('lost');
+my $node = server_with_tables('lost');
 my ($early, $late, $reader) = map { session($node) } 1 .. 3;
 
 # Returns the IDs after the last one that a reader has read.

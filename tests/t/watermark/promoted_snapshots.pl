@@ -9,7 +9,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('promotion_primary', '', allows_streaming => 1);
+my $node = server_with_tables('promotion_primary', '', allows_streaming => 1);
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('promotion_standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);

@@ -69,7 +69,7 @@ my $said = '';
 IPC::Run::run(\@compile, '<', '/dev/null', '>&', \$said)
   or plan skip_all => "there is no compiler for a plugin: $said";
 
-my $node = start_node('decoding', <<"END", allows_streaming => 'logical');
+my $node = server_with_tables('decoding', <<"END", allows_streaming => 'logical');
 dynamic_library_path = '$dir:\$libdir'
 END
 # Newer minor versions have a list of the libraries that are plugins.

@@ -9,7 +9,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('holders');
+my $node = server_with_tables('holders');
 my ($writer, $observer) = map { session($node) } 1 .. 2;
 
 is( $observer->query_safe(<<~'SQL'),

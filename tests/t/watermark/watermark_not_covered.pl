@@ -8,7 +8,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('not_covered');
+my $node = server_with_tables('not_covered');
 $node->safe_psql('postgres', 'CREATE ROLE reader');
 my ($writer, $reader) = map { session($node) } 1 .. 2;
 my $id = 'id flake DEFAULT flake_next()';

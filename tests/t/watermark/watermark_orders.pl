@@ -19,7 +19,7 @@ chomp(my $makefiles = `pg_config --pgxs`);
 my $tester = dirname($makefiles) . '/../../src/test/isolation/isolationtester';
 -x $tester or die "there is no $tester\n";
 
-my $node = start_node('orders', "max_prepared_transactions = 10\n");
+my $node = server_with_tables('orders', "max_prepared_transactions = 10\n");
 
 # A step ends when the watermark has passed its time, or something holds it. So a row's ID is not of
 # the tick of another step's, and a reader has no row to wait for but those that are held. The bound

@@ -9,7 +9,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('rewritten');
+my $node = server_with_tables('rewritten');
 $node->safe_psql('postgres', <<~'SQL');
 	CREATE TABLE outbox (id bigint PRIMARY KEY DEFAULT flake_next(), payload text);
 	CREATE TABLE parts (id bigint DEFAULT flake_next(), region integer, payload text)

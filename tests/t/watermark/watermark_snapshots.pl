@@ -12,7 +12,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('snapshots', "autovacuum = off\n");
+my $node = server_with_tables('snapshots', "autovacuum = off\n");
 my ($writer, $other, $reader, $observer) = map { session($node) } 1 .. 4;
 
 sub begin_snapshot {

@@ -20,7 +20,7 @@ my $seed = $ENV{FLAKEID_SEED} || int(rand 1_000_000);
 note "FLAKEID_SEED=$seed";
 srand $seed;
 
-my $primary = start_node('primary', <<~'END', allows_streaming => 1);
+my $primary = server_with_tables('primary', <<~'END', allows_streaming => 1);
 	max_prepared_transactions = 20
 	max_standby_streaming_delay = -1
 	END

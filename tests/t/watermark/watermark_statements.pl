@@ -10,7 +10,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('statements', "autovacuum = off\n");
+my $node = server_with_tables('statements', "autovacuum = off\n");
 $node->safe_psql('postgres', <<~'SQL');
 	CREATE TABLE plain (nr integer);
 	CREATE TABLE keyed (nr integer PRIMARY KEY);

@@ -8,7 +8,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('transactions', <<'END');
+my $node = server_with_tables('transactions', <<'END');
 min_parallel_table_scan_size = 0
 parallel_setup_cost = 0
 parallel_tuple_cost = 0

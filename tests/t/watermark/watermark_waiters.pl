@@ -8,7 +8,8 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('waiters', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
+my $node =
+  server_with_tables('waiters', "max_prepared_transactions = 5\nrestart_after_crash = on\n");
 my ($writer, $waiter) = map { session($node) } 1 .. 2;
 my $insert = 'INSERT INTO flakes DEFAULT VALUES';
 

@@ -8,7 +8,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('waits');
+my $node = server_with_tables('waits');
 my $waiter = session($node);
 
 for my $until (

@@ -12,7 +12,7 @@ use Test::More;
 use Watermark;
 
 my ($publisher, $subscriber) =
-  map { start_node($_, '', allows_streaming => 'logical') } 'publisher', 'subscriber';
+  map { server_with_tables($_, '', allows_streaming => 'logical') } 'publisher', 'subscriber';
 
 # The subscriber gives each row IDs of its own. A trigger waits for the gate after that.
 $publisher->safe_psql('postgres',

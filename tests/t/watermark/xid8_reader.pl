@@ -10,7 +10,7 @@ use Server;
 use Test::More;
 use Watermark;
 
-my $node = start_node('xids', <<~'END', allows_streaming => 1);
+my $node = server_with_tables('xids', <<~'END', allows_streaming => 1);
 	max_prepared_transactions = 5
 	autovacuum = off
 	END
