@@ -13,9 +13,9 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw($WATERMARK $FLAKE $SNO server_with_tables in_micros before_watermark watermark_in
-  watermark_of clock_in insertion_of insert_into generate_from prepare_in held_in passes
-  clock_passes is_held begin_in ended_in is_blocked);
+  qw($WATERMARK $FLAKE $SNO server_with_tables standby_of in_micros before_watermark
+  watermark_in watermark_of clock_in insertion_of insert_into generate_from prepare_in held_in
+  passes clock_passes is_held begin_in ended_in is_blocked);
 
 # A server that preloads flakeid, with these settings, and with the tables of all ID types.
 sub server_with_tables {
@@ -27,6 +27,16 @@ sub server_with_tables {
 	$node->start;
 	create_tables($node);
 	return $node;
+}
+
+# A standby of a server, which streams.
+sub standby_of {
+	my ($server, $name) = @_;
+	$server->backup($name);
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	$standby->init_from_backup($server, $name, has_streaming => 1);
+	$standby->start;
+	return $standby;
 }
 
 sub in_micros {

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 use Watermark;
@@ -21,10 +20,7 @@ $node->safe_psql('postgres', <<~'SQL');
 	CREATE TABLE by_flake (id flake PRIMARY KEY DEFAULT flake_next());
 	SQL
 $node->safe_psql('other', 'CREATE TABLE rows AS SELECT 1 AS nr');
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = standby_of($node, 'standby');
 
 my ($here, $there, $observer) = (session($node), session($node, 'other'), session($node));
 my $unread_by_xid =
