@@ -167,7 +167,8 @@ for my $id_type (@ID_TYPES) {
 				SELECT id FROM ${name}s WHERE id > \$1 AND $condition ORDER BY id
 			SQL
 		my $insert = "INSERT INTO ${name}s DEFAULT VALUES RETURNING id";
-		my $last = $reader->query_safe($insert);
+		# All IDs are of one session, so that each is greater than the one before.
+		my $last = $writer->query_safe($insert);
 		my $plan = $reader->query_safe("EXPLAIN (COSTS off) EXECUTE newer_$name ('$last')");
 		like(
 			$plan,
