@@ -136,10 +136,10 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/lint-perl
 
 lint-code: ## the part with a compiler: clippy and rustdoc
-	$(CARGO) clippy -p flakeid-core --profile $(PROFILE) --all-targets -- -D warnings
+	$(CARGO) clippy -p flakeid-core -p flakeid-formats --profile $(PROFILE) --all-targets -- -D warnings
 	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --profile $(PROFILE) --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core --profile $(PROFILE) --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core -p flakeid-formats --profile $(PROFILE) --no-deps --document-private-items
 	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \

@@ -49,6 +49,15 @@ pub const ID_TYPES: [IdTypeEntry; 6] = [
     IdTypeEntry::of::<Uuidv7>(),
 ];
 
+// The state file has the epochs in the same order.
+const _: () = {
+    let mut i = 0;
+    while i < ID_TYPES.len() {
+        assert!(is_same(ID_TYPES[i].name, flakeid_formats::state::ID_TYPES[i]));
+        i += 1;
+    }
+};
+
 // Each ID type is in the table. guid_local has the entry of guid.
 const _: () = {
     let mut i = 0;

@@ -18,7 +18,7 @@
 //! | 4 | the watermark: a reader in ID order misses no row | [`watermark`] |
 //! | 3 | shared memory, made of parts | [`shmem`] |
 //! | 2 | the server as plain data: its settings, its names, its ID types, its lines in the log, its keys | [`guc`], [`identity`], [`id_types`], [`server_log`], [`library`], [`public_keys`] |
-//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`document`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`timestamp`], [`wait`], [`wal_message`], [`wal_timeline`] |
+//! | 1 | tools that know nothing of flakeid | [`catalog`], [`clock`], [`mod@error`], [`lock`], [`nodes`], [`process`], [`random`], [`regular_file`], [`timestamp`], [`wait`], [`wal_message`], [`wal_timeline`] |
 //!
 //! [`lease`] and [`watermark`] stand above [`horizon`]: the leased gates are the server's own
 //! gates, limited by the lease, and a watermark is covered by the horizon as an ID is.
@@ -35,7 +35,6 @@ use pgrx::prelude::*;
 mod catalog;
 mod clock;
 mod copy_from;
-mod document;
 mod error;
 mod extension;
 mod generator;

@@ -37,6 +37,7 @@ use aes::Aes256Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use flakeid_core::ff1::BlockCipher;
 use flakeid_core::public_form::Version;
+use flakeid_formats::keys::{self, KEY_LEN};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::fs::{self, Metadata};
@@ -48,9 +49,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// The largest size of the file, in bytes.
 const FILE_LIMIT: usize = 32_768;
-
-/// The bytes of a key.
-const KEY_LEN: usize = 32;
 
 /// A key, as the round keys of AES. They are overwritten when it is dropped.
 pub struct Key {
@@ -181,7 +179,17 @@ fn read(path: &Path) -> Result<Keys, String> {
         regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(unreadable)?;
     let content = Zeroizing::new(content);
     check_owner(path, &metadata)?;
-    parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display()))
+    let lines =
+        keys::parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display()))?;
+    let mut read = Keys { keys: Vec::with_capacity(lines.len()), ..Keys::NONE };
+    for line in &lines {
+        let version = line.version;
+        match &line.key {
+            Some(key) => read.keys.push(Key { version, cipher: Aes256Enc::new((&**key).into()) }),
+            None => read.retired.push(version),
+        }
+    }
+    Ok(read)
 }
 
 /// Ensures that only the server's user can read a file.
@@ -200,63 +208,4 @@ fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), String> {
         )),
         () => Ok(()),
     }
-}
-
-/// A line of the file: the key of a version, or `None` if it is retired.
-type Line = (Version, Option<Zeroizing<[u8; KEY_LEN]>>);
-
-/// Parses the lines of a file. An error is the rest of a sentence about the file.
-fn parse(content: &[u8]) -> Result<Keys, String> {
-    // With room for all, keys are never moved, and no copy of one is left in freed memory.
-    let lines = content.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    let mut found: Vec<(usize, Line)> = Vec::with_capacity(lines);
-    for (number, line) in (1..).zip(content.split(|&byte| byte == b'\n')) {
-        let line = line.trim_ascii();
-        if line.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
-        let Some((version, key)) = parse_line(line) else {
-            return Err(format!(
-                "has a line, number {number}, that is not a version, a space and 64 hexadecimal \
-                 digits"
-            ));
-        };
-        for (other, (its_version, its_key)) in &found {
-            if *its_version == version {
-                return Err(format!("has the version of line {other} again in line {number}"));
-            }
-            if key.is_some() && *its_key == key {
-                return Err(format!("has the key of line {other} again in line {number}"));
-            }
-        }
-        found.push((number, (version, key)));
-    }
-    let mut read = Keys { keys: Vec::with_capacity(found.len()), ..Keys::NONE };
-    for &(_, (version, ref key)) in &found {
-        match key {
-            Some(key) => read.keys.push(Key { version, cipher: Aes256Enc::new((&**key).into()) }),
-            None => read.retired.push(version),
-        }
-    }
-    match read.keys.is_empty() {
-        true => Err("has no key".into()),
-        false => Ok(read),
-    }
-}
-
-fn parse_line(line: &[u8]) -> Option<Line> {
-    let [version, b' ' | b'\t', digits @ ..] = line else { return None };
-    let (version, digits) = (Version::of_character(*version)?, digits.trim_ascii_start());
-    if digits == b"retired" {
-        return Some((version, None));
-    }
-    if digits.len() != 2 * KEY_LEN {
-        return None;
-    }
-    let mut key = Zeroizing::new([0; KEY_LEN]);
-    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-    }
-    Some((version, Some(key)))
 }

@@ -11,24 +11,24 @@
 //! WAL writer is asked to, as after an asynchronous commit: it does so within three times
 //! `wal_writer_delay`, and then standbys get the message.
 
+use flakeid_formats::wal_record::{self, Layout};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::mem::offset_of;
 
-/// The offset of the prefix in a record.
-const HEADER: usize = offset_of!(pg_sys::xl_logical_message, message);
+/// The layout of PostgreSQL's record on this machine.
+const LAYOUT: Layout = Layout {
+    prefix: offset_of!(pg_sys::xl_logical_message, message),
+    database: offset_of!(pg_sys::xl_logical_message, dbId),
+    transactional: offset_of!(pg_sys::xl_logical_message, transactional),
+    prefix_size: offset_of!(pg_sys::xl_logical_message, prefix_size),
+    message_size: offset_of!(pg_sys::xl_logical_message, message_size),
+};
 
 /// Writes a message into the WAL. The server is not in recovery. It returns before the message is
 /// flushed, which the WAL writer does soon.
 pub fn write(prefix: &CStr, content: &[u8]) {
-    let prefix = prefix.to_bytes_with_nul();
-    let mut record = vec![0u8; HEADER + prefix.len() + content.len()];
-    let mut put = |at: usize, bytes: &[u8]| record[at..][..bytes.len()].copy_from_slice(bytes);
-    // The database is 0 and the message is not transactional.
-    put(offset_of!(pg_sys::xl_logical_message, prefix_size), &prefix.len().to_ne_bytes());
-    put(offset_of!(pg_sys::xl_logical_message, message_size), &content.len().to_ne_bytes());
-    put(HEADER, prefix);
-    put(HEADER + prefix.len(), content);
+    let mut record = wal_record::record(prefix, content, &LAYOUT);
     // SAFETY: SQL functions and workers run outside of critical sections, and while no other record
     // is being made. The bytes live until they have been inserted. An error unwinds from here, and
     // PostgreSQL forgets the record that was begun when it aborts the transaction, or this process
@@ -48,18 +48,5 @@ pub fn write(prefix: &CStr, content: &[u8]) {
 /// Returns the content of a record that [`write()`] has made with this prefix; `None` for all other
 /// records.
 pub fn content_of<'a>(record: &'a [u8], prefix: &CStr) -> Option<&'a [u8]> {
-    let prefix = prefix.to_bytes_with_nul();
-    let (header, rest) = record.split_at_checked(HEADER)?;
-    let number = |at: usize| {
-        let bytes = header.get(at..at + size_of::<usize>())?;
-        Some(usize::from_ne_bytes(bytes.try_into().ok()?))
-    };
-    let database = header.get(..size_of::<pg_sys::Oid>())?;
-    let transactional = header.get(offset_of!(pg_sys::xl_logical_message, transactional))?;
-    let prefix_size = number(offset_of!(pg_sys::xl_logical_message, prefix_size))?;
-    let size = number(offset_of!(pg_sys::xl_logical_message, message_size))?;
-    let ours = database.iter().all(|&byte| byte == 0)
-        && *transactional == 0
-        && prefix_size == prefix.len();
-    rest.strip_prefix(prefix).filter(|content| ours && content.len() == size)
+    wal_record::content_of(record, prefix, &LAYOUT)
 }

@@ -10,6 +10,7 @@ use crate::error::{self, Report, timestamp};
 use crate::process::is_parallel_worker;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use flakeid_core::flake::Epoch;
+use flakeid_formats::epoch::{self, Invalid, LEAST_MILLISECONDS};
 use pgrx::GucSetting;
 use pgrx::pg_sys::GucSource::{self, PGC_S_DEFAULT};
 use std::ffi::{CStr, CString};
@@ -18,17 +19,13 @@ use std::ffi::{CStr, CString};
 static EPOCH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(DEFAULT));
 const DEFAULT: &CStr = c"2010-01-01";
 
-/// The least number that counts as milliseconds, except 0. Below it 2010 is a year, 20240101 a
-/// date, 1577836800 a time in seconds, and 202401010000 a date with a time.
-const LEAST_MILLISECONDS: i64 = 210_000_000_000;
-
 pub(super) struct EpochSetting;
 
 impl TextSetting for EpochSetting {
     const NAME: &'static CStr = c"flakeid.epoch";
     type Value = Epoch;
     fn read(value: &str) -> Result<Epoch, String> {
-        parse(value)
+        parse(value.trim())
     }
     fn store(value: Epoch) {
         PROCESS.0.epoch.set(value);
@@ -102,51 +99,23 @@ pub fn epoch_value(epoch: UnixNanos) -> String {
     }
 }
 
-/// Parses `unix`, milliseconds since 1970-01-01 UTC, a date (its midnight in UTC), or a moment with
-/// its offset.
+/// Parses the setting.
 fn parse(value: &str) -> Result<Epoch, String> {
-    let value = value.trim();
-    let millis = if value.eq_ignore_ascii_case("unix") {
-        0
-    } else if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        match value.parse().unwrap_or(i64::MAX) {
-            1..LEAST_MILLISECONDS => {
-                return Err(format!(
-                    "\"{value}\" could be a year, a date or seconds. Write a date such as \
-                     2020-01-01, or a time such as 2020-01-01T00:00:00Z. Milliseconds since 1970 \
-                     begin at {LEAST_MILLISECONDS} here."
-                ));
-            }
-            millis => millis,
-        }
-    } else if let Ok(moment) = value.parse::<jiff::Timestamp>() {
-        milliseconds(moment)
-    } else if let Some(midnight) = parse_date(value) {
-        milliseconds(midnight)
-    } else {
-        return Err(format!(
+    epoch::parse(value).map_err(|invalid| match invalid {
+        Invalid::Ambiguous => format!(
+            "\"{value}\" could be a year, a date or seconds. Write a date such as 2020-01-01, or a \
+             time such as 2020-01-01T00:00:00Z. Milliseconds since 1970 begin at \
+             {LEAST_MILLISECONDS} here."
+        ),
+        Invalid::Unreadable => format!(
             "\"{value}\" is not \"unix\", milliseconds since 1970, a date such as 2020-01-01, or a \
              time such as 2020-01-01T00:00:00Z."
-        ));
-    };
-    Epoch::from_millis(millis).ok_or_else(|| {
-        let last = error::moment(Epoch::MAX.micros());
-        format!("The epoch must lie between 1970-01-01 00:00:00+00 and {last}.")
+        ),
+        Invalid::OutOfRange => {
+            let last = error::moment(Epoch::MAX.micros());
+            format!("The epoch must lie between 1970-01-01 00:00:00+00 and {last}.")
+        }
     })
-}
-
-/// Returns the millisecond that contains a moment. Before 1970 it is negative.
-fn milliseconds(moment: jiff::Timestamp) -> i64 {
-    moment.as_nanosecond().div_euclid(1_000_000) as i64
-}
-
-/// Parses a date, and nothing but a date, as the midnight in UTC at which it begins.
-fn parse_date(value: &str) -> Option<jiff::Timestamp> {
-    if value.len() != "2020-01-01".len() {
-        return None;
-    }
-    let date: jiff::civil::Date = value.parse().ok()?;
-    Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
 }
 
 pub(super) fn define() {

@@ -37,10 +37,11 @@ use super::file;
 use crate::catalog::{self, Catalog};
 use crate::error::{Report, instant};
 use crate::id_types::ServerIdType;
-use crate::shmem::{self, Epochs, Shared};
+use crate::shmem::{self, Shared};
 use crate::{guc, server_log};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::{Epoch, Flake};
+use flakeid_formats::state::Epochs;
 use pgrx::pg_sys;
 use std::cell::Cell;
 

@@ -89,7 +89,7 @@ mod wal;
 use crate::clock::now;
 use crate::error::Report;
 use crate::id_types::{ID_TYPES, ServerIdType};
-use crate::identity::{Names, no_randomness};
+use crate::identity::no_randomness;
 use crate::lock::ExclusiveLock;
 use crate::shmem::{Gates, Shared, Start, shared};
 use crate::{guc, server_log};
@@ -100,6 +100,7 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, CellInit, Gate, Horizon};
 use flakeid_core::generator::Stamp;
 use flakeid_core::horizon_message::HorizonMessage;
+use flakeid_formats::state::Names;
 use opening::{
     begin_at, check_cluster, ensure_covered, ensure_not_moved, install_state, load, merge_replayed,
     present_state, write,
@@ -151,7 +152,7 @@ pub fn peek(shared: &Shared) -> Result<Start, Report> {
         return Ok(shared.opened.start());
     }
     guc::ensure_known()?;
-    Ok(begin_at(shared, check_cluster(file::read()?)?)?.start())
+    Ok(Start::from(&begin_at(shared, check_cluster(file::read()?)?)?))
 }
 
 /// Checks that the last attempt to write the state succeeded, for a session that has to write it

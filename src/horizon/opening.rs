@@ -9,9 +9,9 @@ use super::replayed::{last_transaction, replayed, started, system_identifier};
 use crate::clock::{Stopwatch, now, since_boot};
 use crate::error::{Report, span};
 use crate::id_types::{ID_TYPES, ServerIdType};
-use crate::identity::Names;
+use crate::identity::random_names;
 use crate::lock::ExclusiveLock;
-use crate::shmem::{self, Shared};
+use crate::shmem::{self, Shared, Start};
 use crate::{guc, server_log, wait, wal_timeline};
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::flake::Flake;
@@ -171,7 +171,7 @@ pub fn begin_with_extension() -> Result<(), Report> {
 pub(super) fn install_state(shared: &Shared, state: &PersistedState) {
     shared.gates.set(state.horizon);
     shared.leased.set(Horizon::NONE);
-    shared.opened.install(&state.start(), state.names);
+    shared.opened.install(&Start::from(state), state.names);
 }
 
 /// Returns a state if it is from this cluster.
@@ -215,7 +215,7 @@ fn with_names(state: Option<PersistedState>, extent: Extent) -> Result<Persisted
         written_at: UnixNanos(0),
         stopped: false,
     });
-    let names = Some(state.names.map_or_else(Names::random, Ok)?);
+    let names = Some(state.names.map_or_else(random_names, Ok)?);
     Ok(PersistedState { names, ..state }.with_extent(extent))
 }
 

@@ -7,34 +7,25 @@ pub mod mac_address;
 use crate::error::{Code, Report};
 use crate::random;
 use flakeid_core::generator_ids::{GeneratorIdSource, MAX_ID, MAX_OWNED, ParseError};
+use flakeid_formats::mac_address::locally_administered;
+use flakeid_formats::state::Names;
 use once_cell::sync::OnceCell;
 
-/// The server's names in ID types for which no setting gives one. They are chosen at random when
-/// the state begins, and kept in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Names {
-    pub guid_node: u32,
-    /// The worker of flake128s, for a host without a real network interface.
-    pub mac_address: u64,
-}
-
-impl Names {
-    /// Chooses names at random.
-    ///
-    /// # Errors
-    /// PostgreSQL has no random bytes.
-    pub fn random() -> Result<Self, Report> {
-        let mut bytes = [0u8; 10];
-        if !random::fill(&mut bytes) {
-            return Err(no_randomness());
-        }
-        let [a, b, c, d, worker @ ..] = bytes;
-        let worker = worker.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte));
-        Ok(Self {
-            guid_node: u32::from_be_bytes([a, b, c, d]),
-            mac_address: mac_address::locally_administered(worker),
-        })
+/// Chooses the server's names at random.
+///
+/// # Errors
+/// PostgreSQL has no random bytes.
+pub fn random_names() -> Result<Names, Report> {
+    let mut bytes = [0u8; 10];
+    if !random::fill(&mut bytes) {
+        return Err(no_randomness());
     }
+    let [a, b, c, d, worker @ ..] = bytes;
+    let worker = worker.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte));
+    Ok(Names {
+        guid_node: u32::from_be_bytes([a, b, c, d]),
+        mac_address: locally_administered(worker),
+    })
 }
 
 /// Constructs the error for a server without random bytes.

@@ -33,7 +33,7 @@ mod watermark;
 
 pub use gates::Gates;
 pub use lease::{Lease, LeaseState, LeaseStatus, LeasedId};
-pub use opened_state::{Epochs, OpenedState, Start};
+pub use opened_state::{OpenedState, Start};
 pub use recovered::Recovered;
 pub use state_writes::StateWrites;
 pub use streams::stream_of_id_type;

@@ -7,10 +7,10 @@
 use super::atomic_epoch::AtomicEpoch;
 use crate::clock::now;
 use crate::id_types::ID_TYPES;
-use crate::identity::Names;
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::{Horizon, TRACKS};
 use flakeid_core::generator::IdLayout;
+use flakeid_formats::state::{Epochs, Names};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -40,9 +40,6 @@ pub struct OpenedState {
     guid_node: AtomicU32,
     mac_address: AtomicU64,
 }
-
-/// The earliest epoch of each ID type; `None` if the server has issued none of its IDs.
-pub type Epochs = [Option<UnixNanos>; ID_TYPES.len()];
 
 /// The state with which shared memory was initialized.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! The file `flakeid/watermark`: it says that a watermark may have been reported on this server, or
 //! on the one whose data this is.
 //!
-//! It is a [`document`], and is written as the state file is: see [`regular_file::replace`]. All
-//! that it says is that it exists, so no damage can take anything away. Its length is the same on
-//! each server and never changes.
+//! It is a [`document`](flakeid_formats::document), and is written as the state file is: see
+//! [`regular_file::replace`]. All that it says is that it exists, so no damage can take anything
+//! away. Its length is the same on each server and never changes.
 //!
 //! # Versions
 //! 0.7.0 wrote version 1, with the list of prepared transactions, and trusted that list at the next
@@ -12,30 +12,15 @@
 //! version 2. It then assumes no knowledge of prepared transactions, and each of them holds its
 //! watermark at 1970.
 
-use crate::document;
 use crate::error::Report;
 use crate::horizon;
 use crate::regular_file::{self, Links};
-use serde::{Deserialize, Serialize};
+use flakeid_formats::watermark::{self, LENGTH};
 use std::io::ErrorKind;
 
 /// The name of the file in its directory, and from the data directory.
 const FILE: &str = "watermark";
 const NAME: &str = "flakeid/watermark";
-
-/// The version of the document. A change of its fields raises it.
-const VERSION: u32 = 2;
-
-/// The document is filled up to this length.
-const LENGTH: usize = 512;
-
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    flakeid_watermark: u32,
-    /// Text, since many readers of JSON lose numbers of this size.
-    system_identifier: String,
-}
 
 /// The state of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +34,7 @@ pub enum OnDisk {
 }
 
 fn bytes() -> Option<Vec<u8>> {
-    let system_identifier = horizon::system_identifier().to_string();
-    let document = Document { flakeid_watermark: VERSION, system_identifier };
-    let mut document = serde_json::to_vec_pretty(&document).ok()?;
-    document.resize(LENGTH - document::LAST_LINE, b'\n');
-    Some(document::seal(document))
+    watermark::bytes(horizon::system_identifier()).ok()
 }
 
 /// Reads the file.

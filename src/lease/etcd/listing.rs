@@ -6,11 +6,12 @@
 //! no other. The listing and the high-water marks need not be of one revision: a claim is only made
 //! if all that it depends on is still as it was read.
 
-use super::registry::{Registry, gets, other_etcd, parse_time};
+use super::registry::{Registry, gets, other_etcd};
 use crate::error::excerpt;
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
-use flakeid_core::registry::listing::{HighWaterMark, Listing, VALUE_LIMIT, Versioned};
+use flakeid_core::registry::listing::{HighWaterMark, Listing, Versioned};
 use flakeid_core::registry::transaction::Key;
+use flakeid_formats::etcd::{end_of, id_of, parse_mark, parse_time, text};
 
 /// The longest part of a value that is kept as the reason why it is not a time, in bytes.
 const EXCERPT: usize = 64;
@@ -28,24 +29,10 @@ pub enum HighWaterMarks {
     TooLarge,
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_LIMIT)]).into_owned()
-}
-
 /// Returns whether an answer was longer than the client takes. gRPC has no code of its own for
 /// that.
 fn is_too_large(error: &Error) -> bool {
     matches!(error, Error::GRpcStatus(status) if status.message().contains("message length too large"))
-}
-
-/// Returns the end of the range of all keys that begin with this prefix. The prefix ends in a
-/// slash.
-fn end_of(prefix: &str) -> Vec<u8> {
-    let mut end = prefix.as_bytes().to_vec();
-    if let Some(last) = end.last_mut() {
-        *last += 1;
-    }
-    end
 }
 
 /// Returns the options for one page of keys.
@@ -56,7 +43,10 @@ fn page(prefix: &str, limit: i64) -> GetOptions {
 /// The parts of a key that was listed: the generator ID at its end, its lease and its revision.
 type Listed = (u16, i64, i64);
 
-fn listed(kvs: &[KeyValue], prefix: &str) -> Vec<Listed> {
+/// A prefix of keys, and the function that reads the generator ID at their end.
+type Range<'a> = (&'a str, fn(&[u8], &str) -> Option<u16>);
+
+fn listed(kvs: &[KeyValue], (prefix, id_of): Range) -> Vec<Listed> {
     let listed = |kv: &KeyValue| Some((id_of(kv.key(), prefix)?, kv.lease(), kv.mod_revision()));
     kvs.iter().filter_map(listed).collect()
 }
@@ -83,12 +73,6 @@ fn versioned(get: &GetResponse) -> Versioned {
     }
 }
 
-/// Returns the generator ID at a key's end: `<cluster>:<id>`, or `<id>` alone.
-fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
-    let key = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
-    key.rsplit(':').next()?.parse().ok()
-}
-
 /// The keys of single values that a listing has.
 const VALUES: [Key; 6] =
     [Key::ClusterId, Key::Epoch, Key::Address, Key::Grace, Key::Id, Key::Retired];
@@ -113,6 +97,8 @@ impl Registry {
     /// The error of etcd or of the connection, as for all calls to etcd.
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
         let prefixes = ["pool/", "registry/", "until/"].map(|name| self.named(name));
+        let [pool, registry, until] = prefixes.each_ref().map(String::as_str);
+        let ranges: [Range; 3] = [(pool, id_of), (registry, id_of), (until, id_of)];
         let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
         let values = VALUES.map(|key| TxnOp::get(self.key(key), None));
         let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
@@ -131,7 +117,7 @@ impl Registry {
                 }
                 set(&mut listing, values.each_ref(), response.header());
                 for (place, get) in pages.iter().enumerate().take(lists.len()) {
-                    lists[place] = listed(get.kvs(), &prefixes[place]);
+                    lists[place] = listed(get.kvs(), ranges[place]);
                     next[place] = following(get);
                 }
             }
@@ -147,8 +133,8 @@ impl Registry {
             }
             Err(error) => return Err(error),
         }
-        for ((prefix, list), next) in prefixes.iter().zip(&mut lists).zip(next) {
-            self.list_from(client, prefix, next, list).await?;
+        for ((range, list), next) in ranges.into_iter().zip(&mut lists).zip(next) {
+            self.list_from(client, range, next, list).await?;
         }
         let [claimed, registered, high_water_marks] = lists;
         listing.taken = claimed.iter().chain(&registered).map(|&(id, ..)| id).collect();
@@ -163,13 +149,13 @@ impl Registry {
     async fn list_from(
         &self,
         client: &mut Client,
-        prefix: &str,
+        range: Range<'_>,
         mut next: Option<Vec<u8>>,
         list: &mut Vec<Listed>,
     ) -> Result<(), Error> {
         let mut limit = PAGE;
         while let Some(from) = &next {
-            match client.get(from.clone(), Some(page(prefix, limit))).await {
+            match client.get(from.clone(), Some(page(range.0, limit))).await {
                 Ok(get) => {
                     // Each page must lead further, or the listing would have no end.
                     let begins = get.kvs().first().is_none_or(|first| first.key() >= &from[..]);
@@ -179,7 +165,7 @@ impl Registry {
                             "etcd sent keys outside the requested range".into(),
                         ));
                     }
-                    list.extend(listed(get.kvs(), prefix));
+                    list.extend(listed(get.kvs(), range));
                     next = following(&get);
                 }
                 Err(error) if is_too_large(&error) && limit > 1 => limit /= 8,
@@ -209,11 +195,8 @@ impl Registry {
         };
         let high_water_mark = |get: &GetResponse| {
             get.kvs().first().map(|kv| {
-                let value = text(kv.value());
-                let moment = match parse_time(&value) {
-                    Some(moment) if kv.value().len() < VALUE_LIMIT => Ok(moment),
-                    _ => Err(excerpt(kv.value(), EXCERPT)),
-                };
+                let moment = parse_mark(kv.value());
+                let moment = moment.ok_or_else(|| excerpt(kv.value(), EXCERPT));
                 HighWaterMark { revision: kv.mod_revision(), moment }
             })
         };

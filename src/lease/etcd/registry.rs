@@ -22,12 +22,13 @@ use etcd_client::{
     PutOptions, ResponseHeader, Txn, TxnOp, TxnOpResponse, TxnResponse, WatchFilterType,
     WatchOptions,
 };
-use flakeid_core::clock::{UnixMicros, UnixNanos};
+use flakeid_core::clock::UnixMicros;
 use flakeid_core::lease::{LeaseLimits, RequestTime};
 use flakeid_core::registry::action::{KeepAlive, Renewal};
 use flakeid_core::registry::transaction::{
     Answer, Change, Condition, Holding, Key, Listed, Transaction, Value, Write,
 };
+use flakeid_formats::etcd::time_text;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -52,19 +53,6 @@ pub struct Registry {
     pub namespace: String,
     /// This server, as its claims describe it.
     pub server: ClaimDocument,
-}
-
-/// Returns the text of a time: with all nine digits, in UTC.
-fn time_text(moment: UnixNanos) -> String {
-    match jiff::Timestamp::from_nanosecond(moment.0.into()) {
-        Ok(moment) => moment.strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string(),
-        Err(_) => jiff::Timestamp::MAX.to_string(),
-    }
-}
-
-pub(super) fn parse_time(moment: &str) -> Option<UnixNanos> {
-    let moment: jiff::Timestamp = moment.trim().parse().ok()?;
-    u64::try_from(moment.as_nanosecond()).ok().map(UnixNanos)
 }
 
 pub(super) fn other_etcd() -> Error {

@@ -52,7 +52,7 @@ cmp_ok($links, '>=', 30, 'the pages have links');
 # ARCHITECTURE.md names functions and types: each is in the sources.
 my $sources = '';
 File::Find::find({ no_chdir => 1, wanted => sub { $sources .= slurp_file($_) if -f } },
-	'src', 'crates/flakeid-core/src', 'sql');
+	'src', 'crates/flakeid-core/src', 'crates/flakeid-formats/src', 'sql');
 my %names = map { $_ => 1 }
   slurp_file('ARCHITECTURE.md') =~ /`(?:\w+(?:::|\.))*([A-Za-z_]\w*)(?:\([^`]*\))?!?`/g;
 cmp_ok(scalar(keys %names), '>=', 30, 'the page on the architecture has names');
