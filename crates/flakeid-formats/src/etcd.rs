@@ -44,3 +44,10 @@ pub fn id_of(key: &[u8], prefix: &str) -> Option<u16> {
     let key = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
     key.rsplit(':').next()?.parse().ok()
 }
+
+/// Returns the generator ID of a high-water mark's key. Only the key that servers write is one: the
+/// revision of another key must not be taken for that of the high-water mark.
+pub fn mark_id_of(key: &[u8], prefix: &str) -> Option<u16> {
+    let id = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
+    id.parse().ok().filter(|number: &u16| number.to_string() == id)
+}

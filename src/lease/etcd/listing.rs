@@ -11,7 +11,7 @@ use crate::error::excerpt;
 use etcd_client::{Client, Error, GetOptions, GetResponse, KeyValue, ResponseHeader, Txn, TxnOp};
 use flakeid_core::registry::listing::{HighWaterMark, Listing, Versioned};
 use flakeid_core::registry::transaction::Key;
-use flakeid_formats::etcd::{end_of, id_of, parse_mark, parse_time, text};
+use flakeid_formats::etcd::{end_of, id_of, mark_id_of, parse_mark, parse_time, text};
 
 /// The longest part of a value that is kept as the reason why it is not a time, in bytes.
 const EXCERPT: usize = 64;
@@ -98,7 +98,7 @@ impl Registry {
     pub async fn list(&self, client: &mut Client) -> Result<Listing, Error> {
         let prefixes = ["pool/", "registry/", "until/"].map(|name| self.named(name));
         let [pool, registry, until] = prefixes.each_ref().map(String::as_str);
-        let ranges: [Range; 3] = [(pool, id_of), (registry, id_of), (until, id_of)];
+        let ranges: [Range; 3] = [(pool, id_of), (registry, id_of), (until, mark_id_of)];
         let keys = prefixes.iter().map(|prefix| TxnOp::get(&**prefix, Some(page(prefix, PAGE))));
         let values = VALUES.map(|key| TxnOp::get(self.key(key), None));
         let txn = Txn::new().and_then(values.into_iter().chain(keys).collect::<Vec<_>>());
