@@ -55,7 +55,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres lint lint-text lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-fuzz test-miri lint lint-text lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -116,11 +116,17 @@ test-assertions: ## run the tests on a PostgreSQL 18 with assertions, which it b
 test-postgres: ## run PostgreSQL's own tests on that server with flakeid loaded: SUITES="regress isolation" for a part
 	@scripts/test-postgres $(SUITES)
 
+test-fuzz: ## fuzz what is read from disk, wire and users: FUZZ_SECONDS=600 each; TARGETS=state_file for a part
+	@scripts/test-fuzz $(TARGETS)
+
+test-miri: ## run tests of the core under miri, an interpreter that knows Rust's memory model
+	@scripts/test-miri
+
 # With the same profile clippy uses the results of the build scripts of `make build`. Reading the headers of
 # PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
-	src crates sql tests examples packaging scripts)
+	src crates fuzz/src fuzz/fuzz_targets sql tests examples packaging scripts)
 lint: lint-text lint-code ## check the code and the documentation
 
 lint-text: ## the part without a compiler: formats, columns, layers of the code, words
@@ -130,8 +136,9 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/layers
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	tests/lint/wrap-comments
-	scripts/wrap-comments --check build.rs $$(find src crates -name '*.rs')
+	scripts/wrap-comments --check build.rs $$(find src crates fuzz/src -name '*.rs')
 	tests/lint/perl
 	scripts/lint-perl
 
