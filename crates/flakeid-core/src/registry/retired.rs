@@ -41,6 +41,9 @@ use core::fmt::{self, Display, Formatter};
 /// The longest value, in bytes. A listing reads a little more.
 const LENGTH: usize = 1000;
 
+/// The longest text of a revision, in bytes.
+const LONGEST_REVISION: usize = "-9223372036854775808".len();
+
 /// A registry that servers do not lease from any more: `<name>@<revision>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetiredRegistry {
@@ -74,8 +77,15 @@ pub fn value(retired: &[RetiredRegistry]) -> String {
     retired.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Returns the length of the value if each entry gets the longest revision.
+fn greatest_length(retired: &[RetiredRegistry]) -> usize {
+    let lengths = retired.iter().map(|retired| retired.name.len() + 1 + LONGEST_REVISION);
+    lengths.sum::<usize>() + retired.len().saturating_sub(1)
+}
+
 /// Returns the entries that exist, and as many of the new ones as there is room for. Each has its
-/// latest revision.
+/// latest revision. An entry needs room for the longest revision, as its revision rises when the
+/// registry is retired again.
 #[must_use]
 pub fn merged(
     existing: &[RetiredRegistry],
@@ -86,9 +96,9 @@ pub fn merged(
         match all.iter_mut().find(|retired| retired.name == new.name) {
             Some(retired) => retired.revision = retired.revision.max(new.revision),
             None => {
-                let length = value(&all).len() + 1 + new.to_string().len();
-                if length <= LENGTH {
-                    all.push(new);
+                all.push(new);
+                if greatest_length(&all) > LENGTH {
+                    all.pop();
                 }
             }
         }

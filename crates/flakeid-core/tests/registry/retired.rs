@@ -30,18 +30,28 @@ fn a_name_keeps_its_place_and_gets_its_latest_revision() {
 
 #[test]
 fn names_for_which_there_is_no_room_are_left_out_and_existing_ones_stay() {
-    // With its comma, each of these has 100 bytes.
-    let long = |place: usize| of(&format!("{place:097}"), 1);
+    // With its comma and the longest revision, each of these has 100 bytes.
+    let long = |place: usize| of(&format!("{place:078}"), i64::MIN);
     let existing: Vec<_> = (0..9).map(long).collect();
     assert_eq!(value(&existing).len(), 899);
     let full = merged(&existing, [long(9)]);
     assert_eq!((value(&full).len(), full.len()), (999, 10));
     assert_eq!(merged(&full, [long(10), of("x", 1)]), full);
     assert_eq!(merged(&full, [long(3), of("", 1)]), full);
-    let longest = of(&"x".repeat(98), 1);
-    assert_eq!(value(&merged(&existing, [longest.clone()])).len(), 1000);
-    let too_long = of(&"x".repeat(99), 1);
+    let longest = of(&"x".repeat(79), i64::MIN);
+    assert_eq!(value(&merged(&existing, [longest])).len(), 1000);
+    let too_long = of(&"x".repeat(80), 1);
     assert_eq!(merged(&existing, [too_long, of("b", 1)]), merged(&existing, [of("b", 1)]));
+}
+
+#[test]
+fn a_value_has_its_length_when_all_revisions_have_risen() {
+    let all = |revision| (0..100).map(move |place| of(&format!("c/{place}"), revision));
+    let short = merged(&[], all(1));
+    assert_eq!(short.len(), 38);
+    let risen = merged(&short, all(i64::MAX));
+    assert!(value(&risen).len() <= 1000);
+    assert_eq!(risen.len(), short.len());
 }
 
 #[test]
