@@ -26,7 +26,9 @@ pub fn url(endpoint: &str) -> Result<String, String> {
         _ => (place, "2379"),
     };
     let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
-    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    // A number in Rust may have a sign.
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit())
+        && port.parse::<u16>().is_ok_and(|port| port > 0);
     if host.is_empty() || !host.chars().all(is_host) || !is_port {
         return Err(format!("\"{endpoint}\" is not an endpoint such as http://10.0.0.1:2379."));
     }
