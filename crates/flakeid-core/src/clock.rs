@@ -188,6 +188,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it tries 60,000 times")]
     fn bounds_are_exact_at_every_microsecond_around_the_format() {
         assert_bounds(SCALE, 990_000..1_050_000);
     }
