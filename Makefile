@@ -15,8 +15,7 @@ PG_MAJOR := $(if $(PG_CONFIG_PATH),$(shell $(PG_CONFIG) --version | sed 's/^Post
 MAJORS := $(shell scripts/pg_config --majors)
 
 CARGO ?= cargo
-# pgrx declares Rust 1.96; it and flakeid compile with 1.95 too.
-ANY_RUST := $(shell [ "$$(rustc --version 2>/dev/null | sed 's/^rustc 1\.\([0-9]*\).*/\1/')" = 95 ] && echo --ignore-rust-version)
+ANY_RUST := $(shell scripts/any-rust)
 INSTALL ?= install
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
@@ -143,10 +142,10 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/lint-perl
 
 lint-code: ## the part with a compiler: clippy and rustdoc
-	$(CARGO) clippy -p flakeid-core -p flakeid-formats --profile $(PROFILE) --all-targets -- -D warnings
-	RUSTFLAGS='--cfg loom' $(CARGO) clippy -p flakeid-core --profile $(PROFILE) --test loom --target-dir $(TARGET)/loom \
+	$(CARGO) clippy $(ANY_RUST) -p flakeid-core -p flakeid-formats --profile $(PROFILE) --all-targets -- -D warnings
+	RUSTFLAGS='--cfg loom' $(CARGO) clippy $(ANY_RUST) -p flakeid-core --profile $(PROFILE) --test loom --target-dir $(TARGET)/loom \
 		-- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc -p flakeid-core -p flakeid-formats --profile $(PROFILE) --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(ANY_RUST) -p flakeid-core -p flakeid-formats --profile $(PROFILE) --no-deps --document-private-items
 	$(CARGO) clippy --locked --manifest-path examples/tokio-postgres/Cargo.toml --target-dir $(TARGET)/examples -- -D warnings
 	@for pg_config in $(LINT_PG_CONFIGS); do \
 		major=$$($$pg_config --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'); \
