@@ -54,7 +54,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-fuzz test-miri lint lint-text lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -126,7 +126,7 @@ test-miri: ## run tests of the core under miri, an interpreter that knows Rust's
 LINT_PG_CONFIGS := $(or $(GIVEN_PG_CONFIG),$(wildcard $(foreach major,$(MAJORS),$(shell scripts/pg_config $(major)))))
 LINT_WORDS := $(wildcard README.md docs CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md Makefile build.rs \
 	src crates fuzz/src fuzz/fuzz_targets sql tests examples packaging scripts)
-lint: lint-text lint-code ## check the code and the documentation
+lint: lint-text lint-supply lint-code ## check the code and the documentation
 
 lint-text: ## the part without a compiler: formats, columns, layers of the code, words
 	scripts/lint-words $(LINT_WORDS)
@@ -140,6 +140,9 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/wrap-comments --check build.rs $$(find src crates fuzz/src -name '*.rs')
 	tests/lint/perl
 	scripts/lint-perl
+
+lint-supply: ## the part on dependencies: licenses, duplicates, known vulnerabilities
+	scripts/lint-supply
 
 lint-code: ## the part with a compiler: clippy and rustdoc
 	$(CARGO) clippy $(ANY_RUST) -p flakeid-core -p flakeid-formats --profile $(PROFILE) --all-targets -- -D warnings
