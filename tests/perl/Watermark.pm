@@ -12,8 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT =
-  qw($WATERMARK $FLAKE $SNO server_with_tables standby_of in_micros before_watermark
+our @EXPORT = qw($WATERMARK $FLAKE $SNO server_with_tables standby_of in_micros before_watermark
   watermark_in watermark_of clock_in insertion_of insert_into generate_from prepare_in held_in
   passes clock_passes is_held begin_in ended_in is_blocked);
 

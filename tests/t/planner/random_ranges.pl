@@ -55,7 +55,8 @@ for my $nr (0 .. $#RANDOM_TYPES) {
 			\\o /dev/null
 			SELECT setseed($seed);
 			\\o
-			SELECT '$id_type->{name}', count(*), count(*) FILTER (WHERE got IS DISTINCT FROM wanted),
+			SELECT '$id_type->{name}', count(*),
+				count(*) FILTER (WHERE got IS DISTINCT FROM wanted),
 				count(*) FILTER (WHERE wanted > 0),
 				(array_agg(format('%s to %s, %s: %s by ID, %s by time', l, u, times, got, wanted)
 					ORDER BY nr) FILTER (WHERE got IS DISTINCT FROM wanted))[1]

@@ -48,8 +48,8 @@ subtest 'a COPY into another table does not hold the watermark of a stream' => s
 	passes($observer, $during, 'after the COPY the watermark of all IDs goes on');
 };
 
-# Tests which watermarks a transaction holds, and which streams the view has for it. Its work returns
-# a time that these watermarks do not pass.
+# Tests which watermarks a transaction holds, and which streams the view has for it. Its work
+# returns a time that these watermarks do not pass.
 sub holds {
 	my ($what, $work, $held, $others, $streams) = @_;
 	$writer->query_safe('BEGIN');
