@@ -192,11 +192,15 @@ sub _traps {
 	return @traps;
 }
 
-# Returns these statements with an end of the transaction after every 200. A server with assertions
-# takes the longer for each, the more its transaction has changed.
+# Returns these statements in parts of 200, each of which psql sends as one query. After each query
+# a server with assertions checks all memory of the session, which grows with what its caches know.
 sub _in_parts {
 	my @statements = @_;
-	return map { ($_ % 200 ? () : "COMMIT;\nBEGIN;\n", $statements[$_]) } 0 .. $#statements;
+	my $sql = '';
+	while (my @part = splice @statements, 0, 200) {
+		$sql .= join('', @part) =~ s/;\n(?=.)/\\;\n/gr;
+	}
+	return $sql;
 }
 
 # Returns traps with the types of an installed extension as arguments, also where a function of ours
@@ -223,7 +227,7 @@ sub traps_of_types {
 			}
 		}
 	}
-	return join '', "BEGIN;\nSET search_path = pg_catalog;\n", _in_parts(@traps), "COMMIT;\n";
+	return "SET search_path = pg_catalog;\n" . _in_parts(@traps);
 }
 
 # Starts a server, and sets the traps in its database `hostile`.
@@ -260,14 +264,18 @@ sub set_traps {
 			RAISE WARNING 'trap %, called by %', trap, current_user;
 			RETURN NULL;
 		END $$;
-		BEGIN;
 		SET search_path = pg_catalog;
 		SQL
 	my @traps = _traps();
-	note(scalar(@traps) . ' traps');
-	my ($result, $error) =
-	  _run_as_owner('hostile', join '', $set_up, _in_parts(@traps), "COMMIT;\n");
+	my ($result, $error) = _run_as_owner('hostile', $set_up . _in_parts(@traps));
 	is($result, 0, 'the owner of a database sets traps in a schema') or BAIL_OUT($error);
+	my $set = $node->safe_psql('hostile', <<~'SQL');
+		SELECT (SELECT count(*) FROM pg_proc
+				WHERE pronamespace IN ('ids'::regnamespace, 'traps'::regnamespace))
+			+ (SELECT count(*) FROM pg_type
+				WHERE typnamespace = 'ids'::regnamespace AND typtype = 'd')
+		SQL
+	is($set, @traps + 1, 'each trap is set, beside the function that all call');
 	return $node;
 }
 
