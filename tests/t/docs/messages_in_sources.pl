@@ -44,7 +44,8 @@ is(join(', ', map { $_->{text} } grep { !@{ $_->{states} } != ($_->{level} =~ /^
 # the sources ----------------------------------------------------------------------------------
 
 my %source;
-find({ no_chdir => 1, wanted => sub { $source{$_} = slurp_file($_) if /\.rs\z/ } }, 'src');
+find({ no_chdir => 1, wanted => sub { $source{$_} = slurp_file($_) if /\.rs\z/ } },
+	'src', 'crates/flakeid-formats/src');
 cmp_ok(scalar(keys %source), '>=', 30, 'the test finds the sources');
 
 my (%strings, %found, %not_needed, @not_closed, @strings_of_c);
