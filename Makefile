@@ -54,7 +54,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -115,6 +115,9 @@ test-assertions: ## run the tests on a PostgreSQL 18 with assertions, which it b
 test-postgres: ## run PostgreSQL's own tests on that server with flakeid loaded: SUITES="regress isolation" for a part
 	@scripts/test-postgres $(SUITES)
 
+test-valgrind: ## run tests of all SQL functions and kinds of sessions under valgrind: TESTS= for a part
+	@scripts/test-valgrind $(TESTS)
+
 test-fuzz: ## fuzz what is read from disk, wire and users: FUZZ_SECONDS=600 each; TARGETS=state_file for a part
 	@scripts/test-fuzz $(TARGETS)
 
@@ -132,6 +135,7 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/lint-words $(LINT_WORDS)
 	tests/lint/layers
 	tests/lint/search-logs
+	tests/lint/valgrind-logs
 	scripts/layers
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path examples/tokio-postgres/Cargo.toml --check
