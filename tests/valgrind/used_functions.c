@@ -2,10 +2,10 @@
  * A library that sessions load, so that a test knows which functions of flakeid they use. It writes
  * each name, once for each process, into the file that the environment names as USED_FUNCTIONS.
  *
- * PostgreSQL asks the hook below whenever it looks a function up in order to call it: for the
- * executor, the planner, an index or a type. The hook always declines. If it were called with each
- * function, PostgreSQL would put a function of its own before flakeid's, and flakeid knows some of
- * its functions by their addresses.
+ * PostgreSQL asks the first hook below whenever it looks a function up in order to call it: for the
+ * executor, the planner, an index or a type. The hook always declines. If it did not, PostgreSQL
+ * would put a function of its own before flakeid's, and flakeid knows some of its functions by their
+ * addresses.
  *
  * The name of a function in C is that of its symbol. Functions in SQL can have the same name, so
  * the number of arguments follows.
@@ -36,9 +36,10 @@ typedef struct
 
 static HTAB *entries;
 static needs_fmgr_hook_type next_needs_hook;
+static fmgr_hook_type next_hook;
 
 static void
-note(Entry *entry)
+write_name(Entry *entry)
 {
 	const char *path = getenv("USED_FUNCTIONS");
 	char		line[2 * NAMEDATALEN + 2];
@@ -55,8 +56,8 @@ note(Entry *entry)
 }
 
 /* Notes a function of flakeid, or one in SQL. */
-static bool
-needs_hook(Oid function)
+static void
+note(Oid function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
@@ -65,7 +66,7 @@ needs_hook(Oid function)
 	bool		is_null;
 
 	if (!HeapTupleIsValid(tuple))
-		return next_needs_hook && next_needs_hook(function);
+		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prolang == SQLlanguageId || form->prolang == ClanguageId)
 	{
@@ -91,11 +92,27 @@ needs_hook(Oid function)
 				entry->noted = false;
 				strlcpy(entry->name, name, sizeof entry->name);
 			}
-			note(entry);
+			write_name(entry);
 		}
 	}
 	ReleaseSysCache(tuple);
+}
+
+static bool
+needs_hook(Oid function)
+{
+	note(function);
 	return next_needs_hook && next_needs_hook(function);
+}
+
+/* PostgreSQL calls this for a function with settings, and does not ask the hook above about it. */
+static void
+hook(FmgrHookEventType event, FmgrInfo *function, Datum *argument)
+{
+	if (event == FHET_START)
+		note(function->fn_oid);
+	if (next_hook)
+		next_hook(event, function, argument);
 }
 
 void
@@ -106,4 +123,6 @@ _PG_init(void)
 	entries = hash_create("functions", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	next_needs_hook = needs_fmgr_hook;
 	needs_fmgr_hook = needs_hook;
+	next_hook = fmgr_hook;
+	fmgr_hook = hook;
 }
