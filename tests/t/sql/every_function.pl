@@ -85,16 +85,19 @@ for (@functions) {
 is(join(', ', sort keys %unknown), '', 'the test has values of each type of argument');
 cmp_ok(scalar @functions, '>', 300, 'the catalog lists functions');
 
+# A procedure waits for times that never come, until its time is over.
 my ($stdout, $stderr);
 my $status = $node->psql(
 	'postgres',
-	"\\set VERBOSITY verbose\nSET statement_timeout = '20s';\n" . join("\n", @calls),
+	"\\set VERBOSITY verbose\nSET statement_timeout = '3s';\n" . join("\n", @calls),
 	on_error_stop => 0,
 	stdout => \$stdout,
 	stderr => \$stderr);
 is($status, 0, 'the session survives ' . @calls . ' calls');
-# The function of the install script that takes the name of an ID type expects no other.
-$stderr =~ s/^.*flakeid's library does not know the ID type.*//mg;
+# A function of the extension itself takes the name of an ID type, and expects no other. Arithmetic
+# with an ID is refused with the code of a function that does not exist.
+$stderr =~
+  s/^.*ERROR:  (?:XX000: flakeid's library does not know the|42883: cannot compute with).*//mg;
 is(join("\n", $stderr =~ /^.*ERROR:  (?:XX\d\d\d|42601|42703|42883): .*/mg),
 	'', 'no call ends in an internal error, or in that of a wrong statement');
 
@@ -105,7 +108,12 @@ for my $type (@id_types, 'uuid') {
 	my $multi = $node->safe_psql('postgres',
 		"SELECT opcname FROM pg_opclass WHERE opcintype = '$type'::regtype AND opcname ~ 'multi'");
 	$multi = "CREATE INDEX ON of_$type USING brin (id $multi);" if $multi;
-	my $extremes = $type eq 'uuid' ? '' : "SELECT max(id), min(id) FROM of_$type;";
+	# A uuid has no maximum in all versions of PostgreSQL, and no comparison with a time.
+	my $of_ids_only = $type eq 'uuid' ? '' : <<~"SQL";
+		SELECT max(id), min(id) FROM of_$type;
+		EXPLAIN SELECT FROM of_$type AS a JOIN of_$type AS b
+		    ON a.id < b.t AND b.t < a.id AND a.id <= b.t AND a.id > b.t AND a.id >= b.t;
+		SQL
 	my $sql = <<~"SQL";
 		CREATE TABLE of_$type
 		    (id $type DEFAULT ${prefix}_next(), n integer, t timestamptz DEFAULT now());
@@ -119,11 +127,9 @@ for my $type (@id_types, 'uuid') {
 		CREATE INDEX ON of_$type (id, t);
 		INSERT INTO of_$type (n) SELECT nr % 3 FROM generate_series(1, 400) AS nr;
 		ANALYZE of_$type;
-		$extremes
+		$of_ids_only
 		EXPLAIN SELECT FROM of_$type AS a JOIN of_$type AS b ON a.id < b.id AND b.id >= a.id;
 		EXPLAIN SELECT FROM of_$type AS a JOIN of_$type AS b ON a.id <= b.id AND b.id > a.id;
-		EXPLAIN SELECT FROM of_$type AS a JOIN of_$type AS b
-		    ON a.id < b.t AND b.t < a.id AND a.id <= b.t AND a.id > b.t AND a.id >= b.t;
 		SET enable_seqscan = off;
 		SET enable_bitmapscan = off;
 		SELECT count(*) FROM of_$type WHERE id > ${prefix}_min('2000-01-01') AND n = 1;
