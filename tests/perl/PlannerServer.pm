@@ -5,7 +5,6 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
@@ -16,20 +15,9 @@ our @EXPORT = qw(planner_server ask_together stop_without_leaks);
 # server and a session.
 sub planner_server {
 	my ($name, $configuration) = @_;
-	$configuration //= '';
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', <<~"END");
-		shared_preload_libraries = 'flakeid'
-		timezone = 'UTC'
-		autovacuum = off
-		jit = off
-		$configuration
-		END
-	$node->start;
-	my $session = session($node);
-	$session->query_safe('CREATE EXTENSION flakeid');
-	return ($node, $session);
+	my $node = flakeid_server($name,
+		"timezone = 'UTC'\nautovacuum = off\njit = off\n" . ($configuration // ''));
+	return ($node, session($node));
 }
 
 # Runs statements in a session from a file: a pipe can be full while psql waits for the server.

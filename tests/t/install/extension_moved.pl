@@ -5,19 +5,14 @@ use warnings;
 use lib 'tests/perl';
 
 use InSchema;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('extension_moved');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('extension_moved', <<'END');
 autovacuum = off
 enable_seqscan = off
 enable_bitmapscan = off
 END
-$node->start;
 
 sub sql { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 
@@ -26,7 +21,7 @@ sub time_of {
 	return "${name}_timestamp(id" . ($name eq 'flake' ? ", '2010-01-01 00:00+00')" : ')');
 }
 
-sql('CREATE EXTENSION flakeid; CREATE SCHEMA elsewhere');
+sql('CREATE SCHEMA elsewhere');
 my $session = session($node);
 $session->query_safe("SET plan_cache_mode = force_generic_plan");
 for my $type (@TYPES) {

@@ -28,8 +28,11 @@ sub reload_at_start {
 
 my $notifiers = "FROM pg_stat_activity WHERE backend_type = 'flakeid notifier'";
 
-subtest 'the publisher of the watermark has the settings of a reload at its start' => sub {
-	my $node = PostgreSQL::Test::Cluster->new('publisher');
+# Starts a server with a notifier, and reloads other databases while this worker starts. Tests the
+# databases that have a notifier then.
+sub tests_notifiers {
+	my ($name, $worker, $databases, $wanted, $test) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init;
 	$node->append_conf('postgresql.conf', <<~'END');
 		shared_preload_libraries = 'flakeid'
@@ -38,33 +41,21 @@ subtest 'the publisher of the watermark has the settings of a reload at its star
 		END
 	my $children = HeldChildren->start($node);
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 $notifiers") or die 'no notifier';
-	my $session = session($node);
-	reload_at_start(
-		$children, $session,
-		'flakeid watermark',
-		notify_databases => 'postgres, template1');
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 2 $notifiers"),
-		'it starts the notifier that the reload added');
+	reload_at_start($children, session($node), $worker, notify_databases => $databases);
+	my $have = "SELECT string_agg(datname, ' ' ORDER BY datname) = '$wanted' $notifiers";
+	ok($node->poll_query_until('postgres', $have), $test);
 	$node->stop;
-};
+	return;
+}
 
-subtest 'a notifier has the settings of a reload at its start' => sub {
-	my $node = PostgreSQL::Test::Cluster->new('notifier');
-	$node->init;
-	$node->append_conf('postgresql.conf', <<~'END');
-		shared_preload_libraries = 'flakeid'
-		flakeid.notify_databases = 'postgres'
-		autovacuum = off
-		END
-	my $children = HeldChildren->start($node);
-	$node->poll_query_until('postgres', "SELECT count(*) = 1 $notifiers") or die 'no notifier';
-	my $session = session($node);
-	reload_at_start($children, $session, 'flakeid notifier', notify_databases => 'template1');
-	ok( $node->poll_query_until(
-			'postgres', "SELECT string_agg(datname, ' ') = 'template1' $notifiers"),
-		'it ends if the reload removed its database');
-	$node->stop;
-};
+tests_notifiers(
+	'publisher',
+	'flakeid watermark',
+	'postgres, template1',
+	'postgres template1',
+	'the publisher starts the notifier that a reload at its start added');
+tests_notifiers('notifier', 'flakeid notifier',
+	'template1', 'template1', 'a notifier ends if a reload at its start removed its database');
 
 subtest 'the worker of leases has the settings of a reload at its start' => sub {
 	my $etcd = Etcd->new('leases');
