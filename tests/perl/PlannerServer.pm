@@ -24,8 +24,8 @@ sub planner_server {
 # Returns what they print, and whether none ends in an error or a warning.
 sub ask_together {
 	my ($session, @statements) = @_;
-	my $script = "$PostgreSQL::Test::Utils::tmp_check/statements.sql";
-	unlink $script;
+	# Files of tests run side by side, so each call has a folder of its own.
+	my $script = PostgreSQL::Test::Utils::tempdir() . '/statements.sql';
 	append_to_file($script, join '', map { "$_;\n" } @statements);
 	my $printed = $session->query("\\i $script");
 	my $good = $session->{stderr} eq '';
