@@ -3,13 +3,17 @@
 //!
 //! It is a JSON document for people and, on its last line, the CRC-32 of all bytes before that line
 //! ([`document`]). Version 0.6.1 wrote the registry's address alone, filled up with empty lines.
+//!
+//! A reader ignores fields that it does not know, as for [the state file](crate::state), and refuses
+//! a number above its own. A later version may add only what is safe to lose.
 
 use crate::document;
 use flakeid_core::registry::memory::Memory;
 use flakeid_core::registry::retired::RetiredRegistry;
 use serde::{Deserialize, Serialize};
 
-/// The version of the document, which 0.7.0 wrote first. A change of its fields raises it.
+/// The version of the document, which 0.7.0 wrote first. A change that an earlier version must not
+/// ignore raises it.
 const VERSION: u32 = 4;
 
 /// The oldest version that a release may have written. It has neither retired registries nor the
@@ -24,7 +28,6 @@ pub const LENGTH: usize = 4096;
 const ADDRESS_LENGTH: usize = 256;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Document {
     flakeid_etcd: u32,
     address: String,

@@ -3,6 +3,18 @@
 //!
 //! The file always has the same length: a backup that reads the size of one file and then copies
 //! the next would cut it. Empty lines fill the document up for that.
+//!
+//! # Beside other versions
+//! A server can go back to the library that it had before. So a library reads the file of a later
+//! one with the same number, and ignores fields and ID types that it does not know. It leaves them
+//! out when it writes the file. A later version therefore adds only what is safe to lose: if the
+//! field is missing, that version does what it does with the file of an earlier one. The horizon
+//! covers the IDs of all ID types, including those that the reader does not know. So no ID repeats
+//! after either step.
+//!
+//! A change that a reader must not ignore raises the number. A reader refuses a number above its
+//! own. This happens in a new major version only. 0.7.0 ignores nothing: it refuses a file with
+//! the epoch of uuidv7.
 
 use crate::document::{self, Moment, Unsealed};
 use crate::mac_address;
@@ -33,7 +45,7 @@ pub struct Names {
     pub mac_address: u64,
 }
 
-/// The version of the document. A change that adds or alters a field raises it.
+/// The version of the document. A change that an earlier version must not ignore raises it.
 const VERSION: u64 = 2;
 
 /// The first version of the document, which had no names.
@@ -96,7 +108,6 @@ pub enum Invalid {
 
 /// The document in the form that people and serde read.
 #[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
 struct Document {
     flakeid_state: u64,
     /// Text, since many readers of JSON lose numbers of this size.
@@ -160,7 +171,9 @@ impl PersistedState {
         let [tick, tock] = document.tick_tock_until;
         let mut epochs = [None; ID_TYPES.len()];
         for (name, epoch) in document.epochs {
-            let index = ID_TYPES.iter().position(|&id_type| id_type == name)?;
+            let Some(index) = ID_TYPES.iter().position(|&id_type| id_type == name) else {
+                continue;
+            };
             epochs[index] = Some(epoch.unix_nanos()?);
         }
         let names = match (document.flakeid_state, document.guid_node, document.worker) {
@@ -203,7 +216,8 @@ impl PersistedState {
         Ok(document::seal(text.into_bytes()))
     }
 
-    /// Reads the contents of a file, of this version or an earlier one.
+    /// Reads the contents of a file, of this version or an earlier one, or of a later one with the
+    /// same number.
     ///
     /// # Errors
     /// [`Invalid`].
