@@ -52,7 +52,9 @@ pub fn cell_keys<S: Issuer>() -> Result<Vec<CellKey>, Report> {
             return Ok(vec![CellKey { key: 0, generator_id: node()? }]);
         }
         (Identity::Lanes(lanes), _) => return keys_of::<S>(&(0..lanes).collect::<Vec<_>>()),
-        (_, None) => return Err(guc::no_generator_ids()),
+        (_, None | Some(GeneratorIdSource::Unassigned)) => {
+            return Err(guc::no_generator_ids());
+        }
         (_, Some(GeneratorIdSource::Fixed(ids))) => {
             lease::set_cluster(None);
             ids.as_slice().to_vec()

@@ -91,7 +91,7 @@ fn keys<S: Issuer>(shared: &Shared) -> Result<Option<SessionKeys>, LeaseError> {
         // The node of a guid makes no difference to its cell, and reading it would open the state.
         (Identity::Node(_), _) => Ok(fixed(vec![CellKey { key: 0, generator_id: 0 }])),
         (Identity::Lanes(lanes), _) => Ok(fixed(keys_of::<S>(&(0..lanes).collect::<Vec<_>>())?)),
-        (_, None) => Err(guc::no_generator_ids().into()),
+        (_, None | Some(GeneratorIdSource::Unassigned)) => Err(guc::no_generator_ids().into()),
         (_, Some(GeneratorIdSource::Fixed(ids))) => {
             match shared.lease.admits_fixed(guc::identity_fingerprint()) {
                 true => Ok(fixed(keys_of::<S>(ids.as_slice())?)),

@@ -57,8 +57,19 @@ static MAX_CLOCK_WAIT: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static HORIZON_LEAD: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
 
-/// Constructs the error of a server that cannot determine its generator IDs.
+/// Constructs the error of a server without generator IDs.
 pub fn no_generator_ids() -> Report {
+    if owned() == Some(GeneratorIdSource::Unassigned) {
+        return Report::new(
+            Code::ERRCODE_CONFIG_FILE_ERROR,
+            "this server has no generator IDs",
+        )
+        .detail("The parameter \"flakeid.generator_ids\" is \"none\".")
+        .hint(
+            "Write flakeid.generator_ids = '8-15' into the configuration, with numbers that no \
+             other server has, or 'hostname:8', or 'etcd:8', and reload it.",
+        );
+    }
     Report::new(Code::ERRCODE_CONFIG_FILE_ERROR, "could not determine this server's generator IDs")
         .hint("Set \"flakeid.generator_ids\" to numbers, or give the host a name.")
 }
@@ -145,6 +156,7 @@ pub fn identity_fingerprint() -> u64 {
         None => {}
         Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().hash(&mut hasher),
         Some(GeneratorIdSource::Leased(_)) => "etcd".hash(&mut hasher),
+        Some(GeneratorIdSource::Unassigned) => "none".hash(&mut hasher),
     }
     hasher.finish().max(1)
 }
@@ -318,8 +330,8 @@ pub fn define() {
     define_text::<GeneratorIdsSetting>(
         c"Generator IDs of this server.",
         c"Ranges and lists such as 0-7 or 16-31,40; hostname:N for N generator IDs from N times \
-          the number at the end of the host name; or etcd:N to lease N. Two servers that generate \
-          IDs for one set of data must not share a generator ID.",
+          the number at the end of the host name; etcd:N to lease N; or none, to generate no IDs. \
+          Two servers that generate IDs for one set of data must not share a generator ID.",
         &GENERATOR_IDS,
     );
     epoch::define();

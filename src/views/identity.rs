@@ -76,7 +76,7 @@ fn generator_ids() -> Vec<u16> {
         Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().to_vec(),
         Some(GeneratorIdSource::Leased(_)) => leased()
             .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
-        None => Vec::new(),
+        Some(GeneratorIdSource::Unassigned) | None => Vec::new(),
     }
 }
 

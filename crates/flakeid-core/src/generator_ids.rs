@@ -22,6 +22,8 @@ pub enum GeneratorIdSource {
     Fixed(GeneratorIds),
     /// The number of generator IDs to lease from etcd.
     Leased(usize),
+    /// The server has no generator IDs yet.
+    Unassigned,
 }
 
 /// The reason why a setting was refused.
@@ -52,8 +54,8 @@ pub enum ParseError<'a> {
 }
 
 impl GeneratorIdSource {
-    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'` or `'etcd:8'`. `host` returns the host's
-    /// name, and is called only if the setting needs it.
+    /// Reads `'0-7'`, `'7'`, `'16-31,40'`, `'hostname:8'`, `'etcd:8'` or `'none'`. `host` returns
+    /// the host's name, and is called only if the setting needs it.
     ///
     /// # Errors
     /// [`ParseError`], for the first error from the left.
@@ -72,6 +74,9 @@ impl GeneratorIdSource {
                 "etcd" => Ok(Self::Leased(count()?.into())),
                 source => Err(ParseError::UnknownSource(source)),
             };
+        }
+        if setting.trim() == "none" {
+            return Ok(Self::Unassigned);
         }
         let mut ids = GeneratorIds::NONE;
         for item in setting.split(',') {
@@ -198,7 +203,7 @@ mod tests {
     fn ids(setting: &str, host: &'static str) -> std::vec::Vec<u16> {
         match GeneratorIdSource::parse(setting, || host).unwrap() {
             GeneratorIdSource::Fixed(ids) => ids.as_slice().to_vec(),
-            GeneratorIdSource::Leased(count) => panic!("{count} leased"),
+            source => panic!("{source:?}"),
         }
     }
 
@@ -206,6 +211,15 @@ mod tests {
     fn leased_ones_are_a_number() {
         assert_eq!(read("etcd:8"), Ok(GeneratorIdSource::Leased(8)));
         assert_eq!(read(" etcd : 64 "), Ok(GeneratorIdSource::Leased(64)));
+    }
+
+    #[test]
+    fn none_is_a_server_without_generator_ids() {
+        assert_eq!(read("none"), Ok(GeneratorIdSource::Unassigned));
+        assert_eq!(read(" none "), Ok(GeneratorIdSource::Unassigned));
+        for setting in ["None", "none:8", "none,8", "8,none", "nones"] {
+            assert!(read(setting).is_err(), "{setting}");
+        }
     }
 
     #[test]

@@ -16,15 +16,19 @@ fn number(text: &str) -> Option<u64> {
     if digits && significant.len() <= 5 { number() } else { None }
 }
 
-/// The IDs, ascending, or the number of leased ones.
+/// The IDs, ascending, or the number of leased ones, or neither.
 #[derive(Debug, PartialEq)]
 enum Naive {
     Ids(Vec<u64>),
     Leased(u64),
+    Unassigned,
 }
 
 /// Reads a setting; `None` if it is refused.
 fn naive(setting: &str, host: &str) -> Option<Naive> {
+    if setting.split_whitespace().eq(["none"]) {
+        return Some(Naive::Unassigned);
+    }
     if let [source, count @ ..] = &setting.split(':').collect::<Vec<_>>()[..]
         && !count.is_empty()
     {
@@ -69,8 +73,9 @@ fn settings() -> impl Strategy<Value = String> {
         prop_oneof![number, prop::sample::select(vec!["1", "8", "64"]).prop_map(str::to_owned)];
     let host = (prop::sample::select(vec!["hostname", "etcd", " etcd "]), count)
         .prop_map(|(source, count)| format!("{source}:{count}"));
-    let pieces =
-        prop::sample::select(vec!["hostname", "etcd", ":", "-", ",", "0", "17", "65535", " "]);
+    let pieces = prop::sample::select(vec![
+        "hostname", "etcd", "none", ":", "-", ",", "0", "17", "65535", " ",
+    ]);
     let jumble = prop::collection::vec(pieces, 0..9).prop_map(|pieces| pieces.concat());
     prop_oneof![4 => list, 2 => host, 2 => jumble, 1 => any::<String>()]
 }
@@ -94,6 +99,7 @@ proptest! {
         let owned = GeneratorIdSource::parse(&setting, || &host).ok().map(|owned| match owned {
             GeneratorIdSource::Fixed(ids) => Naive::Ids(ids.as_slice().iter().map(|&id| id.into()).collect()),
             GeneratorIdSource::Leased(count) => Naive::Leased(count as u64),
+            GeneratorIdSource::Unassigned => Naive::Unassigned,
         });
         prop_assert_eq!(owned, naive(&setting, &host));
     }

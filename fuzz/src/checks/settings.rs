@@ -32,6 +32,7 @@ fn generator_ids(value: &str, host: &str) {
             let again = GeneratorIdSource::parse(&written, || host.to_owned());
             assert!(matches!(again, Ok(GeneratorIdSource::Fixed(again)) if again == ids));
         }
+        Ok(GeneratorIdSource::Unassigned) => assert_eq!(value.trim(), "none"),
         Err(_) => {}
     }
 }
