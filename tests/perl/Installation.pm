@@ -60,10 +60,10 @@ sub put_released {
 	return $self;
 }
 
-# The library under test.
+# The library under test, or another one that was built.
 sub put_library {
-	my ($self) = @_;
-	$self->_replace($self->{original}, $self->{library});
+	my ($self, $other) = @_;
+	$self->_replace($other // $self->{original}, $self->{library});
 	return;
 }
 

@@ -1,0 +1,48 @@
+# Servers that change between the library under test and that of the last release.
+# FLAKEID_EARLIER_LIBRARY names the file of the latter: scripts/test-versions builds it.
+package EarlierLibrary;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use Installation;
+use Ledger;
+use Server;
+use Test::More;
+
+our @EXPORT = qw($earlier $present @COMMON_TYPES installation put create_common_tables);
+
+our $earlier = $ENV{FLAKEID_EARLIER_VERSION};
+plan(skip_all => 'there is no library of an earlier version') unless $earlier;
+our ($present) =
+  PostgreSQL::Test::Utils::slurp_file('flakeid.control') =~ /^default_version = '([\d.]+)'$/m;
+
+# The ID types that both have.
+our @COMMON_TYPES = grep { $_->{name} ne 'uuidv7' || $earlier !~ /^0\.[67]/ } @ID_TYPES;
+
+# Returns an installation with the library of a version, and with the install scripts of the
+# releases.
+sub installation {
+	my ($name, $version) = @_;
+	return put(Installation->new($name)->put_released, $version);
+}
+
+# Puts the library of a version into an installation.
+sub put {
+	my ($place, $version) = @_;
+	$place->put_library($version eq $earlier ? $ENV{FLAKEID_EARLIER_LIBRARY} : undef);
+	return $place;
+}
+
+# Creates the SQL of the earlier version, and a table for each ID type.
+sub create_common_tables {
+	my ($node) = @_;
+	$node->safe_psql('postgres', "CREATE EXTENSION flakeid VERSION '$earlier'");
+	$node->safe_psql('postgres',
+		"CREATE TABLE $_->{name}s (id $_->{type} DEFAULT $_->{next} PRIMARY KEY, nr integer)")
+	  for @COMMON_TYPES;
+	return;
+}
+
+1;
