@@ -47,8 +47,14 @@ BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
 
-PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
-EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
+# The folders of PostgreSQL; with prefix= a directory of its own, for dynamic_library_path and extension_control_path.
+ifneq ($(prefix),)
+ifeq ($(filter /%,$(firstword $(prefix))),)
+$(error prefix must be an absolute path: PostgreSQL takes no other, and yours is '$(prefix)')
+endif
+endif
+PKGLIBDIR = $(DESTDIR)$(if $(prefix),$(prefix)/lib,$(shell $(PG_CONFIG) --pkglibdir))
+EXTENSIONDIR = $(DESTDIR)$(if $(prefix),$(prefix)/share,$(shell $(PG_CONFIG) --sharedir))/extension
 PG_REGRESS = $(dir $(shell $(PG_CONFIG) --pgxs))../../src/test/regress/pg_regress
 REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_regress/sql/*.sql)))
 
@@ -81,13 +87,13 @@ check-major:
 	@:
 
 # Removes scripts that this version does not install. A user who may create an extension could still run them.
-install: build ## install it into that PostgreSQL; DESTDIR is honored
+install: build ## install it into that PostgreSQL, or into prefix=/its/own/directory; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
 	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) $(RELEASED_UPDATES) '$(EXTENSIONDIR)'
 
-uninstall: check-major ## remove it from that PostgreSQL
+uninstall: check-major ## remove it from there; prefix= and DESTDIR are honored
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
 
 # The output has a folder of its own. If there were a sql/ beside it, pg_regress would read its tests from there.

@@ -64,8 +64,8 @@ is( $node->safe_psql(
 		'postgres',
 		"SELECT DISTINCT probin FROM pg_proc WHERE proname IN ('flake_next', 'sno_in', 'guid_cmp')"
 	),
-	'$libdir/flakeid',
-	'the functions name the server\'s own folder');
+	'flakeid',
+	'the functions name no folder');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 is_deeply([ libraries() ],
