@@ -87,6 +87,10 @@ like(
 	qr{^could not load library "\$libdir/flakeid": .*\n(?:.*\n)*?In database: older$}m,
 	'its list names $libdir and the database');
 unlike(slurp_file($list), qr/In database: life$/m, 'its list does not name a database of 0.8');
+if ($version >= 19) {
+	($upgraded) = upgrade($from, server_elsewhere(19, 'accepting_19'), '--check');
+	ok($upgraded, 'pg_upgrade --check of 19 accepts both databases');
+}
 $old->start;
 $old->safe_psql('older', 'ALTER EXTENSION flakeid UPDATE');
 $old->stop;
