@@ -12,11 +12,8 @@ use Test::More;
 chomp(
 	my ($release, $sharedir, $pkglibdir) =
 	  map { scalar `pg_config $_` } qw(--version --sharedir --pkglibdir));
-if ($release !~ /^PostgreSQL (?:1[89]|[2-9]\d)/) {
-	pass("$release has no extension_control_path");
-	done_testing();
-	exit;
-}
+plan(skip_all => "$release has no extension_control_path")
+  if $release !~ /^PostgreSQL (?:1[89]|[2-9]\d)/;
 
 # As packaging/docker/Dockerfile lays them out; and told apart from what is installed, so that a
 # test that took the installed files would fail.
