@@ -71,6 +71,23 @@ subtest 'a session with another file in its path' => sub {
 		'an ordinary role has no path of its own');
 };
 
+subtest 'a reload with another file in the path' => sub {
+	$node->adjust_conf('postgresql.conf', 'dynamic_library_path', "'$other:\$libdir'");
+	$node->reload;
+	$node->poll_query_until('postgres',
+		"SELECT current_setting('dynamic_library_path') LIKE '$other:%'")
+	  or die 'the path did not come';
+	like(
+		error_of($node, $GENERATE),
+		qr/ERROR:  55000: another flakeid library is already loaded/,
+		'sessions generate no IDs until the restart');
+	$node->restart;
+	my $session = session($node);
+	is($session->query_safe($GENERATE), 't', 'after the restart they generate IDs');
+	is_deeply([ files_of($session) ], ["$other/flakeid.so"], 'they have the file of the new path');
+	$session->quit;
+};
+
 subtest 'a path without the library' => sub {
 	my $empty = PostgreSQL::Test::Utils::tempdir('empty');
 	my $missing = qr/could not (?:access file|load library) "flakeid": .*No such file or directory/;
