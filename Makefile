@@ -47,15 +47,17 @@ BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
 
-PKGLIBDIR = $(DESTDIR)$(shell $(PG_CONFIG) --pkglibdir)
-EXTENSIONDIR = $(DESTDIR)$(shell $(PG_CONFIG) --sharedir)/extension
+# The folders of PostgreSQL; with prefix= a directory of its own, for dynamic_library_path and extension_control_path.
+# PGXS would append postgresql to some of these, and on Debian it takes the folders of PostgreSQL all the same.
+PKGLIBDIR = $(DESTDIR)$(if $(prefix),$(prefix)/lib,$(shell $(PG_CONFIG) --pkglibdir))
+EXTENSIONDIR = $(DESTDIR)$(if $(prefix),$(prefix)/share,$(shell $(PG_CONFIG) --sharedir))/extension
 PG_REGRESS = $(dir $(shell $(PG_CONFIG) --pgxs))../../src/test/regress/pg_regress
 REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_regress/sql/*.sql)))
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
 .PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
-.PHONY: check-major
+.PHONY: check-major check-prefix
 
 all: build
 
@@ -80,14 +82,18 @@ check-major:
 	$(if $(filter $(MAJORS),$(PG_MAJOR)),,$(error flakeid is for PostgreSQL $(MAJORS), but $(PG_CONFIG) is $(shell $(PG_CONFIG) --version)))
 	@:
 
+check-prefix:
+	$(if $(filter-out /%,$(firstword $(prefix))),$(error prefix must be an absolute path, as PostgreSQL takes no other))
+	@:
+
 # Removes scripts that this version does not install. A user who may create an extension could still run them.
-install: build ## install it into that PostgreSQL; DESTDIR is honored
+install: check-prefix build ## install it into that PostgreSQL, or into prefix=/its/own/directory; DESTDIR is honored
 	$(INSTALL) -d '$(PKGLIBDIR)' '$(EXTENSIONDIR)'
 	rm -f '$(EXTENSIONDIR)'/flakeid--*.sql
 	$(INSTALL) -m 755 $(BUILT) '$(PKGLIBDIR)'
 	$(INSTALL) -m 644 flakeid.control $(INSTALL_SCRIPT) $(UPDATE_SCRIPTS) $(RELEASED_UPDATES) '$(EXTENSIONDIR)'
 
-uninstall: check-major ## remove it from that PostgreSQL
+uninstall: check-prefix check-major ## remove it from there; prefix= and DESTDIR are honored
 	rm -f '$(PKGLIBDIR)/flakeid.so' '$(EXTENSIONDIR)/flakeid.control' '$(EXTENSIONDIR)'/flakeid--*.sql
 
 # The output has a folder of its own. If there were a sql/ beside it, pg_regress would read its tests from there.

@@ -8,7 +8,7 @@ use warnings;
 use Exporter qw(import);
 use Kinds;
 
-our @EXPORT = qw($READER $SETTINGS create_full_schema full_schema_of statistics_of);
+our @EXPORT = qw($READER $SETTINGS create_full_schema full_schema_of statistics_of remove_marks);
 
 # A role that sees only the rows of March.
 our $READER = 'reader_of_march';
@@ -243,6 +243,19 @@ sub statistics_of {
 			histogram_bounds, correlation
 		FROM pg_stats WHERE schemaname = 'life' AND tablename ~ '_rows$'
 		AND attname IN ('id', 'hashed', 'brinned', 'multi') ORDER BY 1, 2
+		SQL
+}
+
+# A release can put into its catalogs what a release of a later version, but of an earlier date,
+# does not know. 15.20 gives each column an option that 16.14 and 18.4 refuse in a dump. This
+# removes it, except from types of rows, whose values 15.20 does not read without it.
+sub remove_marks {
+	my ($node, $database) = @_;
+	return $node->safe_psql($database, <<~'SQL');
+		UPDATE pg_attribute SET attoptions = nullif(
+			ARRAY(SELECT o FROM unnest(attoptions) AS o WHERE o NOT LIKE 'pg_attver=%'), '{}')
+		FROM pg_class
+		WHERE pg_class.oid = attrelid AND relkind <> 'c' AND attoptions::text LIKE '%pg_attver=%'
 		SQL
 }
 

@@ -10,12 +10,14 @@ use File::Copy     qw(copy);
 use File::Path     qw(make_path);
 use PostgreSQL::Test::Utils;
 
+# Of the server with this pg_config, by default of the one in the PATH.
 sub new {
-	my ($class, $name) = @_;
+	my ($class, $name, $pg_config) = @_;
+	$pg_config //= 'pg_config';
 	my $root = PostgreSQL::Test::Utils::tempdir($name);
 	my %dir;
 	for my $which ('bindir', 'pkglibdir', 'sharedir') {
-		chomp($dir{$which} = `pg_config --$which`);
+		chomp($dir{$which} = `$pg_config --$which`);
 	}
 	my $prefix = dirname($dir{bindir});
 
@@ -28,7 +30,7 @@ sub new {
 		system('cp', '-as', $tree, "$root$tree") == 0 or die "could not link $tree";
 	}
 	my $self = bless {
-		version => `pg_config --version` =~ /^PostgreSQL (\d+)/,
+		version => `$pg_config --version` =~ /^PostgreSQL (\d+)/,
 		path => "$root$prefix",
 		library => "$root$dir{pkglibdir}/flakeid.so",
 		extension => "$root$dir{sharedir}/extension",
@@ -51,13 +53,34 @@ sub _replace {
 	return;
 }
 
-# The install scripts of earlier versions, which `make install` leaves out.
+# The install scripts of earlier versions, which `make install` leaves out. Their functions have the
+# library's name as they had it then.
 sub put_released {
 	my ($self) = @_;
 	for my $script (grep { !/--.*--/ } glob 'sql/released/flakeid--*.sql') {
 		copy($script, $self->{extension}) or die "could not copy $script: $!";
 	}
+	for my $version ('0.6.0', '0.6.1', '0.7.0') {
+		PostgreSQL::Test::Utils::append_to_file(
+			"$self->{extension}/flakeid--$version.control",
+			"module_pathname = '\$libdir/flakeid'\n");
+	}
 	return $self;
+}
+
+# Moves flakeid to a directory of its own, with the folders of `make install prefix=`. Returns the
+# directory.
+sub move_out {
+	my ($self) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir("own_$self->{version}");
+	make_path("$directory/lib", "$directory/share/extension");
+	for my $file ($self->{library}, glob "$self->{extension}/flakeid[.-]*") {
+		my $folder = $file eq $self->{library} ? 'lib' : 'share/extension';
+		copy($file, "$directory/$folder") or die "could not copy $file: $!";
+		unlink $file                      or die "could not remove $file: $!";
+	}
+	chmod 0755, "$directory/lib/flakeid.so";
+	return $directory;
 }
 
 # The library under test, or another one that was built.

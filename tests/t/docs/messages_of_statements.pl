@@ -127,7 +127,7 @@ CREATE INDEX ON ids (flake_to_public(id))
 CREATE TABLE made (id bigint, public text GENERATED ALWAYS AS (flake_to_public(id)) STORED)
 SET ROLE ordinary; SELECT flakeid_new_public_key()
 -- PostgreSQL's own
-CREATE FUNCTION f() RETURNS bigint AS '$libdir/flakeid', 'no_such_wrapper' LANGUAGE c
+CREATE FUNCTION f() RETURNS bigint AS 'flakeid', 'no_such_wrapper' LANGUAGE c
 CREATE EXTENSION flakeid
 ALTER EXTENSION flakeid UPDATE TO '99.0'
 DROP EXTENSION flakeid
