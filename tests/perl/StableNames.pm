@@ -149,8 +149,8 @@ sub outside_of_sql {
 	return keys %lines;
 }
 
-# Returns the functions that are on no list, and that no other object of the extension uses. Operator
-# classes use X_skipsupport from PostgreSQL 18 on.
+# Returns the functions that are on no list, and that no other object of the extension uses.
+# Operator classes use X_skipsupport from PostgreSQL 18 on.
 sub called_by_nobody {
 	my ($node) = @_;
 	return $node->safe_psql('postgres', <<~"SQL");
