@@ -68,7 +68,9 @@ FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
 WHERE pg_class.oid IN ($member 'pg_class'::regclass) GROUP BY relname
 SQL
 	'Settings' => <<'SQL',
-SELECT '', name, concat(' ', vartype, ' in ' || unit, ', ', context) FROM pg_settings
+SELECT '', name,
+	concat(' = ', quote_literal(boot_val), ', ', vartype, ' in ' || unit, ', ', context)
+FROM pg_settings
 WHERE name LIKE 'flakeid.%'
 SQL
 	'Keys of flakeid_identity()' => <<'SQL',);
