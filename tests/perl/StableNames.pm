@@ -134,7 +134,8 @@ sub metrics_and_alerts {
 	return @lines;
 }
 
-# What the sources name: files, keys in etcd, messages in the WAL, channels and wait events.
+# What the sources name: files, keys in etcd, messages in the WAL, channels, wait events,
+# workers.
 sub outside_of_sql {
 	my $sources = '';
 	File::Find::find({ no_chdir => 1, wanted => sub { $sources .= slurp_file($_) if -f } }, 'src');
@@ -143,6 +144,7 @@ sub outside_of_sql {
 		'key in etcd' => qr/Key::\w+(?: \{.*?\}|\(\w+\))? => (?:format!\()?"([^"]+)"/,
 		'message in the WAL' => qr/const PREFIX: &CStr = c"(\w+)"/,
 		'channel of NOTIFY' => qr/const CHANNEL: &CStr = c"(\w+)"/,
+		'backend type' => qr/\.set_type\("(flakeid \w+)"\)/,
 		'wait event' => qr/c"(Flakeid\w+)"/,);
 	my %lines;
 	for my $what (keys %pattern) {
