@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $page = slurp_file('docs/troubleshooting.md');
-my ($query) = $page =~ /^```sql\n(SELECT pg_describe_object.*?)^```$/ms
+my ($query) = $page =~ /^```sql\n(SELECT DISTINCT pg_describe_object.*?)^```$/ms
   or die 'the page has no query for such objects';
 my ($sed) = $page =~ /^pg_restore -f - shop\.dump \| (sed ".*") \| psql -d shop$/m
   or die 'the page has no command that restores them';

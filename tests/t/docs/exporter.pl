@@ -73,11 +73,11 @@ SQL
 SELECT $sums, extract(epoch FROM sum(wait_time))::float8 FROM pg_stat_flakeid
 WHERE id_type = '$id_type'
 SQL
-		my @series = ('ids', map { "${_}_total" } @columns, 'wait_seconds');
+		my @series = map { "${_}_total" } 'ids', @columns, 'wait_seconds';
 		is(join('|', map { 0 + metric($value, $_, $id_type) } @series),
 			$view, "the counts of $id_type are those of the view");
 		my $ids = $id_type eq 'flake' ? 100 + 4096 : 100;
-		is(metric($value, 'ids', $id_type), $ids, "these are $ids IDs of $id_type");
+		is(metric($value, 'ids_total', $id_type), $ids, "these are $ids IDs of $id_type");
 		my $lead = metric($value, 'gate_lead_seconds', $id_type);
 		ok($lead > 0 && $lead <= 600, "the gate of $id_type is ahead by no more than the setting")
 		  or diag($lead);
@@ -94,19 +94,19 @@ SQL
 # Of the IDs that a session has prefetched only those are counted that it hands out.
 subtest 'the count of IDs never falls' => sub {
 	my $session = session($node);
-	my @counts = metric(scrape($watcher), 'ids', 'sno');
+	my @counts = metric(scrape($watcher), 'ids_total', 'sno');
 	for my $n (40, 3, 1) {
 		$session->query_safe("SELECT count(sno_next()) FROM generate_series(1, $n)");
-		push @counts, metric(scrape($watcher), 'ids', 'sno');
+		push @counts, metric(scrape($watcher), 'ids_total', 'sno');
 	}
 	$session->quit;
 	$node->poll_query_until('postgres',
 		"SELECT sum(ids) = $counts[0] + 44 FROM pg_stat_flakeid WHERE id_type = 'sno'")
 	  or die 'not all are counted';
-	push @counts, metric(scrape($watcher), 'ids', 'sno');
+	push @counts, metric(scrape($watcher), 'ids_total', 'sno');
 	is("@counts", join(' ', sort { $a <=> $b } @counts), 'each count is at least the one before');
 	is($counts[-1], $counts[0] + 44, 'the count is exact when the session has ended');
-	is($watcher->{types}{flakeid_ids}, 'counter', 'the count is a counter for Prometheus');
+	is($watcher->{types}{flakeid_ids_total}, 'counter', 'the count is a counter for Prometheus');
 };
 
 subtest 'an open transaction with an ID holds the watermark back' => sub {
