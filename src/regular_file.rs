@@ -123,6 +123,10 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
 /// PostgreSQL goes on then, for directories alone, and so does this: the server's own files are as
 /// durable there.
 ///
+/// PostgreSQL also goes on if it may not open a directory (EACCES, EISDIR), as Windows never allows
+/// it. Linux does. Without read permission the directory could be synced and is not, so that is an
+/// error here.
+///
 /// # Errors
 /// The other errors of the operating system.
 pub fn sync_directory(path: &Path) -> io::Result<()> {

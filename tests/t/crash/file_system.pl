@@ -50,6 +50,14 @@ like(error_becomes($node, 'SELECT flake_next()', $refusal),
 	$refusal, 'all other errors stop the IDs');
 $disk->ends('directory_eio');
 is_written('without the error there are IDs again');
+# PostgreSQL goes on here, too, for Windows. On Linux the directory could be synced, and is not.
+my $directory = $node->data_dir . '/flakeid';
+chmod 0300, $directory or die "could not change $directory: $!";
+$refusal = qr/ERROR:  42501: $failure: Permission denied\n/;
+like(error_becomes($node, 'SELECT flake_next()', $refusal),
+	$refusal, 'a directory that the server may not open to sync it stops the IDs');
+chmod 0700, $directory or die "could not change $directory: $!";
+is_written('with its permissions back there are IDs again');
 $node->stop;
 
 # a cluster that its group can read --------------------------------------------------------------
