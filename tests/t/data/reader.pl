@@ -31,14 +31,11 @@ sub install {
 install();
 is(sql("SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'flakeid_reader'"),
 	'owner', 'the owner of a database installs it');
-is( sql(q{SELECT string_agg(DISTINCT lanname, ' ') FROM pg_proc, pg_language l
-	WHERE l.oid = prolang AND pronamespace = 'flakeid_reader'::regnamespace}),
-	'sql',
-	'all its functions are in SQL');
-is( sql(q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'flakeid_reader'::regnamespace
-	AND (proparallel <> 's' OR obj_description(oid, 'pg_proc') IS NULL)}),
-	'0',
-	'all are PARALLEL SAFE and have a comment');
+is(sql(<<'SQL'), 'sql|t|t', 'all its functions are in SQL, PARALLEL SAFE, and have a comment');
+SELECT DISTINCT lanname, proparallel = 's', obj_description(p.oid, 'pg_proc') IS NOT NULL
+FROM pg_proc p JOIN pg_language l ON l.oid = prolang
+WHERE pronamespace = 'flakeid_reader'::regnamespace
+SQL
 sql('ALTER DATABASE reads SET search_path = public, flakeid_reader');
 
 # signatures -------------------------------------------------------------------------------------
@@ -50,7 +47,6 @@ WHERE proname ~ '^(flake|flake128|guid|guid_local|sno|uniqueid|uuidv7)_'
 SQL
 my %of_flakeid = map { $_ => 1 } split /\n/, $origin->safe_psql('postgres', $signatures);
 my @of_reader = split /\n/, sql($signatures);
-cmp_ok(scalar @of_reader, '>=', 60, 'it has functions of flakeid');
 is(join("\n", grep { !$of_flakeid{$_} } @of_reader),
 	'', 'they have the names of functions and arguments, and the volatility, that flakeid has');
 
@@ -73,7 +69,6 @@ for my $table (sort keys %columns) {
 	sql("CREATE TABLE $table ($columns{$table});\nCOPY $table FROM STDIN;\n$rows\n\\.\n");
 }
 my @queries = slurp_file('tests/reader/queries.sql') =~ /^(SELECT .*?;)$/msg;
-cmp_ok(scalar @queries, '>=', 28, 'there are queries for each function');
 for my $query (@queries) {
 	my ($expected, $found) =
 	  map { [ split /\n/, $_->[0]->safe_psql($_->[1], $query) ] }[ $origin, 'postgres' ],

@@ -16,7 +16,8 @@ my $node = flakeid_server('analytics', "timezone = 'UTC'\n");
 my %queries = (
 	flake => <<'SQL',
 SELECT id, flake_timestamp(id) FROM (SELECT flake_next_batch(50) UNION SELECT unnest(
-	ARRAY[0, 4194303, 4194304, 9223372036854775807, flake_min('2026-01-01'), flake_max('2026-01-01')]
+	ARRAY[0, 4194303, 4194304, 9223372036854775807, flake_min('2026-01-01'),
+	flake_max('2026-01-01')]
 )) AS of (id)
 SQL
 	uuidv7 => <<'SQL',
