@@ -47,7 +47,7 @@ WHERE proname ~ '^(flake|flake128|guid|guid_local|sno|uniqueid|uuidv7)_'
 SQL
 my %of_flakeid = map { $_ => 1 } split /\n/, $origin->safe_psql('postgres', $signatures);
 my @of_reader = split /\n/, sql($signatures);
-is(join("\n", grep { !$of_flakeid{$_} } @of_reader),
+is(join("\n", @of_reader < 60 ? 'too few' : (), grep { !$of_flakeid{$_} } @of_reader),
 	'', 'they have the names of functions and arguments, and the volatility, that flakeid has');
 
 # results ----------------------------------------------------------------------------------------
@@ -69,6 +69,7 @@ for my $table (sort keys %columns) {
 	sql("CREATE TABLE $table ($columns{$table});\nCOPY $table FROM STDIN;\n$rows\n\\.\n");
 }
 my @queries = slurp_file('tests/reader/queries.sql') =~ /^(SELECT .*?;)$/msg;
+die 'there are queries for each function' if @queries < 28;
 for my $query (@queries) {
 	my ($expected, $found) =
 	  map { [ split /\n/, $_->[0]->safe_psql($_->[1], $query) ] }[ $origin, 'postgres' ],
