@@ -69,25 +69,6 @@ def javascript(text, id_type, ids):
     return json.loads(subprocess.run(["node", "-e", program], check=True, capture_output=True).stdout)
 
 
-SPARK = """
-import json, sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-text, kind, ids = json.load(sys.stdin)
-rows = spark.createDataFrame([(id,) for id in ids], f"id {kind}").selectExpr(f"unix_millis({text})").collect()
-print(json.dumps([row[0] for row in rows]))
-"""
-
-
-def spark(text, id_type, ids):
-    kind = "bigint" if id_type == "flake" else "string"
-    asked = json.dumps([text, kind, numbers(id_type, ids)])
-    ran = subprocess.run([sys.executable, "-c", SPARK], input=asked, capture_output=True, text=True)
-    if ran.returncode:
-        raise RuntimeError(ran.stderr[-500:])
-    return json.loads(ran.stdout.splitlines()[-1])
-
-
 DIGITS = str.maketrans("23456789abcdefghijklmnopqrstuvwx", "0123456789abcdefghijklmnopqrstuv")
 
 
@@ -120,7 +101,7 @@ func main() {{ for _, id := range {values} {{ fmt.Println(({text}).UnixMilli()) 
 
 
 ENGINES = {"DuckDB": duckdb, "ClickHouse": clickhouse, "pandas": pandas, "polars": polars, "Python": python,
-           "JavaScript": javascript, "Go": go, "Spark": spark}
+           "JavaScript": javascript, "Go": go}
 
 page = Path("docs/analytics.md").read_text()
 of_type = json.loads(Path(sys.argv[1]).read_text())

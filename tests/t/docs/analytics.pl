@@ -48,7 +48,7 @@ append_to_file($file, $node->safe_psql('postgres', "SELECT json_build_object($al
 
 my $python = $ENV{FLAKEID_ENGINES};
 my @engines = ('Python', 'JavaScript');
-push @engines, 'DuckDB', 'ClickHouse', 'pandas', 'polars', 'Go', 'Spark' if $python;
+push @engines, 'DuckDB', 'ClickHouse', 'pandas', 'polars', 'Go' if $python;
 local $ENV{HOME} = $node->basedir;
 my ($output, $complaints) =
   run_command([ $python // 'python3', 'tests/analytics/engines.py', $file, @engines ]);
