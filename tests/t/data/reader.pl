@@ -20,7 +20,6 @@ $node->init;
 $node->append_conf('postgresql.conf', "timezone = 'UTC'\nenable_seqscan = off\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE reads OWNER owner');
-
 sub sql { my ($sql) = @_; return $node->safe_psql('reads', $sql) }
 
 # Runs the file as a user without privileges beyond its database.
