@@ -25,6 +25,11 @@ SQL_FILES := $(addprefix sql/, library.sql planner.sql partitions.sql flake.sql 
 	sno.sql.in flake128.sql.in guid_local.sql.in guid.sql.in uniqueid.sql.in uuidv7.sql.in copy.sql.in \
 	flake_type.sql.in public_form.sql.in \
 	identity.sql statistics.sql lease.sql watermark.sql)
+# The parts of flakeid_reader, which is no part of the extension: functions in SQL for servers without flakeid.
+READER_FILES := $(addprefix sql/reader/, common.sql.in flake.sql.in uuidv7.sql.in sno.sql.in flake128.sql.in guid_common.sql.in \
+	guid.sql.in guid_local.sql.in uniqueid.sql.in)
+READER := $(TARGET)/package/flakeid_reader--$(VERSION).sql
+READER_FOR_TLE := $(TARGET)/package/flakeid_reader-pg_tle--$(VERSION).sql
 # Update scripts from one version to the next. One that adds an ID type is a template until its version is released. The
 # install scripts of earlier versions in sql/released are for tests.
 RELEASED_UPDATES := $(wildcard sql/released/flakeid--*--*.sql)
@@ -56,8 +61,8 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
-.PHONY: check-major check-prefix
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics
+.PHONY: check-major check-prefix reader
 
 all: build
 
@@ -76,6 +81,24 @@ $(INSTALL_SCRIPT): Makefile scripts/expand-sql $(SQL_FILES) $(wildcard sql/*.sql
 $(UPDATE_SCRIPTS): $(STAGE)/%: sql/%.in scripts/expand-sql $(wildcard sql/*.sql.in)
 	@mkdir -p $(STAGE)
 	@awk -f scripts/expand-sql $< >$@
+
+# One file creates a schema with the functions, and the other registers them as an extension of pg_tle.
+reader: $(READER) $(READER_FOR_TLE) ## build the functions in SQL that read IDs on a server without flakeid
+
+$(READER): Makefile scripts/expand-sql $(wildcard sql/reader/*.sql.in) flakeid.control
+	@mkdir -p $(@D)
+	@printf '%s\n' '-- flakeid_reader $(VERSION), for psql and other clients: run this file in a database.' '' >$@
+	@awk -f scripts/expand-sql sql/reader/common.sql.in | sed -n '1,/^$$/p' >>$@
+	@printf '%s\n' 'BEGIN;' 'CREATE SCHEMA IF NOT EXISTS flakeid_reader;' 'SET LOCAL search_path = flakeid_reader;' '' >>$@
+	@awk -f scripts/expand-sql $(READER_FILES) | sed '1,/^$$/d' >>$@
+	@printf '%s\n' '' 'COMMIT;' >>$@
+
+$(READER_FOR_TLE): Makefile scripts/expand-sql $(wildcard sql/reader/*.sql.in) flakeid.control
+	@mkdir -p $(@D)
+	@printf '%s\n' '-- flakeid_reader $(VERSION), for pg_tle: run this file, then CREATE EXTENSION flakeid_reader.' '' >$@
+	@printf '%s\n' "SELECT pgtle.install_extension('flakeid_reader', '$(VERSION)', 'reads the IDs of flakeid', \$$flakeid\$$" >>$@
+	@awk -f scripts/expand-sql $(READER_FILES) >>$@
+	@printf '%s\n' "\$$flakeid\$$);" >>$@
 
 check-major:
 	$(if $(PG_CONFIG_PATH),,$(error there is no $(PG_CONFIG): pass PG_CONFIG=/path/to/pg_config, or run scripts/setup 15 to set up a server))
@@ -132,6 +155,9 @@ test-miri: ## run tests of the core under miri, an interpreter that knows Rust's
 
 test-versions: ## change between this library and the last release's, which it builds: TESTS= for a part
 	@scripts/test-versions $(TESTS)
+
+test-analytics: ## fetch DuckDB, ClickHouse, pandas and polars, and read IDs there
+	@scripts/test-analytics $(GIVEN_PG_CONFIG)
 
 # With the same profile clippy uses the results of the build scripts of `make build`. Reading the headers of
 # PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
