@@ -61,7 +61,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics package-source-test dist-source
 .PHONY: check-major check-prefix reader
 
 all: build
@@ -214,6 +214,14 @@ package: ## build Debian packages into target/package
 
 package-test: ## build the one for PostgreSQL 15, and try it on a Debian of its own; as root
 	@tests/package/run $(DEB)
+
+dist-source: ## write the tarballs for distributions into target/package: sources, crates, Debian's folder
+	@scripts/versions
+	@git diff --quiet HEAD -- || { echo 'make dist-source: commit first, as it takes what git has' >&2; exit 1; }
+	@scripts/dist-source
+
+package-source-test: ## build Debian's package and the RPM from them, without a network; as root
+	@tests/package/source-build
 
 # The archive has the files of git, and nothing that was built.
 dist: ## build the archive for PGXN into target/package

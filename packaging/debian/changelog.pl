@@ -31,7 +31,7 @@ while (<$changelog>)
 	}
 	elsif (/^## (\d\S*) \S+ \(unreleased\)$/)
 	{
-		push @releases, { version => $1, time => time, text => '' };
+		push @releases, { version => $1, time => $ENV{SOURCE_DATE_EPOCH} // time, text => '' };
 	}
 	elsif (/^## \[?Unreleased/i)
 	{
