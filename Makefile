@@ -54,7 +54,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test image-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -179,6 +179,9 @@ package: ## build Debian packages into target/package
 
 package-test: ## build the one for PostgreSQL 15, and try it on a Debian of its own; as root
 	@tests/package/run $(DEB)
+
+image-test: ## build the image volume with the package for PostgreSQL 18 and mount it: DEB=; as root, with buildah
+	@tests/package/image-volume $(DEB)
 
 # The archive has the files of git, and nothing that was built.
 dist: ## build the archive for PGXN into target/package
