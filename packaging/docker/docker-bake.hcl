@@ -94,6 +94,8 @@ target "common" {
   dockerfile = "packaging/docker/Dockerfile"
   contexts   = { packages = PACKAGES }
   platforms  = ["linux/amd64", "linux/arm64"]
+  // Only the build from source needs one.
+  network    = "none"
   pull       = true
   output     = ["type=image,oci-mediatypes=true"]
   attest     = ["type=provenance,mode=max", "type=sbom"]
