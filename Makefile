@@ -61,7 +61,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics package-source-test dist-source
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics package-source-test dist-source image-test
 .PHONY: check-major check-prefix reader
 
 all: build
@@ -222,6 +222,9 @@ dist-source: ## write the tarballs for distributions into target/package: source
 
 package-source-test: ## build Debian's package and the RPM from them, without a network; as root
 	@tests/package/source-build
+
+image-test: ## build the image volume with the package for PostgreSQL 18 and mount it: DEB=; as root, with buildah
+	@tests/package/image-volume $(DEB)
 
 # The archive has the files of git, and nothing that was built.
 dist: ## build the archive for PGXN into target/package
