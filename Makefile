@@ -54,7 +54,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-arm64 lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help
 .PHONY: check-major
 
 all: build
@@ -123,6 +123,9 @@ test-fuzz: ## fuzz what is read from disk, wire and users: FUZZ_SECONDS=600 each
 
 test-miri: ## run tests of the core under miri, an interpreter that knows Rust's memory model
 	@scripts/test-miri
+
+test-arm64: ## build for arm64, and run tests there under qemu, as root: TESTS= for a part
+	@scripts/test-arm64 $(TESTS)
 
 # With the same profile clippy uses the results of the build scripts of `make build`. Reading the headers of
 # PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
