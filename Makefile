@@ -61,7 +61,7 @@ REGRESS = $(sort $(patsubst tests/pg_regress/sql/%.sql,%,$(wildcard tests/pg_reg
 
 .DEFAULT_GOAL := build
 .DELETE_ON_ERROR:
-.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-versions lint lint-text lint-supply lint-code bench bench-against package package-test dist clean help test-analytics package-source-test dist-source image-test
+.PHONY: all build install uninstall installcheck run test test-stress test-failover test-assertions test-postgres test-valgrind test-fuzz test-miri test-arm64 test-versions test-analytics lint lint-text lint-supply lint-code bench bench-against package package-test package-source-test image-test dist dist-source clean help
 .PHONY: check-major check-prefix reader
 
 all: build
@@ -158,6 +158,9 @@ test-versions: ## change between this library and the last release's, which it b
 
 test-analytics: ## fetch DuckDB, ClickHouse, pandas and polars, and read IDs there
 	@scripts/test-analytics $(GIVEN_PG_CONFIG)
+
+test-arm64: ## build for arm64, and run tests there under qemu, as root: TESTS= for a part
+	@scripts/test-arm64 $(TESTS)
 
 # With the same profile clippy uses the results of the build scripts of `make build`. Reading the headers of
 # PostgreSQL takes the longest time of all. Code that depends on no version is checked in one version.
