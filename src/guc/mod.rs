@@ -60,15 +60,12 @@ static ALLOWABLE_DOWNTIME: GucSetting<i32> = GucSetting::<i32>::new(0);
 /// Constructs the error of a server without generator IDs.
 pub fn no_generator_ids() -> Report {
     if owned() == Some(GeneratorIdSource::Unassigned) {
-        return Report::new(
-            Code::ERRCODE_CONFIG_FILE_ERROR,
-            "this server has no generator IDs",
-        )
-        .detail("The parameter \"flakeid.generator_ids\" is \"none\".")
-        .hint(
-            "Write flakeid.generator_ids = '8-15' into the configuration, with numbers that no \
+        return Report::new(Code::ERRCODE_CONFIG_FILE_ERROR, "this server has no generator IDs")
+            .detail("The parameter \"flakeid.generator_ids\" is \"none\".")
+            .hint(
+                "Write flakeid.generator_ids = '8-15' into the configuration, with numbers that no \
              other server has, or 'hostname:8', or 'etcd:8', and reload it.",
-        );
+            );
     }
     Report::new(Code::ERRCODE_CONFIG_FILE_ERROR, "could not determine this server's generator IDs")
         .hint("Set \"flakeid.generator_ids\" to numbers, or give the host a name.")

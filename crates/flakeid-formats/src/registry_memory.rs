@@ -4,8 +4,8 @@
 //! It is a JSON document for people and, on its last line, the CRC-32 of all bytes before that line
 //! ([`document`]). Version 0.6.1 wrote the registry's address alone, filled up with empty lines.
 //!
-//! A reader ignores fields that it does not know, as for [the state file](crate::state), and refuses
-//! a number above its own. A later version may add only what is safe to lose.
+//! A reader ignores fields that it does not know, as for [the state file](crate::state), and
+//! refuses a number above its own. A later version may add only what is safe to lose.
 
 use crate::document;
 use flakeid_core::registry::memory::Memory;

@@ -1,5 +1,5 @@
-//! Files between versions: what this version reads of a later one, and what 0.7.0 reads of this one.
-//! A server can go back to the library that it had before.
+//! Files between versions: what this version reads of a later one, and what 0.7.0 reads of this
+//! one. A server can go back to the library that it had before.
 
 use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;

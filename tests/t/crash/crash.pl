@@ -81,6 +81,6 @@ my @waits = slurp_file($node->logfile) =~ /LOG:  flakeid generates its first IDs
 is(scalar(@waits), $crashes, 'the log does not take a clock that stepped back for a crash');
 $node->stop;
 
-# At the end, as it takes time, by which a clock that was set back would catch up.
+# This takes time, in which a clock that has stepped back would catch up. So it comes last.
 is($ledger->twice, '', 'no ID repeats when processes are killed');
 done_testing();
