@@ -18,6 +18,8 @@ my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md"
   'migrating', 'monitoring', 'troubleshooting';
 cmp_ok(scalar @pages, '>=', 12, 'the test finds the pages');
 
+my ($major) = `pg_config --version` =~ /(\d+)/;
+
 # links ----------------------------------------------------------------------------------------
 
 # The anchors of a page's headings, as GitHub makes them.
@@ -144,6 +146,8 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 			  : $kind eq 'yaml' ? map { s/: +/ = '/r . "'" }
 			  $text =~ /^ +((?:shared_preload_libraries|flakeid\.\w+): +[^'"\n]+)$/mg
 			  : ();
+			# PostgreSQL 18 and later have this one.
+			@settings = grep { !/^extension_control_path\b/ } @settings if $major < 18;
 			next unless @settings;
 			my $other = PostgreSQL::Test::Cluster->new('settings' . ++$number_of);
 			$other->init;
