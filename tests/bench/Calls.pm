@@ -76,8 +76,9 @@ END
 		'calls',
 		'What one ID costs',
 		{
-			title => 'nanoseconds, net of an empty function',
+			title => 'nanoseconds, net of an empty function, on a logarithmic axis',
 			format => '%.0f',
+			logarithmic => 1,
 			values => { map { $_ => $net{$_} } 'clock_timestamp()', @next, @others },
 		});
 

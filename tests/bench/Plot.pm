@@ -5,7 +5,8 @@ package Plot;
 use strict;
 use warnings;
 use Exporter 'import';
-use List::Util qw(max);
+use List::Util qw(max min);
+use POSIX      qw(floor);
 use Contenders qw(kind);
 use Report;
 
@@ -32,13 +33,17 @@ sub has_gnuplot {
 # bars(name, title, panel...) writes name.svg and refers to it in the report. A panel is a hash:
 # title, format of a value, and values, which are a hash of names and what was measured in the
 # rounds. The rows are in the order of the first panel, the smallest at the top unless it says
-# largest_first; and its same_scale is for panels whose bars are to be compared with each other.
+# largest_first; and its same_scale is for panels whose bars are to be compared with each other. A
+# panel that is logarithmic shows values of very different sizes: its axis has a line at each power
+# of ten, and begins at the one below the smallest value.
 sub bars {
 	my ($name, $title, @panels) = @_;
 	return unless has_gnuplot();
 	my %median = map { $_ => (quartiles($panels[0]{values}{$_}))[1] } keys %{ $panels[0]{values} };
 	my @names = sort { $median{$a} <=> $median{$b} || $a cmp $b } keys %median;
 	@names = reverse @names if $panels[0]{largest_first};
+	# The numbers of a logarithmic axis are below it.
+	my $below = $below + ((grep { $_->{logarithmic} } @panels) ? 18 : 0);
 	my $height = $above + $below + $row * @names;
 	my $left = 24 + $letter * max(map { length } @names);
 	my $panel_width = ($width - $left) / @panels;
@@ -63,7 +68,7 @@ END
 		my $tics = join ', ', map { quoted($i ? '' : $names[$_]) . " $_" } 0 .. $#names;
 		$script .= <<"END";
 @{[bars_of($panels[$i], @names)]}
-set xrange [0:$ranges[$i]]
+@{[axis_of($panels[$i], $ranges[$i])]}
 set lmargin at screen $from
 set rmargin at screen $to
 set tmargin at screen @{[1 - $above / $height]}
@@ -72,12 +77,15 @@ set yrange [@{[$#names + 0.5]}:-0.5]
 set ytics scale 0 offset 0.5,0 textcolor rgb '#1b1f24' ($tics)
 @{[label($panels[$i]{title}, $left + $i * $panel_width, 52, $height, '#57606a', 12)]}
 set arrow 1 from graph 0, graph 0 to graph 0, graph 1 nohead lc rgb '#c8ced6' lw 1
-plot \$bars using 2:1:(0):2:(\$1-0.34):(\$1+0.34):5 \\
+plot \$bars using 2:1:(@{[start_of($panels[$i])]}):2:(\$1-0.34):(\$1+0.34):5 \\
          with boxxyerror fs solid 1 noborder lc rgb variable, \\
      \$bars using 3:1:(\$4-\$3):(0) \\
          with vectors heads size screen 0.004,90 lc rgb '#24292f' lw 1, \\
      \$bars using 4:1:6 with labels left offset 0.7,0 tc rgb '#1b1f24'
 unset label
+unset logscale
+unset xtics
+unset grid
 END
 	}
 	open my $gnuplot, '|-', 'gnuplot' or die "tests/bench: could not run gnuplot: $!\n";
@@ -88,9 +96,32 @@ END
 	text("\n![$title]($name.svg)");
 }
 
+# Where the bars of a panel begin.
+sub start_of {
+	my ($panel) = @_;
+	return 0 unless $panel->{logarithmic};
+	return 10**floor(log(min(map { (quartiles($_))[0] } values %{ $panel->{values} })) / log 10);
+}
+
+# The axis of a panel, up to this value.
+sub axis_of {
+	my ($panel, $end) = @_;
+	my $start = start_of($panel);
+	return "set xrange [0:$end]" unless $panel->{logarithmic};
+	return join "\n", "set xrange [$start:$end]", 'set logscale x 10',
+	  "set xtics scale 0 10 textcolor rgb '#57606a' font ',11'",
+	  "set grid xtics lt 1 lc rgb '#e4e8ec'";
+}
+
 # As far as the axis must go for every bar's label to fit behind it.
 sub range_of {
 	my ($panel, $pixels) = @_;
+	if ($panel->{logarithmic}) {
+		my $greatest = max(map { (quartiles($_))[2] } values %{ $panel->{values} });
+		my $label = 12 + $letter * length sprintf $panel->{format}, $greatest;
+		my $start = start_of($panel);
+		return $start * ($greatest / $start)**($pixels / ($pixels - $label));
+	}
 	my @ends = map {
 		my (undef, $middle, $high) = quartiles($_);
 		my $room = $pixels - 12 - $letter * length sprintf $panel->{format}, $middle;
