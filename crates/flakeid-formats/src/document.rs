@@ -42,6 +42,12 @@ pub fn unseal(bytes: &[u8]) -> Result<&[u8], Unsealed> {
     }
 }
 
+/// Returns whether the last line has the form of a checksum, right or wrong.
+pub fn has_checksum(bytes: &[u8]) -> bool {
+    let start = bytes.len().checked_sub(LAST_LINE);
+    start.is_some_and(|start| bytes[start..].starts_with(CHECKSUM.as_bytes()))
+}
+
 fn last_line(document: &[u8]) -> String {
     format!("{CHECKSUM}{:08x}\n", crc32fast::hash(document))
 }
