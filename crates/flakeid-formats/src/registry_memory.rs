@@ -49,7 +49,7 @@ pub fn later_version(bytes: &[u8]) -> Option<u64> {
 /// Reads the contents of the file: a document, or the address alone that version 0.6.1 wrote.
 /// Returns `None` for any other contents.
 pub fn parse(bytes: &[u8]) -> Option<Memory> {
-    let is_document = bytes.starts_with(b"{") || document::has_checksum(bytes);
+    let is_document = bytes.trim_ascii_start().starts_with(b"{") || document::has_checksum(bytes);
     if bytes.len() <= ADDRESS_LENGTH && !is_document {
         let address = str::from_utf8(bytes).ok()?.trim_end_matches('\n');
         let memory = Memory { address: address.into(), ..Memory::default() };
