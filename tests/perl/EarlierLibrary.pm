@@ -11,7 +11,8 @@ use Ledger;
 use Server;
 use Test::More;
 
-our @EXPORT = qw($earlier $present @COMMON_TYPES installation put create_common_tables);
+our @EXPORT = qw($earlier $present @COMMON_TYPES installation put create_common_tables
+  insert_common rows_below);
 
 our $earlier = $ENV{FLAKEID_EARLIER_VERSION};
 plan(skip_all => 'there is no library of an earlier version') unless $earlier;
@@ -43,6 +44,23 @@ sub create_common_tables {
 		"CREATE TABLE $_->{name}s (id $_->{type} DEFAULT $_->{next} PRIMARY KEY, nr integer)")
 	  for @COMMON_TYPES;
 	return;
+}
+
+# Inserts a hundred rows into each of these tables.
+sub insert_common {
+	my ($node) = @_;
+	$node->safe_psql('postgres', "INSERT INTO $_->{name}s SELECT FROM generate_series(1, 100)")
+	  for @COMMON_TYPES;
+	return;
+}
+
+# Returns the number of rows of each type with a time before this one.
+sub rows_below {
+	my ($node, $time) = @_;
+	return join ' ', map {
+		$node->safe_psql('postgres',
+			"SELECT count(*) FROM $_->{name}s WHERE $_->{name}_timestamp(id) < '$time'")
+	} @COMMON_TYPES;
 }
 
 1;

@@ -69,8 +69,7 @@ sub replays {
 	my $watermark = $primary->safe_psql('postgres', 'SELECT flakeid_watermark()');
 	$ledger->crowd($primary, id_types => \@COMMON_TYPES);
 	$ledger->wait_until_given(0.5);
-	$primary->safe_psql('postgres', "INSERT INTO $_->{name}s SELECT FROM generate_series(1, 100)")
-	  for @COMMON_TYPES;
+	insert_common($primary);
 	$watermark = $primary->safe_psql('postgres', 'SELECT flakeid_watermark()');
 	my $below = rows_below($primary, $watermark);
 	# All that clients have received is in the WAL that the standby replays.
@@ -87,8 +86,7 @@ sub replays {
 	$standby_clock->step($ahead + 60);
 	$ledger->crowd($standby, id_types => \@COMMON_TYPES);
 	$ledger->wait_until_given(0.5);
-	$standby->safe_psql('postgres', "INSERT INTO $_->{name}s SELECT FROM generate_series(1, 100)")
-	  for @COMMON_TYPES;
+	insert_common($standby);
 	is(rows_below($standby, $watermark),
 		$below, 'no row of the promoted standby is below the watermark of the primary');
 	cmp_ok($standby->safe_psql('postgres', "SELECT flakeid_watermark() > '$watermark'"),
@@ -99,12 +97,4 @@ sub replays {
 	return;
 }
 
-# Returns the number of rows of each type with a time before this one.
-sub rows_below {
-	my ($node, $watermark) = @_;
-	return join ' ', map {
-		$node->safe_psql('postgres',
-			"SELECT count(*) FROM $_->{name}s WHERE $_->{name}_timestamp(id) < '$watermark'")
-	} @COMMON_TYPES;
-}
 done_testing();

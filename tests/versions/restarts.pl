@@ -41,17 +41,8 @@ sub read_in_order {
 	$node->safe_psql('postgres', join '; ',
 		map { "INSERT INTO $_->{name}s SELECT FROM generate_series(1, 100)" } @COMMON_TYPES);
 	my $watermark = $node->safe_psql('postgres', 'SELECT flakeid_watermark()');
-	$below{$watermark} = { life => $life, rows => rows_below($watermark) };
+	$below{$watermark} = { life => $life, rows => rows_below($node, $watermark) };
 	return $watermark;
-}
-
-# Returns the number of rows of each type with a time before this one.
-sub rows_below {
-	my ($watermark) = @_;
-	return join ' ', map {
-		$node->safe_psql('postgres',
-			"SELECT count(*) FROM $_->{name}s WHERE $_->{name}_timestamp(id) < '$watermark'")
-	} @COMMON_TYPES;
 }
 
 read_in_order('the first life');
@@ -97,12 +88,14 @@ for (@lives) {
 
 	my $watermark = read_in_order($life);
 	cmp_ok(
-		rows_below($watermark), 'ne',
+		rows_below($node, $watermark),
+		'ne',
 		join(' ', (0) x @COMMON_TYPES),
 		"$life: rows are below the watermark");
 }
 is($ledger->twice, '', 'no ID repeats');
-is(rows_below($_), $below{$_}{rows}, "no row has come below the watermark of $below{$_}{life}")
+is(rows_below($node, $_),
+	$below{$_}{rows}, "no row has come below the watermark of $below{$_}{life}")
   for sort keys %below;
 
 # transactions that the other library has prepared ----------------------------------------------
