@@ -64,7 +64,7 @@ pub fn no_generator_ids() -> Report {
             .detail("The parameter \"flakeid.generator_ids\" is \"none\".")
             .hint(
                 "Write flakeid.generator_ids = '8-15' into the configuration, with numbers that no \
-             other server has, or 'hostname:8', or 'etcd:8', and reload it.",
+                 other server has, or 'hostname:8', or 'etcd:8', and reload it.",
             );
     }
     Report::new(Code::ERRCODE_CONFIG_FILE_ERROR, "could not determine this server's generator IDs")
