@@ -24,6 +24,8 @@ $origin->backup('backup');
 my $next = standby('next', $origin, 'backup');
 
 subtest 'a primary becomes a standby, and is promoted again' => sub {
+	# A stopping primary sends the rest of its WAL only to a standby that is connected.
+	$origin->wait_for_catchup($next);
 	$origin->stop;
 	$next->promote;
 	like(error_of($next, 'SELECT flake_next()'),
