@@ -151,7 +151,7 @@ sub views_in {
 # without.
 sub promised {
 	my ($with_lease) = @_;
-	return join ' ', grep { !/$always/ && ($with_lease || !/^flakeid_etcd/) } sort keys %TYPE;
+	return join ' ', grep { !/$always/ && ($with_lease || !/^flakeid_lease/) } sort keys %TYPE;
 }
 
 # Returns the ID types that the server can generate (1), and those that it cannot (0). Those that it

@@ -179,7 +179,7 @@ cmp_ok(waiting('flakeid'), '>', 0, 'the exporter counts sessions that wait for t
 $load->signal('TERM');
 $load->finish;
 
-serves_as_promised(qr/^flakeid_(?!etcd|consumer)/,
+serves_as_promised(qr/^flakeid_(?!lease|consumer)/,
 	'the exporter serves every metric except those of leases and consumers, as promised');
 $node->stop;
 is(scrape($watcher)->{pg_up}, 0, 'the exporter says that a server is stopped');

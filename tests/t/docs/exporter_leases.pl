@@ -26,10 +26,10 @@ my $watcher = exporter($node);
 # What a scrape has of the lease: state, generator IDs wanted and held, losses.
 sub lease {
 	my ($value) = @_;
-	my @states = map { /^flakeid_etcd_lease_in_state\{state="(\w+)"\}/ && $value->{$_} ? $1 : () }
+	my @states = map { /^flakeid_lease_state_current\{state="(\w+)"\}/ && $value->{$_} ? $1 : () }
 	  sort keys %$value;
-	return join '|', "@states", map { metric($value, "etcd_$_") // '' } 'generator_ids_wanted',
-	  'generator_ids_held', 'lease_losses_total';
+	return join '|', "@states", map { metric($value, "lease_$_") // '' } 'generator_ids_wanted',
+	  'generator_ids_held', 'losses_total';
 }
 
 # Scrapes until the lease has this state. On a busy machine a lease may be lost now and then. The
@@ -59,7 +59,7 @@ SELECT string_agg('generator ID yes ' || id, ', ' ORDER BY id::text)
 FROM pg_stat_flakeid_lease, unnest(generator_ids) AS id
 SQL
 is(identity($value), identity_of($node, $two), 'the identity has the generator IDs as leased');
-my $remaining = metric($value, 'etcd_lease_remaining_seconds');
+my $remaining = metric($value, 'lease_remaining_seconds');
 ok($remaining > 0 && $remaining < 30, 'less than the whole term of the lease remains')
   or diag($remaining);
 is(metric($value, 'setting_etcd_lease_ttl_seconds'), 30, 'the exporter serves the setting of it');
@@ -115,7 +115,7 @@ subtest 'etcd does not answer' => sub {
 	lease_becomes($node, "state = 'lost' AND losses > $losses");
 	($value, $losses) = scrape_until('lost');
 	like(lease($value), qr/\Alost\|2\|\d\|$losses\z/, 'the loss of the lease is counted');
-	is(metric($value, 'etcd_lease_remaining_seconds'), 'NaN', 'nothing remains of the lease');
+	is(metric($value, 'lease_remaining_seconds'), 'NaN', 'nothing remains of the lease');
 	is(metric($value, 'gate_lead_seconds', 'flake'), 'NaN', 'flake has no gate');
 	isnt(metric($value, 'gate_lead_seconds', 'guid'), 'NaN', 'guid has a gate');
 	is(identity($value), identity_of($node), 'the server owns no generator ID');
@@ -124,7 +124,7 @@ subtest 'etcd does not answer' => sub {
 	is(lease($value), "held|2|2|$losses", 'the lease is held again when etcd answers');
 };
 
-serves_as_promised(qr/^flakeid_(?:etcd|consumer)/,
+serves_as_promised(qr/^flakeid_(?:lease|consumer)/,
 	'the exporter serves every metric of leases and consumers, as promised');
 
 cmp_ok(scalar(@SQL), '>=', 3, 'the page has SQL besides what sets a server up');
