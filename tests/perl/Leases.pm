@@ -13,13 +13,12 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-our @EXPORT = qw(@LEASED $FORGOTTEN $EVER wait_until settings set lease_of lease_becomes memory_of
+our @EXPORT = qw($FORGOTTEN $EVER wait_until settings set lease_of lease_becomes memory_of
   generator_ids want_more use_endpoints wait_for_lease wait_for_error
   wait_for_ids generate generates span_of refuses others_generate begin_crowd end_crowd count_ids
   processes_of);
 
-# The ID types that use generator IDs, and where an ID has its generator ID.
-our @LEASED = grep { !$_->{cells} } @ID_TYPES;
+# Where an ID has its generator ID.
 my %generator =
   (flake => 'datacenter * 32 + worker', sno => '"partition"', uniqueid => 'generator_id');
 
@@ -134,7 +133,7 @@ sub _errors {
 # Waits until a server, or a session, generates IDs of all types that use generator IDs.
 sub wait_for_ids {
 	my ($who) = @_;
-	wait_until('IDs are generated', sub { join('', _errors($who, @LEASED)) eq '' });
+	wait_until('IDs are generated', sub { join('', _errors($who, @WITH_GENERATOR_IDS)) eq '' });
 	return;
 }
 
@@ -143,7 +142,7 @@ sub wait_for_ids {
 sub generate {
 	my ($ledger, $who) = @_;
 	my (%ids, %generators, @errors);
-	for my $id_type (@LEASED) {
+	for my $id_type (@WITH_GENERATOR_IDS) {
 		my $name = $id_type->{name};
 		my $batch = sprintf $id_type->{batch}, 500;
 		my ($rows, $error) = _query($who,
@@ -174,7 +173,7 @@ sub generates {
 sub span_of {
 	my ($node, $given) = @_;
 	my (@ends, @begins);
-	for my $id_type (@LEASED) {
+	for my $id_type (@WITH_GENERATOR_IDS) {
 		my ($from, $to) = times_of($node, $id_type, @{ $given->{ids}{ $id_type->{name} } });
 		push @ends, $from + $id_type->{tick};
 		push @begins, $to;
@@ -186,7 +185,7 @@ sub span_of {
 # error.
 sub refuses {
 	my ($who, $error, $test) = @_;
-	my @others = grep { !/$error/ } _errors($who, @LEASED);
+	my @others = grep { !/$error/ } _errors($who, @WITH_GENERATOR_IDS);
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return is(join("\n", map { $_ || 'no error' } @others), '', $test);
 }
@@ -195,13 +194,13 @@ sub refuses {
 sub others_generate {
 	my ($who, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(join('', _errors($who, grep { $_->{cells} } @ID_TYPES)), '', $test);
+	return is(join('', _errors($who, @WITHOUT_GENERATOR_IDS)), '', $test);
 }
 
 # Begins sessions that generate IDs on each of these servers until the test ends them.
 sub begin_crowd {
 	my ($ledger, @nodes) = @_;
-	$ledger->crowd($_, id_types => \@LEASED, ways => [ 'single', 'batch' ]) for @nodes;
+	$ledger->crowd($_, id_types => \@WITH_GENERATOR_IDS, ways => [ 'single', 'batch' ]) for @nodes;
 	$ledger->wait_until_given(0.3);
 	return;
 }
@@ -219,7 +218,7 @@ sub end_crowd {
 sub count_ids {
 	my ($node, $from, $to, @sessions) = @_;
 	my $number = 0;
-	for my $id_type (@LEASED) {
+	for my $id_type (@WITH_GENERATOR_IDS) {
 		my @files = map { $_->{out} } grep { $_->{id_type} == $id_type } @sessions;
 		my ($after, $until) = map { sprintf 'to_timestamp(%.6f)', $_ } $from, $to;
 		$number += $node->safe_psql(

@@ -17,8 +17,8 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-  qw(@ID_TYPES @OF_ONE_CELL create_tables is_behind horizon_of tick_at times_of timelines_of
-  use_all_lanes);
+  qw(@ID_TYPES @OF_ONE_CELL @WITH_GENERATOR_IDS @WITHOUT_GENERATOR_IDS create_tables is_behind
+  horizon_of tick_at times_of timelines_of use_all_lanes);
 
 # Every ID of an ID type is asked for with the same arguments, so that these can't tell two apart
 # that are otherwise the same. A tick is in nanoseconds, and has so many numbers, of each generator
@@ -79,6 +79,10 @@ our @ID_TYPES = (
 		numbers => 256,
 		cells => 4
 	},);
+
+# Those with generator IDs, each with a cell of its own, and the others.
+our @WITH_GENERATOR_IDS = grep { !$_->{cells} } @ID_TYPES;
+our @WITHOUT_GENERATOR_IDS = grep { $_->{cells} } @ID_TYPES;
 
 # Those of which a server with one generator ID has one cell, so that all sessions have the same
 # last tick.

@@ -23,8 +23,6 @@ my $ledger = Ledger->new('ahead_recovery');
 $clock->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
-my @numbered = grep { !$_->{cells} } @ID_TYPES;
-my @single = grep { $_->{cells} } @ID_TYPES;
 
 # The page's query: one of the blocks that failover.md has under its first aid.
 my $page = slurp_file('docs/failover.md');
@@ -76,7 +74,7 @@ my ($ids) = $aid =~ /generator_ids = '([^']*)'/;
 $node->poll_query_until('postgres', "SELECT current_setting('flakeid.generator_ids') = '$ids'")
   or die 'the setting does not come';
 my $new = session($node);
-for my $id_type (@numbered) {
+for my $id_type (@WITH_GENERATOR_IDS) {
 	is($ledger->ask_in($_, $id_type, 10_000),
 		'', "with other generator IDs sessions continue with $id_type->{name} IDs")
 	  for $new, @idle;
@@ -87,7 +85,7 @@ for my $id_type (@numbered) {
 		"a session that has $id_type->{name} IDs of that time gets an error, as its IDs increase"
 	) for @before;
 }
-for my $id_type (@single) {
+for my $id_type (@WITHOUT_GENERATOR_IDS) {
 	like(
 		$ledger->ask_in($_, $id_type, 70_000),
 		qr/ERROR:  58000/,
@@ -95,7 +93,7 @@ for my $id_type (@single) {
 	) for $new, $idle[1], $before[1];
 }
 reload_with($node, guid_node => 'another', interface => '02:00:00:00:00:77');
-for my $id_type (@single) {
+for my $id_type (@WITHOUT_GENERATOR_IDS) {
 	like(
 		$ledger->ask_in($_, $id_type, 70_000),
 		qr/ERROR:  58000/,
@@ -112,10 +110,10 @@ cmp_ok($node->safe_psql('postgres', $ending) =~ tr/t//,
 $_->{run}->finish for $new, @idle, @before;
 ($new, @before) = map { session($node) } 1 .. 4;
 @idle = ();
-is($ledger->ask_in($_, $numbered[0], 10_000),
+is($ledger->ask_in($_, $WITH_GENERATOR_IDS[0], 10_000),
 	'', 'sessions that have connected again continue with flake IDs')
   for $new, @before;
-is($ledger->ask_in($_, $numbered[2], 100),
+is($ledger->ask_in($_, $WITH_GENERATOR_IDS[2], 100),
 	'', 'sessions that have connected again continue with uniqueid IDs')
   for $new, @before;
 

@@ -48,7 +48,7 @@ subtest 'a high-water mark that is ahead' => sub {
 		$high_water_mark = moment($text);
 		$node->start;
 		$held = wait_for_lease($node, 2);
-		@errors = map { error_of($node, "SELECT $_->{next}") } @LEASED;
+		@errors = map { error_of($node, "SELECT $_->{next}") } @WITH_GENERATOR_IDS;
 		last if time() * 1_000_000_000 < $high_water_mark;
 		$node->stop;
 	}
@@ -68,7 +68,7 @@ subtest 'a high-water mark that is far ahead does not get into the state of a se
 	$etcd->put('until/1', '2100-01-01T00:00:00Z');
 	$node->start;
 	wait_for_lease($node, 2);
-	error_of($node, "SELECT $_->{next}") for (@LEASED) x 4;
+	error_of($node, "SELECT $_->{next}") for (@WITH_GENERATOR_IDS) x 4;
 	$node->stop;
 	my $state = state_of($node);
 	is($state->{server}, 'stopped', 'a server that leased its generator ID stops in good order');
