@@ -46,7 +46,7 @@ pub struct Readiness {
 pub fn readiness<S: Issuer>() -> Readiness {
     let opened = shmem::shared().and_then(|shared| Ok((shared, horizon::peek(shared)?)));
     let is_used = opened.as_ref().ok().map(|(_, start)| start.epochs[S::INDEX].is_some());
-    let outcome = guc::ensure_usable().and_then(|()| {
+    let outcome = guc::ensure_usable(S::IS_NUMBERED).and_then(|()| {
         let (shared, start) = opened?;
         ensure_ready::<S>(shared, &start)
     });

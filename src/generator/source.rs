@@ -57,7 +57,7 @@ impl Source {
             process::ensure_not_parallel_worker(S::NEXT)
                 .map_err(|report| report.hint(PARALLEL_HINT))?;
         }
-        guc::ensure_usable()?;
+        guc::ensure_usable(S::IS_NUMBERED)?;
         let version = guc::version();
         let shared = shared()?;
         exit::register_exit_hook(shared);

@@ -4,8 +4,12 @@
 //! why. One case needs more. If an invalid value was in the file before this library was loaded,
 //! PostgreSQL warns and continues with the default. The server would then issue with generator IDs
 //! that belong to another one. So such a value is accepted, with a warning, and while the setting
-//! has it the server generates no IDs ([`refusal`]). The server itself, and all that reads IDs,
-//! continues. A reload that corrects the value or removes it from the file ends that.
+//! has it the server generates no IDs ([`ensure_usable`]). The server itself, and all that reads
+//! IDs, continues. A reload that corrects the value or removes it from the file ends that.
+//!
+//! One setting can become invalid without a change of the file: the value `hostname:8` of
+//! `flakeid.generator_ids`, on a host whose name has no number. ID types without generator IDs do
+//! not depend on it, so they continue.
 //!
 //! A session that does not know the server's value of a setting generates no IDs either: see
 //! [`server_wide`].
@@ -181,14 +185,17 @@ pub fn refuses_moved_state() -> bool {
     PROCESS.0.refuses_moved_state.get()
 }
 
-/// Ensures that this process knows the server's settings, and that all are valid: otherwise it
-/// generates no IDs.
+/// Ensures that this process knows the server's settings, and that all on which an ID depends are
+/// valid: otherwise it generates none. Only an ID of a type with generator IDs depends on
+/// `flakeid.generator_ids`.
 ///
 /// # Errors
 /// This process does not know the server's value of a setting, or one is invalid.
-pub fn ensure_usable() -> Result<(), Report> {
+pub fn ensure_usable(has_generator_id: bool) -> Result<(), Report> {
     ensure_known()?;
-    refusal().map_or(Ok(()), |invalid| Err(invalid.into()))
+    let invalid = PROCESS.0.invalid.borrow();
+    let first = invalid.iter().find(|invalid| has_generator_id || !invalid.is_of_generator_ids());
+    first.cloned().map_or(Ok(()), |invalid| Err(invalid.into()))
 }
 
 /// Ensures that this process knows the server's settings.
@@ -417,7 +424,8 @@ pub fn define() {
     PROCESS.0.defining.set(false);
     // SAFETY: the call reads a static string.
     unsafe { pg_sys::MarkGUCPrefixReserved(c"flakeid".as_ptr()) };
-    for InvalidSetting { setting, value, reason, hidden } in PROCESS.0.invalid.borrow().iter() {
+    for invalid in PROCESS.0.invalid.borrow().iter() {
+        let InvalidSetting { setting, value, reason, hidden } = invalid;
         let message = match hidden {
             true => format!("invalid value for parameter \"{setting}\""),
             false => format!("invalid value for parameter \"{setting}\": \"{value}\""),
@@ -430,11 +438,12 @@ pub fn define() {
                 error::WITHHELD
             }
         };
-        ereport!(
-            WARNING,
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            message,
-            format!("{reason} No IDs are generated until it is corrected.")
-        );
+        let detail = match invalid.is_of_generator_ids() {
+            true => format!(
+                "{reason} No flakes, snos and uniqueids are generated until it is corrected."
+            ),
+            false => format!("{reason} No IDs are generated until it is corrected."),
+        };
+        ereport!(WARNING, PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, detail);
     }
 }

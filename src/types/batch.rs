@@ -45,7 +45,7 @@ pub struct PlaceInTick {
 /// [`ValueError::Negative`]; settings that are not valid, and generator IDs that this ID type
 /// cannot have.
 pub fn place_in_tick<S: Issuer>(number: i64) -> Result<PlaceInTick, Report> {
-    guc::ensure_usable()?;
+    guc::ensure_usable(S::IS_NUMBERED)?;
     let generator_ids: Vec<u64> =
         cell_keys::<S>()?.iter().map(|place| place.generator_id).collect();
     place_in_tick_among::<S>(&generator_ids, number)

@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use HostName;
+use Ledger;
 use Moves;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -87,11 +88,30 @@ subtest 'an init job of CloudNativePG' => sub {
 	my $invalid = qr/ERROR:  F0000: parameter "flakeid.generator_ids" is invalid: "hostname:8"\n/;
 	my $reason = qr/DETAIL:  The host name "db-1-initdb" does not end in a number\.\n/;
 	like(error_of($data, "SELECT $_"), qr/$invalid$reason/, "$_ is an error that says why")
-	  for 'flake_next()', 'uuidv7_next()';
+	  for 'flake_next()', 'sno_next(0)', 'uniqueid_next()', 'flake_next_batch(2)',
+	  "flake_at('epoch')";
 	$data->stop;
 	$host->start($data, 'db-1');
 	is(error_of($data, 'INSERT INTO orders DEFAULT VALUES'), '', 'the pod generates IDs');
 	$data->stop;
+};
+
+subtest 'ID types without generator IDs on a host without a number' => sub {
+	start_on('db-1-initdb', 'hostname:8');
+	like(
+		slurp_file($node->logfile),
+		qr/DETAIL:  .* end in a number\. No flakes, snos and uniqueids are generated until it is/,
+		'the warning names the ID types that have generator IDs');
+	for my $type (@WITHOUT_GENERATOR_IDS) {
+		is(error_of($node, "SELECT $_"), '', "$_ succeeds")
+		  for $type->{next}, sprintf $type->{batch}, 3;
+	}
+	is(error_of($node, "SELECT guid_at(now()), flake128_at(now()), uuidv7_at(now())"),
+		'', 'IDs of a time are composed');
+	is($node->safe_psql('postgres', <<~'SQL'), 'flake, sno, uniqueid', 'the view says so');
+		SELECT string_agg(id_type, ', ' ORDER BY id_type) FROM flakeid_readiness WHERE NOT ready
+		SQL
+	$node->stop;
 };
 
 for my $case ([ 'no IDs', '', '' ], [ 'an ID', 'SELECT flake_next()', $REFUSAL ]) {

@@ -147,12 +147,12 @@ are_refused(
 	'generator_ids',
 	'7-3',
 	'In "7-3" the first number is greater than the last.',
-	(map { ($_->{next}, sprintf $_->{batch}, 1) } @ID_TYPES),
-	'guid_local_next()',
-	'guid_local_next_batch(1)',
+	(map { ($_->{next}, sprintf $_->{batch}, 1) } @WITH_GENERATOR_IDS),
 	"flake_at('2026-01-01')",
 	"sno_at('2026-01-01')",
 	"uniqueid_at('2026-01-01', 0)");
+is(error_of($node, "SELECT $_->{next}"), '', "with bad generator IDs $_->{name} is generated")
+  for @WITHOUT_GENERATOR_IDS;
 is( $node->safe_psql('postgres', "SELECT sno_timestamp('2222222222222222'), flake_timestamp(0)"),
 	'2010-01-01 00:00:00+00|2010-01-01 00:00:00+00',
 	'with bad generator IDs at the start IDs are decoded');
