@@ -91,10 +91,8 @@ subtest 'a high-water mark beyond the last time of the ID types, corrected by ha
 	is(wait_for_lease($node, 3), '0 1 2', 'a server leases its generator ID, too');
 	all_have_ids($node, '0 1', 'all sessions have IDs with the others');
 	$etcd->put('until/2', $past);
-	my $renewed = lease_of($node)->{renewed_at};
-	lease_becomes($node, "renewed_at > '$renewed'::timestamptz + interval '1 s'");
-	like($etcd->get('until/2'),
-		qr/^2200/, 'its holder writes back a high-water mark that was corrected');
+	wait_until('a renewal writes it', sub { $etcd->get('until/2') =~ /^2200/ });
+	pass('its holder writes back a high-water mark that was corrected');
 
 	reload_with($node, generator_ids => 'etcd:2', etcd_pool => '0-1');
 	wait_until('released', sub { $etcd->claimed eq '0 1' });
