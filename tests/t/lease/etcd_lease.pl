@@ -79,9 +79,8 @@ FROM pg_stat_flakeid_lease
 SQL
 	is($node->safe_psql('postgres', 'SELECT flakeid_identity() ->> $$generator_ids$$'),
 		'[0, 1]', 'flakeid_identity() has the same generator IDs');
-	like(
-		slurp_file($node->logfile),
-		qr/LOG:  flakeid leased generator IDs 0-1 from etcd/,
+	# The worker writes this after the view has it.
+	ok($node->wait_for_log(qr/LOG:  flakeid leased generator IDs 0-1 from etcd/),
 		'the log has what was leased');
 };
 
