@@ -41,7 +41,8 @@ my %id_of;
 wait_until(
 	'both members have names',
 	sub {
-		%id_of = reverse $etcd->ctl('member', 'list') =~ /^(\w+), \w+, (m\d),/mg;
+		my $list = eval { $etcd->ctl('member', 'list') } // '';
+		%id_of = reverse $list =~ /^(\w+), \w+, (m\d),/mg;
 		return keys %id_of == 2;
 	});
 my $first = shift @{ $etcd->{members} };
