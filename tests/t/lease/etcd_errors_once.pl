@@ -32,12 +32,17 @@ my $reason = qr/etcd key "flakeid\/cluster-id" has "x", which is not a number fr
 my $cannot = qr/LOG:  flakeid cannot lease generator IDs: $reason/;
 wait_for_error($node, $reason);
 wait_for_two_renewals();
-is(lines_of($cannot), 1, 'a reason why a server claims no more is logged once, while it renews');
+ok(lines_of($cannot), 'a reason why a server claims no more is logged');
+# There may be another reason in between: on a busy machine etcd does not answer in time.
+my @reasons = slurp_file($node->logfile) =~ /LOG:  flakeid cannot lease generator IDs: (.*)/g;
+is((grep { $reasons[ $_ - 1 ] eq $reasons[$_] } 1 .. $#reasons),
+	0, 'the reason is logged once, while the server renews');
 $etcd->put('cluster-id', '0');
 wait_for_lease($node, 4);
+my $end_of_log = -s $node->logfile;
 $etcd->put('cluster-id', 'x');
 reload_with($node, generator_ids => 'etcd:6');
-ok($node->wait_for_log(qr/$cannot(?s:.*)$cannot/), 'a reason that is back is logged again');
+ok($node->wait_for_log($cannot, $end_of_log), 'a reason that is back is logged again');
 $etcd->put('cluster-id', '0');
 wait_for_lease($node, 6);
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.generator_ids');
