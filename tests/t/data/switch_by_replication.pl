@@ -21,8 +21,12 @@ my (%node, %clock);
 for my $name ('publisher', 'subscriber') {
 	$node{$name} = PostgreSQL::Test::Cluster->new($name);
 	$node{$name}->init(allows_streaming => 'logical');
-	$node{$name}->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '3'\n");
+	# A walsender whose clock steps forward would end, as if it had waited that long for an answer.
+	$node{$name}->append_conf('postgresql.conf', <<~'END');
+		shared_preload_libraries = 'flakeid'
+		flakeid.generator_ids = '3'
+		wal_sender_timeout = 0
+		END
 	$clock{$name} = FakedClock->of_node($node{$name});
 	$clock{$name}->start;
 	$node{$name}->safe_psql('postgres', <<~'SQL');
@@ -39,8 +43,9 @@ $subscriber->safe_psql('postgres',
 	  s{'}{''}gr . "' PUBLICATION orders");
 $subscriber->wait_for_subscription_sync($publisher, 'orders');
 
-# The publisher's clock is a minute ahead, and generates a thousand IDs in one tick.
-my $moment = time() + 60;
+# The publisher's clock is an hour ahead, and generates a thousand IDs in one tick. The subscriber's
+# clock must not come to that tick by itself.
+my $moment = time() + 3600;
 $clock{publisher}->stand_still($moment);
 $publisher->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 1000)');
 $publisher->wait_for_catchup('orders');
