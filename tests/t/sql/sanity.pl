@@ -24,6 +24,10 @@ $node->safe_psql('postgres',
 	"CREATE DATABASE without TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
 $node->safe_psql('without', slurp_file('tests/sanity/binary_coercible.sql'));
 $node->safe_psql('without', "CREATE TYPE any_enum AS ENUM ('one')");
+# A database with a session cannot be a template.
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'without'")
+  or die 'the session does not end';
 $node->safe_psql('postgres', 'CREATE DATABASE extended TEMPLATE without');
 $node->safe_psql('extended', 'CREATE EXTENSION flakeid');
 
