@@ -159,13 +159,15 @@ sub wait_for_server {
 	return;
 }
 
-# Kills the background writer, for which the server initializes its shared memory again. Returns
-# when the server takes sessions. Needs restart_after_crash, which the tests turn off by default.
+# Kills a process of the server, by default the background writer. For that the server initializes
+# its shared memory again. Returns when the server takes sessions. Needs restart_after_crash, which
+# the tests turn off by default.
 sub crash_server {
-	my ($node) = @_;
+	my ($node, $pid) = @_;
 	my $end_of_log = -s $node->logfile;
 	my $sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
-	kill 'KILL', $node->safe_psql('postgres', $sql);
+	kill 'KILL', $pid // $node->safe_psql('postgres', $sql);
+	# Until the server knows of the crash it takes sessions, which it then ends.
 	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
 	return wait_for_server($node);
 }

@@ -35,6 +35,11 @@ workers_are($node, $both,
 	'a database that a reload removes loses its notifier, and one that does not exist ends no other'
 );
 $elsewhere->quit;
+# The server's process for a session ends after psql, and DROP DATABASE waits for it for 5 s alone.
+$node->poll_query_until('postgres', <<~'SQL') or die 'a session stays';
+	SELECT count(*) = 0 FROM pg_stat_activity
+	WHERE datname = 'Other, one' AND backend_type = 'client backend'
+	SQL
 is(error_of($node, 'DROP DATABASE "Other, one"'),
 	'', 'a database can be dropped when the setting does not name it');
 
@@ -68,8 +73,7 @@ for my $worker ('flakeid notifier', 'flakeid watermark') {
 my $killed = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'flakeid watermark'");
 $node->safe_psql('postgres', 'ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()');
-kill 'KILL', $killed;
-wait_for_server($node);
+crash_server($node, $killed);
 $_->{run}->kill_kill for $writer, $listener, $fresh;
 $listener = listener_in($node);
 my $id = $node->safe_psql('postgres', 'INSERT INTO outbox DEFAULT VALUES RETURNING id');

@@ -107,9 +107,7 @@ $_->quit for @many;
 
 my $leader = session($node);
 $writer->query_safe("BEGIN; $insert");
-$pid = begin_wait($leader);
-kill 'KILL', $pid;
-wait_for_server($node);
+crash_server($node, begin_wait($leader));
 my $wait = 'CALL flakeid_wait(clock_timestamp())';
 is(error_of($node, $wait), '', 'after a crash of the leader the next session leads');
 $_->{run}->kill_kill for $leader, $writer, $waiter;
