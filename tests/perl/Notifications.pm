@@ -14,7 +14,8 @@ use Time::HiRes qw(time sleep);
 our @EXPORT = qw(start_notifier listener_in insert_id payloads is_announced becomes_quiet workers_of
   workers_are);
 
-# Starts a server that notifies the database postgres, with a table of flakes there.
+# Starts a server that notifies the database postgres, with a table of flakes there. Without
+# autovacuum nobody but the test and the notifier uses transaction IDs.
 sub start_notifier {
 	my $node = PostgreSQL::Test::Cluster->new('notify');
 	$node->init;
@@ -22,6 +23,7 @@ sub start_notifier {
 		shared_preload_libraries = 'flakeid'
 		max_prepared_transactions = 10
 		log_statement = none
+		autovacuum = off
 		flakeid.notify_databases = 'postgres'
 		flakeid.notify_interval = '20ms'
 		END
