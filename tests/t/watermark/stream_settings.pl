@@ -97,6 +97,10 @@ subtest 'a standby has one watermark' => sub {
 	$node->safe_psql('postgres', 'SELECT flake_next()');
 	ok($standby->poll_query_until('postgres', 'SELECT flakeid_watermark() IS NOT NULL'),
 		'a standby replays a watermark');
+	# Between the calls of one statement the standby may replay the next watermark.
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+	$standby->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'")
+	  or die 'the replay does not pause';
 	my $all = 'flakeid_watermark()';
 	is( $standby->safe_psql(
 			'postgres',
