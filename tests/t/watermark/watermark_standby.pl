@@ -19,7 +19,9 @@ my $seed = $ENV{FLAKEID_SEED} || int(rand 1_000_000);
 note "FLAKEID_SEED=$seed";
 srand $seed;
 
+# The servers of sessions that have ended may be there for a while, beside the next ones.
 my $primary = server_with_tables('primary', <<~'END', allows_streaming => 1);
+	max_connections = 40
 	max_prepared_transactions = 20
 	max_standby_streaming_delay = -1
 	END
@@ -59,6 +61,8 @@ $readers->read_rows(2000, $primary);
 
 # A standby that lags behind, and then catches up.
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+$standby->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'")
+  or die 'the replay does not pause';
 my $session = session($standby);
 my $held = watermark_in($session);
 is(watermark_in($session), $held, 'while the replay is paused the watermark stands still');
