@@ -21,7 +21,9 @@ sub preload {
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
+# Nobody but the test has locks.
 $primary->append_conf('postgresql.conf', <<~'END');
+	autovacuum = off
 	log_statement = none
 	max_prepared_transactions = 10
 	flakeid.horizon_lead = '300ms'
