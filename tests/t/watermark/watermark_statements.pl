@@ -140,7 +140,7 @@ for my $hold ('WITHOUT', 'WITH') {
 	};
 }
 
-in_the_middle(<<~'SQL', clock_in($observer));
+in_the_middle(<<~'SQL');
 	DO $$
 	DECLARE
 		before timestamptz := flakeid_watermark();
