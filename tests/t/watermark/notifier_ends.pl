@@ -3,6 +3,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use Notifications qw(is_announced);
 use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
@@ -24,10 +25,10 @@ $session->query_safe(<<~'SQL');
 	LISTEN flakeid;
 	INSERT INTO outbox DEFAULT VALUES
 	SQL
-my $notifier = "FROM pg_stat_activity WHERE backend_type = 'flakeid notifier'";
-ok($node->poll_query_until('postgres', "SELECT wait_event IS DISTINCT FROM 'SyncRep' $notifier"),
-	'the notifier does not wait for a synchronous standby');
-my $pid = $node->safe_psql('postgres', "SELECT pid $notifier");
+# A notification comes when the notifier's commit has waited for all that it waits for.
+is_announced($node, $session, undef, 'the notifier does not wait for a synchronous standby');
+my $pid = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'flakeid notifier'");
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 ok( $node->poll_query_until(
 		'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
