@@ -80,7 +80,11 @@ my %other = (
 # while the server runs --------------------------------------------------------------------------
 
 put_state($node, '');
+my $end_of_log = -s $node->logfile;
 $node->start;
+# The worker that opens the state has read this file. It would also open the good one, which is in
+# place for a moment below.
+$node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: $name is damaged/, $end_of_log);
 my $session = session($node);
 for my $what (sort keys %other) {
 	my ($make, $code, $message, $undo) = @{ $other{$what} };
@@ -131,7 +135,7 @@ for my $start ((map { [ $_, 0 ] } @there, @lost), map { [ $_, 1 ] } @lost) {
 		});
 	put_state($node, $good);
 	$make->();
-	my $end_of_log = -s $node->logfile;
+	$end_of_log = -s $node->logfile;
 	$node->start;
 	ok($node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: $message/, $end_of_log),
 		"at a start with $what the log says why there are no IDs");
