@@ -62,12 +62,16 @@ for my $crash (1 .. $crashes) {
 		kill 'CONT', @pids;
 		sleep rand 0.01;
 	}
+	my $end_of_log = -s $node->logfile;
 	kill 'KILL', @pids;
 	$ledger->has_gone or die 'the sessions stay';
 	$ledger->dispersed;
 	$whole++ if state_of($node)->{flakeid_state} == 2;
 	$interrupted++ if -e $new;
 	$disk->ends('slow');
+	# Before the server notices that the sessions are dead it still takes others, and ends them
+	# then.
+	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
 	wait_for_server($node);
 }
 is($whole, $crashes, 'after every crash the state file is whole');
