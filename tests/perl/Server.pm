@@ -166,7 +166,9 @@ sub crash_server {
 	my ($node, $pid) = @_;
 	my $end_of_log = -s $node->logfile;
 	my $sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'";
-	kill 'KILL', $pid // $node->safe_psql('postgres', $sql);
+	# A server takes sessions before its background writer is in the view.
+	$pid //= wait_until('a background writer', sub { $node->safe_psql('postgres', $sql) });
+	kill 'KILL', $pid;
 	# Until the server knows of the crash it takes sessions, which it then ends.
 	$node->wait_for_log(qr/database system is ready to accept connections/, $end_of_log);
 	return wait_for_server($node);
