@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
 # Seconds since 1970 of a moment.
 sub at { return moment($_[0] =~ tr/ /T/r . 'Z') / 1_000_000_000 }
@@ -108,7 +108,8 @@ is($node->safe_psql('postgres', "SELECT flake_timestamp(flake_next()) >= '2079-0
 	't', 'a server whose first flakes count from a later epoch has them for longer');
 $node->stop;
 
-$clock = FakedClock->new('near', '');
+# It logs when a worker ends.
+$clock = FakedClock->new('near', "log_min_messages = debug1\n");
 $node = $clock->node;
 my $last = qr/on 2079-09-07 15:47:35\.551\+00/;
 my $move = qr/DETAIL:  No later one can be generated\. Move what needs them/;
@@ -123,10 +124,8 @@ for my $start (
 	my $end_of_log = -s $node->logfile // 0;
 	$clock->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS flakeid');
-	# The worker writes the lines before it opens the state and ends. It has no title before it
-	# begins.
-	$node->wait_for_log($of_sno, $end_of_log) if $of_sno;
-	while (worker_of($node)) { sleep 0.1 }
+	# The worker writes the lines before it opens the state and ends.
+	$node->wait_for_log(qr/background worker "flakeid recovery" \(PID \d+\) exited/, $end_of_log);
 	my $log = slurp_file($node->logfile, $end_of_log);
 	if ($of_sno) {
 		like($log, $of_flake, "at a start in $year the log has a line about the end of flakes");
