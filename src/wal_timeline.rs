@@ -7,53 +7,11 @@
 
 use crate::regular_file::{self, Links, data_directory};
 use flakeid_core::opening::WalPoint;
+use flakeid_formats::wal_point::last_of_history;
 use pgrx::pg_sys;
-use serde::{Deserialize, Serialize};
 
 /// The greatest length of a history file that is read. A line has some 40 bytes.
 const LONGEST: usize = 1 << 20;
-
-/// A position in the WAL, as PostgreSQL prints it.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(try_from = "String", into = "String")]
-#[repr(transparent)]
-pub struct Position(pub u64);
-
-impl Position {
-    /// Parses two hexadecimal numbers with a slash between them.
-    fn parse(text: &str) -> Option<Self> {
-        let (high, low) = text.split_once('/')?;
-        let half = |text| u32::from_str_radix(text, 16).ok().map(u64::from);
-        Some(Self(half(high)? << 32 | half(low)?))
-    }
-}
-
-impl From<Position> for String {
-    fn from(Position(position): Position) -> Self {
-        format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF)
-    }
-}
-
-impl TryFrom<String> for Position {
-    type Error = std::fmt::Error;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or(std::fmt::Error)
-    }
-}
-
-/// A timeline, and a position on it.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-#[repr(C)]
-pub struct Point {
-    pub timeline: u32,
-    pub position: Position,
-}
-
-impl From<Point> for WalPoint {
-    fn from(Point { timeline, position: Position(position) }: Point) -> Self {
-        Self { timeline, position }
-    }
-}
 
 /// Returns the timeline on which this server writes; `None` while it is in recovery.
 pub fn current() -> Option<u32> {
@@ -80,14 +38,5 @@ pub fn of_control_file() -> Option<u32> {
 pub fn beginning(timeline: u32) -> Option<WalPoint> {
     let path = data_directory().join(format!("pg_wal/{timeline:08X}.history"));
     let (content, _) = regular_file::read(&path, LONGEST, Links::Refused).ok()?;
-    last_of(&String::from_utf8_lossy(&content)).map(Into::into)
-}
-
-/// Returns the last entry of a history: the timeline before, and the position at which it was left.
-fn last_of(history: &str) -> Option<Point> {
-    let mut lines = history.lines().map(str::trim);
-    let last = lines.rfind(|line| !line.is_empty() && !line.starts_with('#'))?;
-    let mut fields = last.split_whitespace();
-    let timeline = fields.next()?.parse().ok()?;
-    Some(Point { timeline, position: Position::parse(fields.next()?)? })
+    last_of_history(&String::from_utf8_lossy(&content)).map(Into::into)
 }

@@ -57,11 +57,13 @@
 //!   backup.
 
 use super::file;
-use super::location::Location;
+use super::location;
 use crate::error::Report;
 use crate::shmem::Shared;
-use crate::wal_timeline::{self, Point, Position};
+use crate::wal_timeline;
 use flakeid_core::opening::{self, Evidence};
+use flakeid_formats::location::Location;
+use flakeid_formats::wal_point::{Point, Position};
 use std::sync::atomic::Ordering;
 
 fn covers(has_state: bool, location: Option<&Location>, timeline: u32) -> bool {
@@ -93,7 +95,7 @@ pub(super) fn refusal(now: u32, evidence: &Evidence) -> Report {
 /// Returns whether what is on disk covers the timeline on which this server is. If not, the next
 /// start would know nothing of this one. A server in recovery needs nothing on disk.
 pub(super) fn is_recorded(has_state: bool) -> bool {
-    let is_covered = |timeline| covers(has_state, Location::on_disk().as_ref(), timeline);
+    let is_covered = |timeline| covers(has_state, location::on_disk().as_ref(), timeline);
     wal_timeline::current().is_none_or(is_covered)
 }
 
@@ -106,7 +108,7 @@ pub(super) fn at_stop(has_state: bool) -> Option<Location> {
     if is_recorded(has_state) {
         return None;
     }
-    let location = Location::on_disk().unwrap_or(Location::UNKNOWN);
+    let location = location::on_disk().unwrap_or(Location::UNKNOWN);
     Some(location.with_replayed(Point { timeline, position: Position(0) }))
 }
 
@@ -119,7 +121,7 @@ pub(super) fn of_new_state(shared: &Shared) -> Location {
 /// Returns what recovery has to put beside the state when it has replayed the WAL up to a point;
 /// `None` if what is there is enough.
 pub(super) fn after_replay(has_state: bool, point: Point, is_end: bool) -> Option<Location> {
-    let location = Location::on_disk();
+    let location = location::on_disk();
     if !is_end && covers(has_state, location.as_ref(), point.timeline) {
         return None;
     }

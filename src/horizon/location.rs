@@ -6,6 +6,7 @@
 //! server continues with it. So a server that generates IDs writes its *place* beside the state:
 //! its host, its data directory, and its WAL timeline. What a recovery has replayed is there as
 //! well: [`super::lineage`] decides about that. This file is about the place.
+//! [`flakeid_formats::location`] has the format.
 //!
 //! # What a place is for
 //! If a copy runs beside its origin, both generate the same IDs, and neither can see it. A server
@@ -49,9 +50,9 @@ use crate::identity::host_name;
 use crate::regular_file::{self, Links, data_directory};
 use crate::server_log;
 use crate::shmem::Shared;
-use crate::wal_timeline::{self, Point};
+use crate::wal_timeline;
 use flakeid_core::opening::{self, Evidence, Location as Facts, Move, Place};
-use serde::{Deserialize, Serialize};
+use flakeid_formats::location::{Location, MAX_LENGTH};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -59,103 +60,45 @@ use std::sync::atomic::Ordering;
 /// The file's name in the directory of flakeid's files.
 const NAME: &str = "location";
 
-/// The length in bytes from which on a file is not read: two names of at most 4,096 bytes each,
-/// escaped.
-const MAX_LENGTH: usize = 65_536;
-
-/// The version of the file's contents.
-const VERSION: u64 = 1;
-
-/// The contents of the file.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct Location {
-    flakeid_location: u64,
-    /// The host of the server that wrote the state; `None` if it has no name, or if there is no
-    /// such server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<String>,
-    /// Its data directory; `None` if only recovery wrote the state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data_directory: Option<String>,
-    /// The WAL timeline on which it wrote the state; `None` in a file of 0.7.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) wal_timeline: Option<u32>,
-    /// The point up to which recovery has replayed the WAL, and put its horizons into the state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) replayed: Option<Point>,
+/// Returns this server's place.
+pub(super) fn here() -> Location {
+    let path = data_directory();
+    let path = path.canonicalize().unwrap_or(path);
+    let data_directory = path.to_string_lossy().into_owned();
+    Location::of_server(host_name().map(Into::into), data_directory, wal_timeline::current())
 }
 
-impl Location {
-    /// The contents for a state of which no server is known.
-    pub(super) const UNKNOWN: Self = Self {
-        flakeid_location: VERSION,
-        host: None,
-        data_directory: None,
-        wal_timeline: None,
-        replayed: None,
-    };
+/// Returns what the file has; `None` if it is missing or damaged.
+pub(super) fn on_disk() -> Option<Location> {
+    let path = directory().join(NAME);
+    let (bytes, _) = regular_file::read(&path, MAX_LENGTH, Links::Refused).ok()?;
+    Location::from_bytes(&bytes)
+}
 
-    /// Returns this server's place.
-    pub(super) fn here() -> Self {
-        let path = data_directory();
-        let path = path.canonicalize().unwrap_or(path);
-        Self {
-            host: host_name().map(Into::into),
-            data_directory: Some(path.to_string_lossy().into_owned()),
-            wal_timeline: wal_timeline::current(),
-            ..Self::UNKNOWN
-        }
-    }
+/// Puts the file into a directory of flakeid's files.
+fn put(location: &Location, directory: &Path) -> Result<(), (&'static str, io::Error)> {
+    let bytes = location.bytes().map_err(|error| ("write", error.into()))?;
+    regular_file::replace(directory, NAME, &bytes)
+}
 
-    /// Returns these contents with what recovery has replayed.
-    pub(super) fn with_replayed(self, point: Point) -> Self {
-        Self { replayed: Some(point), ..self }
-    }
+/// Puts the file into a new directory.
+pub(super) fn begin(location: &Location, directory: &Path) -> Result<(), StateFileError> {
+    put(location, directory).map_err(|(action, error)| StateFileError::Denied { action, error })
+}
 
-    /// Returns what the file has; `None` if it is missing or damaged.
-    pub(super) fn on_disk() -> Option<Self> {
-        let path = directory().join(NAME);
-        let (bytes, _) = regular_file::read(&path, MAX_LENGTH, Links::Refused).ok()?;
-        serde_json::from_slice(&bytes)
-            .ok()
-            .filter(|location: &Self| location.flakeid_location == VERSION)
-    }
-
-    /// Returns what the core decides about.
-    pub(super) fn facts(&self) -> Facts<'_> {
-        let place = self
-            .data_directory
-            .as_ref()
-            .map(|data_directory| Place { host: self.host.as_deref(), data_directory });
-        Facts { place, timeline: self.wal_timeline, replayed: self.replayed.map(Into::into) }
-    }
-
-    /// Puts the file into a directory of flakeid's files.
-    pub(super) fn put(&self, directory: &Path) -> Result<(), (&'static str, io::Error)> {
-        serde_json::to_vec_pretty(self)
-            .map_err(|error| ("write", error.into()))
-            .and_then(|bytes| regular_file::replace(directory, NAME, &bytes))
-    }
-
-    /// Puts the file into a new directory.
-    pub(super) fn begin(&self, directory: &Path) -> Result<(), StateFileError> {
-        self.put(directory).map_err(|(action, error)| StateFileError::Denied { action, error })
-    }
-
-    /// Writes the file beside a state that exists.
-    ///
-    /// # Errors
-    /// The operating system refuses it.
-    pub(super) fn write(&self) -> Result<(), Report> {
-        self.put(&directory()).map_err(|(action, error)| {
-            let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default();
-            Report::new(
-                denied_code(&error),
-                format!("could not {action} file \"flakeid/location\": {reason}"),
-            )
-        })
-    }
+/// Writes the file beside a state that exists.
+///
+/// # Errors
+/// The operating system refuses it.
+pub(super) fn write(location: &Location) -> Result<(), Report> {
+    put(location, &directory()).map_err(|(action, error)| {
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        Report::new(
+            denied_code(&error),
+            format!("could not {action} file \"flakeid/location\": {reason}"),
+        )
+    })
 }
 
 /// Returns a sentence about the place of a state that moved, and one about the consequence.
@@ -194,7 +137,7 @@ fn sentences(moved: Move, there: Option<&Facts>, here: &Facts) -> (String, &'sta
 
 /// Writes a line to the log if an existing state was last written in another place.
 pub(super) fn log_move(has_state: bool) {
-    let (there, here) = (Location::on_disk(), Location::here());
+    let (there, here) = (on_disk(), here());
     let (there, here) = (there.as_ref().map(Location::facts), here.facts());
     if let Some(moved) = opening::moved(has_state, there.as_ref(), &here) {
         let (place, consequence) = sentences(moved, there.as_ref(), &here);
@@ -218,11 +161,11 @@ pub(super) fn write_place(shared: &Shared) {
     if shared.writes.located.swap(true, Ordering::Relaxed) {
         return;
     }
-    let here = Location::here();
-    if Location::on_disk().as_ref() == Some(&here) {
+    let here = here();
+    if on_disk().as_ref() == Some(&here) {
         return;
     }
-    if let Err((action, error)) = here.put(&directory()) {
+    if let Err((action, error)) = put(&here, &directory()) {
         server_log::location_not_written(action, &error);
     }
 }

@@ -3,7 +3,7 @@
 use super::epoch;
 use super::file::{self, PersistedState, StateFileError};
 use super::lineage;
-use super::location::{self, Location};
+use super::location;
 use super::message;
 use super::replayed::{last_transaction, replayed, started, system_identifier};
 use crate::clock::{Stopwatch, now, since_boot};
@@ -18,6 +18,7 @@ use flakeid_core::flake::Flake;
 use flakeid_core::gate::{self, Horizon};
 use flakeid_core::horizon_message::HorizonMessage;
 use flakeid_core::opening::{Evidence, Extent, FIRST_TIMELINE, Refusal, Rules, decide};
+use flakeid_formats::location::Location;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -39,7 +40,7 @@ fn decide_with<T>(
     state: Option<PersistedState>,
     decide: impl FnOnce(&Evidence) -> Result<T, Refusal>,
 ) -> Result<T, Report> {
-    let (location, here) = (Location::on_disk(), Location::here());
+    let (location, here) = (location::on_disk(), location::here());
     let evidence = Evidence {
         state: state.map(|state| state.extent()),
         location: location.as_ref().map(Location::facts),
@@ -162,7 +163,7 @@ pub fn begin_with_extension() -> Result<(), Report> {
     }
     if has_none() {
         let state = with_names(None, Extent::starting_at(now().max(last_transaction())))?;
-        file::write(&state, |new| Location::here().begin(new))?;
+        file::write(&state, |new| location::begin(&location::here(), new))?;
     }
     Ok(())
 }
@@ -264,7 +265,7 @@ pub(super) fn save(shared: &Shared, state: &PersistedState) -> Result<(), StateF
         server_log::state_directory_missing();
     }
     let state = PersistedState { system_identifier, written_at: now, stopped: false, ..*state };
-    let outcome = file::write(&state, |new| Location::here().begin(new));
+    let outcome = file::write(&state, |new| location::begin(&location::here(), new));
     shared.writes.count(file::counted(&outcome));
     outcome?;
     if begins && !was_removed && shared.recovered.message().is_none() {

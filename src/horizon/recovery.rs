@@ -135,7 +135,8 @@ impl Standby {
         self.raised_to = replayed.0.saturating_add(lead);
         let horizon = state.horizon.raised(UnixNanos(self.raised_to));
         let state = PersistedState { horizon, stopped: false, ..state };
-        let outcome = file::write(&state, |new| lineage::of_new_state(shared).begin(new));
+        let outcome =
+            file::write(&state, |new| location::begin(&lineage::of_new_state(shared), new));
         shared.writes.count(file::counted(&outcome));
         Ok(outcome?)
     }

@@ -2,7 +2,7 @@
 
 use super::file::{self, PersistedState};
 use super::lineage;
-use super::location::Location;
+use super::location;
 use super::opening::{check_cluster, ensure_covered, merge_replayed, present_state, save};
 use super::replayed::replayed;
 use crate::clock::now;
@@ -85,7 +85,7 @@ fn write_exact(shared: &Shared) -> Result<(), Report> {
         // A server without calls has still seen what its primary did, or was promoted.
         false => return write_unopened(shared),
     };
-    Ok(file::write(&state, |new| Location::here().begin(new))?)
+    Ok(file::write(&state, |new| location::begin(&location::here(), new))?)
 }
 
 /// Writes what a server knows from recovery, if it has not opened its state.
@@ -99,8 +99,8 @@ fn write_unopened(shared: &Shared) -> Result<(), Report> {
     }
     let state = merge_replayed(shared, on_disk?)?;
     let state = PersistedState { written_at: now(), stopped: true, ..state };
-    file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;
-    location.map_or(Ok(()), |location| location.write())
+    file::write(&state, |new| location::begin(&lineage::of_new_state(shared), new))?;
+    location.map_or(Ok(()), |location| location::write(&location))
 }
 
 /// Counts this process as a user, if the last user has to make the horizon exact.

@@ -89,6 +89,7 @@
 
 use super::file::{self, PersistedState};
 use super::lineage;
+use super::location;
 use super::message::message_of;
 use super::opening::{check_cluster, has_recovered, merge_replayed};
 use crate::error::Report;
@@ -96,8 +97,8 @@ use crate::lock::ExclusiveLock;
 use crate::server_log;
 use crate::shmem::{Shared, shared};
 use crate::wal_message;
-use crate::wal_timeline::{Point, Position};
 use flakeid_core::horizon_message::HorizonMessage;
+use flakeid_formats::wal_point::{Point, Position};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -318,7 +319,7 @@ fn save_if_needed(
     let is_kept = on_disk.is_some_and(|state| has_recovered(shared, &state));
     if location.is_some() || !is_kept && shared.recovered.message().is_some() {
         let state = PersistedState { stopped: false, ..merge_replayed(shared, on_disk)? };
-        file::write(&state, |new| lineage::of_new_state(shared).begin(new))?;
+        file::write(&state, |new| location::begin(&lineage::of_new_state(shared), new))?;
     }
-    location.map_or(Ok(()), |location| location.write())
+    location.map_or(Ok(()), |location| location::write(&location))
 }

@@ -1,4 +1,5 @@
-//! The files `flakeid/state`, `flakeid/etcd` and `flakeid/watermark`. The first byte of an input
+//! The files `flakeid/state`, `flakeid/etcd`, `flakeid/watermark` and `flakeid/location`, and
+//! PostgreSQL's files with the history of a timeline. The first byte of an input
 //! says how the rest is used: as a file, as a document without its checksum, or as numbers.
 
 use super::Input;
@@ -6,7 +7,9 @@ use flakeid_core::clock::UnixNanos;
 use flakeid_core::gate::Horizon;
 use flakeid_core::registry::memory::Memory;
 use flakeid_formats::document::{self, LAST_LINE};
+use flakeid_formats::location::Location;
 use flakeid_formats::state::{ID_TYPES, Invalid, Names, PersistedState};
+use flakeid_formats::wal_point::{Point, Position, last_of_history};
 use flakeid_formats::{mac_address, registry_memory as memory_file, watermark};
 
 /// Returns the file of an input, and where it is damaged.
@@ -108,4 +111,33 @@ pub fn watermark_file(data: &[u8]) {
     if let Ok(document) = document::unseal(input.0) {
         assert_eq!(document::seal(document.to_vec()), input.0);
     }
+}
+
+pub fn location_file(data: &[u8]) {
+    let mut input = Input(data);
+    let point = Point { timeline: input.u32(), position: Position(input.u64()) };
+    if let Some(location) = Location::from_bytes(input.0) {
+        read_again(&location);
+        read_again(&location.with_replayed(point));
+    }
+    let text = String::from_utf8_lossy(input.0);
+    let directory = text.chars().rev().collect();
+    let location = Location::of_server(Some(text.clone().into()), directory, Some(point.timeline));
+    read_again(&location.with_replayed(point));
+    history(&text, point);
+}
+
+fn read_again(location: &Location) {
+    let bytes = location.bytes().expect("it can be written");
+    assert_eq!(Location::from_bytes(&bytes).as_ref(), Some(location));
+    assert_eq!(Location::from_bytes(&bytes[..bytes.len() - 1]), None, "a file that was cut");
+}
+
+/// Checks that what follows the last entry counts, if it is an entry.
+fn history(text: &str, point: Point) {
+    let last = last_of_history(text);
+    assert_eq!(last_of_history(&format!("{text}\n# a comment\n\n")), last);
+    let Point { timeline, position } = point;
+    let entry = format!("{timeline}\t{}\tno reason", String::from(position));
+    assert_eq!(last_of_history(&format!("{text}\n{entry}\n")), Some(point));
 }

@@ -12,7 +12,7 @@ mod settings;
 mod wal;
 
 pub use etcd::etcd_values;
-pub use files::{registry_memory, state_file, watermark_file};
+pub use files::{location_file, registry_memory, state_file, watermark_file};
 pub use ids::{flake, flake128, guid, sno, uniqueid, uuidv7};
 pub use public::public_form;
 pub use settings::{key_file, settings};
@@ -23,10 +23,11 @@ pub type Check = fn(&[u8]);
 
 /// All targets.
 #[allow(dead_code)]
-pub const TARGETS: [(&str, Check); 14] = [
+pub const TARGETS: [(&str, Check); 15] = [
     ("state_file", state_file),
     ("registry_memory", registry_memory),
     ("watermark_file", watermark_file),
+    ("location_file", location_file),
     ("wal_messages", wal_messages),
     ("etcd_values", etcd_values),
     ("settings", settings),

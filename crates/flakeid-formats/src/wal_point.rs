@@ -1,0 +1,97 @@
+//! Points in the write-ahead log: in the file `flakeid/location`, and in the files of PostgreSQL
+//! that have the history of a timeline.
+
+use flakeid_core::opening::WalPoint;
+use serde::{Deserialize, Serialize};
+
+/// A position in the WAL, as PostgreSQL prints it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(try_from = "String", into = "String")]
+#[repr(transparent)]
+pub struct Position(pub u64);
+
+impl Position {
+    /// Parses two hexadecimal numbers with a slash between them.
+    fn parse(text: &str) -> Option<Self> {
+        let (high, low) = text.split_once('/')?;
+        let half = |text: &str| {
+            // The library also takes a sign.
+            let is_number = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_number.then(|| u32::from_str_radix(text, 16).ok()).flatten().map(u64::from)
+        };
+        Some(Self(half(high)? << 32 | half(low)?))
+    }
+}
+
+impl From<Position> for String {
+    fn from(Position(position): Position) -> Self {
+        format!("{:X}/{:X}", position >> 32, position & 0xFFFF_FFFF)
+    }
+}
+
+impl TryFrom<String> for Position {
+    type Error = std::fmt::Error;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or(std::fmt::Error)
+    }
+}
+
+/// A timeline, and a position on it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[repr(C)]
+pub struct Point {
+    pub timeline: u32,
+    pub position: Position,
+}
+
+impl From<Point> for WalPoint {
+    fn from(Point { timeline, position: Position(position) }: Point) -> Self {
+        Self { timeline, position }
+    }
+}
+
+/// Returns the last entry of a timeline's history: the timeline before, and the position at which
+/// it was left. `None` if there is no entry, or if the last one is damaged.
+pub fn last_of_history(history: &str) -> Option<Point> {
+    let mut lines = history.lines().map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let mut fields = last.split_whitespace();
+    let timeline = fields.next()?.parse().ok()?;
+    Some(Point { timeline, position: Position::parse(fields.next()?)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_two_hexadecimal_numbers() {
+        for (text, position) in [
+            ("0/3000028", Some(0x300_0028)),
+            ("16/B374D848", Some(0x16_B374_D848)),
+            ("FFFFFFFF/FFFFFFFF", Some(u64::MAX)),
+            ("0/100000000", None),
+            ("0/+3000028", None),
+            ("0/", None),
+            ("3000028", None),
+            ("0/3/3", None),
+        ] {
+            assert_eq!(
+                Position::parse(text).map(|Position(position)| position),
+                position,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_entry_of_a_history_counts() {
+        let history = "1\t0/3000028\tno recovery target specified\n\n# a comment\n\
+                       2\t16/B374D848\tbefore 2026-07-01 00:00:00+00\n\n";
+        let point = Point { timeline: 2, position: Position(0x16_B374_D848) };
+        assert_eq!(last_of_history(history), Some(point));
+        for damaged in ["", "\n# only a comment\n", "1", "1\tno position", "-1\t0/3000028"] {
+            assert_eq!(last_of_history(damaged), None, "{damaged:?}");
+        }
+    }
+}
