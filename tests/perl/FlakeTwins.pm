@@ -68,7 +68,18 @@ sub start_twins {
 	for my $schema (sort keys %type_in) {
 		my $sql = $tables =~ s/\bTYPE\b/$type_in{$schema}/gr;
 		$session->query_safe("CREATE SCHEMA $schema; SET search_path = $schema, public; $sql");
-		$session->query_safe('VACUUM (ANALYZE)');
+		# VACUUM leaves a page that another process is writing, such as the background writer. Then
+		# this page is not visible to all, and a scan of an index alone costs more in this schema.
+		wait_until(
+			'all pages are visible to all',
+			sub {
+				$session->query_safe('VACUUM (ANALYZE)');
+				return $session->query_safe(<<~"SQL") eq '0';
+					SELECT count(*) FROM pg_class
+					WHERE relnamespace = '$schema'::regnamespace AND relkind = 'r'
+						AND relallvisible < relpages
+					SQL
+			});
 	}
 	return ($node, $session);
 }
