@@ -66,7 +66,7 @@ for (@turns) {
 			error_of($node, "SELECT $_->{next}"),
 			qr/ERROR:  58000: the clock is/,
 			"$turn: no $_->{name} repeats while its clock is behind"
-		) for grep { !$_->{turns} } @LEASED;
+		) for grep { !$_->{turns} } @WITH_GENERATOR_IDS;
 	}
 	$clock->step($offset + 300);
 	$offset += 300;

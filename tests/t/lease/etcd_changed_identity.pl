@@ -26,12 +26,12 @@ sub sleepers {
 		$session->query_until(qr/begun/,
 			"\\echo begun\nSELECT $before, pg_advisory_xact_lock($key), $_->{next};\n");
 		$session;
-	} @LEASED;
+	} @WITH_GENERATOR_IDS;
 	my $waits = "locktype = 'advisory' AND objid = $key AND NOT granted";
 	$node->poll_query_until(
 		'postgres',
 		"SELECT count(*) FROM pg_locks WHERE $waits",
-		scalar @LEASED) or die 'the statements do not wait';
+		scalar @WITH_GENERATOR_IDS) or die 'the statements do not wait';
 	return \@sessions;
 }
 
