@@ -94,14 +94,13 @@ sub stand_still {
 }
 
 # Begins a statement in a session of its own that has to wait for the clock. Returns the session
-# when it waits, and dies where it does not. Up to version 16 a wait for the state file looks the
-# same but for the file. A wait for a tick that is very short doesn't show: of a session that
-# `spins` it is known only that it is at its statement.
+# when it waits, and dies where it does not. A wait for a tick that is very short doesn't show: of a
+# session that `spins` it is known only that it is at its statement.
 my $waiting = 0;
 
 sub waits {
 	my ($self, $sql, $spins) = @_;
-	my %session = (name => 'waits_' . ++$waiting, out => '', err => '');
+	my %session = (name => 'waits_' . ++$waiting, sql => $sql, out => '', err => '');
 	{
 		local $ENV{PGAPPNAME} = $session{name};
 		$session{run} = IPC::Run::start(
@@ -118,6 +117,13 @@ sub waits {
 			\$session{err},
 			IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 	}
+	return $self->shows_wait(\%session, $spins);
+}
+
+# Returns such a session when it waits, and dies where it does not. Up to version 16 a wait for the
+# state file looks the same but for the file.
+sub shows_wait {
+	my ($self, $session, $spins) = @_;
 	my $waits =
 	  $spins
 	  ? "state = 'active'"
@@ -125,16 +131,16 @@ sub waits {
 	  . " AND pg_stat_file('flakeid/state.new', true) IS NULL";
 	my $until = time() + $PostgreSQL::Test::Utils::timeout_default;
 	until ($self->{node}->safe_psql('postgres', <<"SQL"))
-SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session{name}' AND $waits
+SELECT count(*) FROM pg_stat_activity WHERE application_name = '$session->{name}' AND $waits
 SQL
 
 	{
-		die "$sql does not wait: $session{out}$session{err}"
-		  if time() > $until || !$session{run}->pumpable;
-		$session{run}->pump_nb;
+		die "$session->{sql} does not wait: $session->{out}$session->{err}"
+		  if time() > $until || !$session->{run}->pumpable;
+		$session->{run}->pump_nb;
 		sleep 0.02;
 	}
-	return \%session;
+	return $session;
 }
 
 # Waits until such a session has ended. Returns what it has printed, and its error.
