@@ -13,6 +13,7 @@ use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $clock = FakedClock->new('backend', <<~'CONF');
 	restart_after_crash = on
@@ -38,6 +39,8 @@ for my $victim (@victims) {
 	my $state = state_of($node);
 	is($state->{server}, 'running', "$after the horizon is that of a server that runs");
 
+	# The clock stands still, so that it does not reach the horizon before all sessions wait.
+	$clock->stand_still(time() + $offset + 1);
 	wait_for_server($node);
 	$ledger->crowd($node);
 	my $sessions = 2 * @ID_TYPES;
@@ -72,8 +75,9 @@ unlike(
 	'the log of these crashes has no fault of the clock');
 $node->stop;
 
-# The clock is as far behind the last ID as after a crash, but it has stepped back.
-$clock->step($offset - 300);
+# The clock is as far behind the last ID as after a crash, but it has stepped back. It stands still
+# there, so that it does not catch up before the server has started.
+$clock->stand_still(time() + $offset - 300);
 $clock->start;
 like(error_of($node, 'SELECT flake_next()'),
 	qr/58000/, 'a clock that stepped back before a start is an error');
@@ -81,6 +85,5 @@ my @waits = slurp_file($node->logfile) =~ /LOG:  flakeid generates its first IDs
 is(scalar(@waits), $crashes, 'the log does not take a clock that stepped back for a crash');
 $node->stop;
 
-# This takes time, in which a clock that has stepped back would catch up. So it comes last.
 is($ledger->twice, '', 'no ID repeats when processes are killed');
 done_testing();
