@@ -9,7 +9,7 @@
 //!   So it looks whether the epoch of its flakes is known: see rule 4 of `horizon::epoch`.
 
 use crate::catalog::{self, Catalog};
-use crate::error::{OrRaise, Report};
+use crate::error::{OrRaise, Report, quoted};
 use crate::{horizon, library};
 use pgrx::prelude::*;
 
@@ -28,7 +28,8 @@ const USES_FLAKES: &str = include_str!("uses_flakes.sql");
 /// The library is older; the files of the server cannot be read or written; or the epoch of flakes
 /// of 0.6 is unknown.
 #[pg_extern(sql = false)]
-fn flakeid_require_library(version: &str) {
+fn flakeid_require_library(version: &[u8]) {
+    let version = &*quoted(version);
     library::ensure_at_least(version).and_then(|()| prepare(version)).or_raise();
 }
 

@@ -2,7 +2,7 @@
 //! function `X_partition_bounds` of each ID type puts IDs beside them.
 
 use crate::clock::unix_micros;
-use crate::error::{Code, OrRaise, Report, moment};
+use crate::error::{Code, OrRaise, Report, moment, quoted};
 use crate::timestamp::Time;
 use crate::types::{SQL_ID_TYPES, checked_epoch};
 use flakeid_core::clock::{Scale, Tick, UnixMicros};
@@ -97,7 +97,7 @@ fn flakeid_partition_times_system(
     from: TimestampWithTimeZone,
     to: TimestampWithTimeZone,
     step: Interval,
-    id_type: &str,
+    id_type: &[u8],
 ) -> TableIterator<
     'static,
     (
@@ -106,8 +106,8 @@ fn flakeid_partition_times_system(
         name!(ends, TimestampWithTimeZone),
     ),
 > {
-    let Some(entry) = SQL_ID_TYPES.iter().find(|entry| entry.name == id_type) else {
-        error!("flakeid's library does not know the ID type \"{id_type}\"")
+    let Some(entry) = SQL_ID_TYPES.iter().find(|entry| entry.name.as_bytes() == id_type) else {
+        error!("flakeid's library does not know the ID type \"{}\"", quoted(id_type))
     };
     let (id_type, scale) = (entry.name, (entry.scale)().or_raise());
     let partitions = partitions(from, to, Step::of(&step));

@@ -70,7 +70,7 @@ impl<S: Issuer> Generator<S> {
 
     /// Takes one ID of the stream with a name. Raises an error if no ID is available, or if there
     /// is no such stream.
-    pub fn take_in(&'static self, stream: &str) -> Issued {
+    pub fn take_in(&'static self, stream: &[u8]) -> Issued {
         let source = self.ready();
         source.take_in::<S>(watermark::named(stream).or_raise())
     }

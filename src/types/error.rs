@@ -87,7 +87,7 @@ impl From<ValueError> for Report {
             .detail("The base must be from 2 to 62."),
             ValueError::NotFlake128 { number } => Self::new(
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                format!("number out of range for flake128: {number}"),
+                format!("number out of range for flake128: {}", quoted(number.as_bytes())),
             )
             .detail("A flake128 is a whole number of 128 bits, without a sign."),
             ValueError::NotOfFlake { uuid } => Self::new(

@@ -44,7 +44,7 @@ copy_from::next_fns!(flake_next_wrapper flake_next_for_copy_wrapper: |_fcinfo|
 );
 
 #[pg_extern(sql = false)]
-fn flake_next_in(stream: &str) -> i64 {
+fn flake_next_in(stream: &[u8]) -> i64 {
     pack(IDS.take_in(stream), 0)
 }
 

@@ -144,7 +144,7 @@ copy_from::next_fns!(flake128_next_wrapper flake128_next_for_copy_wrapper: |_fci
 );
 
 #[pg_extern(sql = false)]
-fn flake128_next_in(stream: &str) -> Flake128 {
+fn flake128_next_in(stream: &[u8]) -> Flake128 {
     pack(IDS.take_in(stream), 0)
 }
 

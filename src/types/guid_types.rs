@@ -116,7 +116,7 @@ macro_rules! functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $next_in(stream: &str, span: Span, inverse: bool) -> $Type {
+            fn $next_in(stream: &[u8], span: Span, inverse: bool) -> $Type {
                 let (drift, clock) = (drift(span), clock(inverse));
                 $Type($Id::pack(parts(IDS.take_in(stream), 0, drift, clock)))
             }

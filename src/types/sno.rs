@@ -103,7 +103,7 @@ copy_from::next_fns!(sno_next_wrapper sno_next_for_copy_wrapper: |fcinfo| {
 });
 
 #[pg_extern(sql = false)]
-fn sno_next_in(stream: &str, meta: i32) -> Sno {
+fn sno_next_in(stream: &[u8], meta: i32) -> Sno {
     let meta = checked_meta(meta);
     pack(IDS.take_in(stream), meta, 0)
 }

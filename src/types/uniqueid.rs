@@ -113,7 +113,7 @@ fn uniqueid_next_for_copy(mode: pg_sys::Oid, fcinfo: pg_sys::FunctionCallInfo) -
 }
 
 #[pg_extern(sql = false)]
-fn uniqueid_next_in(stream: &str, mode: pg_sys::Oid) -> UniqueId {
+fn uniqueid_next_in(stream: &[u8], mode: pg_sys::Oid) -> UniqueId {
     let mode = mode_of(mode);
     pack(IDS.take_in(stream), 0, mode)
 }

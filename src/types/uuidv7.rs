@@ -56,7 +56,7 @@ copy_from::next_fns!(uuidv7_next_wrapper uuidv7_next_for_copy_wrapper: |_fcinfo|
 );
 
 #[pg_extern(sql = false)]
-fn uuidv7_next_in(stream: &str) -> Uuid {
+fn uuidv7_next_in(stream: &[u8]) -> Uuid {
     let random = random_bits();
     uuid(pack(IDS.take_in(stream), 0, random))
 }

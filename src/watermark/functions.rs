@@ -16,7 +16,7 @@ fn flakeid_watermark() -> Time {
 }
 
 #[pg_extern(sql = false)]
-fn flakeid_watermark_of_stream(stream: &str) -> Time {
+fn flakeid_watermark_of_stream(stream: &[u8]) -> Time {
     let watermark = streams::of_name(stream).and_then(watermark_of_statement);
     Time(watermark.or_raise())
 }

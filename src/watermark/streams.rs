@@ -9,7 +9,7 @@
 //! * *A restart* forgets the places. No transaction outlives it but prepared ones, which count for
 //!   all streams.
 
-use crate::error::{Code, Report};
+use crate::error::{Code, Report, quoted};
 use crate::guc;
 use crate::id_types::{ID_TYPES, index_of_sql_name};
 use crate::lock::ExclusiveLock;
@@ -28,15 +28,16 @@ thread_local! {
     static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the stream with a name, for a call that generates an ID in it.
+/// Returns the stream with a name, for a call that generates an ID in it. The name has the bytes of
+/// the database's encoding.
 ///
 /// # Errors
 /// The setting does not list the name, or is not valid; or too many names were used since the
 /// start.
-pub fn named(name: &str) -> Result<Stream, Report> {
+pub fn named(name: &[u8]) -> Result<Stream, Report> {
     let version = guc::version();
     let known = KNOWN.with_borrow(|known| {
-        let is_it = |known: &&Known| known.name == name && known.version == version;
+        let is_it = |known: &&Known| known.name.as_bytes() == name && known.version == version;
         known.iter().find(is_it).map(|known| known.stream)
     });
     known.map_or_else(|| look_up(name, version), Ok)
@@ -46,22 +47,22 @@ pub fn named(name: &str) -> Result<Stream, Report> {
 ///
 /// # Errors
 /// The errors of [`named`], for a name that is not that of an ID type.
-pub fn of_name(name: &str) -> Result<Stream, Report> {
+pub fn of_name(name: &[u8]) -> Result<Stream, Report> {
     of_id_type(name).map_or_else(|| named(name), Ok)
 }
 
 /// Returns the stream of the IDs of the type with this name in SQL.
-fn of_id_type(name: &str) -> Option<Stream> {
-    index_of_sql_name(name).map(stream_of_id_type)
+fn of_id_type(name: &[u8]) -> Option<Stream> {
+    index_of_sql_name(str::from_utf8(name).ok()?).map(stream_of_id_type)
 }
 
 #[cold]
-fn look_up(name: &str, version: u32) -> Result<Stream, Report> {
+fn look_up(name: &[u8], version: u32) -> Result<Stream, Report> {
     // A session that generates IDs has checked the generator IDs before.
     guc::ensure_usable(false)?;
-    if !guc::lists_stream(name) {
-        return Err(not_listed(name));
-    }
+    // The setting has names of ASCII alone.
+    let listed = str::from_utf8(name).ok().filter(|name| guc::lists_stream(name));
+    let name = listed.ok_or_else(|| not_listed(name))?;
     let memory = shmem::watermark()?;
     let stream = match memory.streams.find(name) {
         Some(stream) => stream,
@@ -87,10 +88,10 @@ pub fn names_of(streams: Streams) -> Vec<String> {
     streams.iter().filter_map(name).collect()
 }
 
-fn not_listed(name: &str) -> Report {
+fn not_listed(name: &[u8]) -> Report {
     let report = Report::new(
         Code::ERRCODE_UNDEFINED_OBJECT,
-        format!("stream \"{name}\" is not in \"flakeid.streams\""),
+        format!("stream \"{}\" is not in \"flakeid.streams\"", quoted(name)),
     );
     match of_id_type(name) {
         Some(_) => {

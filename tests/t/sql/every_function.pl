@@ -1,6 +1,8 @@
 # Each function of flakeid that SQL can call is called with NULL, ordinary, extreme and foreign
-# values of its arguments. No call may crash the server or end in an internal error. What only the
-# planner, indexes and COPY call is used with each ID type. The lists come from the catalog.
+# values of its arguments. No call may crash the server or end in an internal error, and no message
+# may be as long as an argument. In a database of another encoding than UTF-8, texts have bytes that
+# are not valid there. What only the planner, indexes and COPY call is used with each ID type. The
+# lists come from the catalog.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -19,7 +21,10 @@ my %values = (
 	integer => [qw(1 0 -2147483648 2147483647)],
 	bigint => [qw(1 0 -9223372036854775808 9223372036854775807 flake_next())],
 	numeric => [ 1, -1, '1e40', "'NaN'", "'infinity'" ],
-	text => [ map { "'$_'" } 'sno', '', '0', 'Europe/Berlin', 'x' x 5000 ],
+	text => [
+		(map { "'$_'" } 'sno', '', '0', 'Europe/Berlin'),
+		map { "repeat(convert_from('\\x$_', getdatabaseencoding()), 20000)" } '78', 'c3a9'
+	],
 	cstring => [ map { "'$_'" } '1', '', '-1', 'f' x 32, 'x' x 5000 ],
 	macaddr => [ map { "'$_'" } '08:00:2b:01:02:03', '00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff' ],
 	uuid => [
@@ -85,21 +90,31 @@ for (@functions) {
 is(join(', ', sort keys %unknown), '', 'the test has values of each type of argument');
 cmp_ok(scalar @functions, '>', 300, 'the catalog lists functions');
 
-# A procedure waits for times that never come, until its time is over.
-my ($stdout, $stderr);
-my $status = $node->psql(
-	'postgres',
-	"\\set VERBOSITY verbose\nSET statement_timeout = '3s';\n" . join("\n", @calls),
-	on_error_stop => 0,
-	stdout => \$stdout,
-	stderr => \$stderr);
-is($status, 0, 'the session survives ' . @calls . ' calls');
-# A function of the extension itself takes the name of an ID type, and expects no other. Arithmetic
-# with an ID is refused with the code of a function that does not exist.
-$stderr =~
-  s/^.*ERROR:  (?:XX000: flakeid's library does not know the|42883: cannot compute with).*//mg;
-is(join("\n", $stderr =~ /^.*ERROR:  (?:XX\d\d\d|42601|42703|42883): .*/mg),
-	'', 'no call ends in an internal error, or in that of a wrong statement');
+$node->safe_psql('postgres',
+	"CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+$node->safe_psql('latin', 'CREATE EXTENSION flakeid');
+for my $database ('postgres', 'latin') {
+	# A procedure waits for times that never come, until its time is over.
+	my ($stdout, $stderr);
+	my $status = $node->psql(
+		$database,
+		"\\set VERBOSITY verbose\nSET statement_timeout = '3s';\n" . join("\n", @calls),
+		on_error_stop => 0,
+		stdout => \$stdout,
+		stderr => \$stderr);
+	is($status, 0, "the session in the database $database survives " . @calls . ' calls');
+	# A function of the extension itself takes the name of an ID type, and expects no other.
+	# Arithmetic with an ID is refused with the code of a function that does not exist.
+	$stderr =~
+	  s/^.*ERROR:  (?:XX000: flakeid's library does not know the|42883: cannot compute with).*//mg;
+	is(join("\n", $stderr =~ /^.*ERROR:  (?:XX\d\d\d|42601|42703|42883): .*/mg),
+		'', "no call in $database ends in an internal error, or in that of a wrong statement");
+	# PostgreSQL itself reads a flake as a bigint.
+	my @long =
+	  grep { length > 5000 && !/ for type bigint: / } $stderr =~ /(?:ERROR|DETAIL|HINT):  .*/g;
+	is(scalar @long, 0, "no message in $database is as long as an argument")
+	  or diag(map { substr($_, 0, 200) . "\n" } @long);
+}
 
 # The functions that PostgreSQL itself calls.
 my $dir = PostgreSQL::Test::Utils::tempdir();
