@@ -37,7 +37,7 @@ use flakeid_core::{sno, uniqueid};
 use hooks::{define_number, define_text};
 use pgrx::prelude::*;
 use pgrx::{GucFlags, GucSetting, pg_sys};
-use process::{NumberSetting, PROCESS, TextSetting, numbers, text, unknown};
+use process::{NumberSetting, PROCESS, TextSetting, invalid_setting_of, numbers, text, unknown};
 use server_wide::is_taking_over;
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -100,9 +100,10 @@ pub fn leased() -> Option<usize> {
     }
 }
 
-/// Returns `flakeid.generator_ids` as it is written.
-pub fn generator_ids_setting() -> String {
-    text(GENERATOR_IDS.get())
+/// Returns `flakeid.generator_ids` as it is written; `None` if this process does not know it.
+pub fn generator_ids_setting() -> Option<String> {
+    let is_known = !server_wide::is_unknown(GeneratorIdsSetting::NAME);
+    is_known.then(|| text(GENERATOR_IDS.get()))
 }
 
 /// Returns the first and the last sequence number of snos that this server may use.
@@ -205,6 +206,13 @@ pub fn ensure_usable(has_generator_id: bool) -> Result<(), Report> {
 pub fn ensure_known() -> Result<(), Report> {
     let first = PROCESS.0.unknown.borrow().first().copied();
     first.map_or(Ok(()), |name| Err(unknown(name.to_str().unwrap_or_default())))
+}
+
+/// Returns whether this process knows the server's value of a setting, and the value is valid.
+pub fn is_in_effect(setting: &str) -> bool {
+    let is_unknown =
+        PROCESS.0.unknown.borrow().iter().any(|name| name.to_bytes() == setting.as_bytes());
+    !is_unknown && invalid_setting_of(setting).is_none()
 }
 
 /// Returns the first setting whose value is invalid.

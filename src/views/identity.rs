@@ -12,7 +12,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Identity {
     version: &'static str,
-    generator_ids_setting: String,
+    /// `None` if the session does not know the setting.
+    generator_ids_setting: Option<String>,
     generator_ids: Vec<u16>,
     /// The generator ID with which this session begins each tick.
     home_generator_id: Option<u16>,
@@ -26,15 +27,16 @@ struct Identity {
 
 #[derive(Serialize)]
 struct FlakeIdentity {
-    epoch: jiff::Timestamp,
+    /// `None` if the setting is not in effect.
+    epoch: Option<jiff::Timestamp>,
     /// The last time for which `flake_next()` has IDs.
-    last_time: jiff::Timestamp,
+    last_time: Option<jiff::Timestamp>,
 }
 
 #[derive(Serialize)]
 struct SnoIdentity {
-    sequence_min: u32,
-    sequence_max: u32,
+    sequence_min: Option<u32>,
+    sequence_max: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +54,7 @@ struct GuidIdentity {
 
 #[derive(Serialize)]
 struct UniqueIdIdentity {
-    cluster_id: u64,
+    cluster_id: Option<u64>,
 }
 
 /// Returns a MAC address as text, with colons.
@@ -65,14 +67,9 @@ fn leased() -> Option<shmem::LeaseState> {
     shmem::shared().ok().map(shmem::Shared::lease_snapshot)
 }
 
-/// Returns whether the value of a setting is valid.
-fn is_valid(setting: &str) -> bool {
-    !guc::refusals().iter().any(|invalid| invalid.setting == setting)
-}
-
 /// Returns the generator IDs that this server has now, fixed or leased.
 fn generator_ids() -> Vec<u16> {
-    match guc::owned().filter(|_| is_valid("flakeid.generator_ids")) {
+    match guc::owned().filter(|_| guc::is_in_effect("flakeid.generator_ids")) {
         Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().to_vec(),
         Some(GeneratorIdSource::Leased(_)) => leased()
             .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
@@ -80,17 +77,17 @@ fn generator_ids() -> Vec<u16> {
     }
 }
 
-fn cluster_id() -> u64 {
+fn cluster_id() -> Option<u64> {
     match guc::leased() {
-        Some(_) => leased().map_or(0, |lease| lease.cluster.into()),
-        None => guc::cluster_id(),
+        Some(_) => Some(leased().map_or(0, |lease| lease.cluster.into())),
+        None => guc::is_in_effect("flakeid.cluster_id").then(guc::cluster_id),
     }
 }
 
 #[pg_extern(sql = false)]
 fn flakeid_identity() -> pgrx::JsonB {
-    let epoch = guc::epoch();
-    let (sequence_min, sequence_max) = guc::sno_sequence();
+    let epoch = guc::is_in_effect("flakeid.epoch").then(guc::epoch);
+    let sequence = guc::is_in_effect("flakeid.sno_sequence").then(guc::sno_sequence);
     let generator_ids = generator_ids();
     let identity = Identity {
         version: library::version(),
@@ -99,17 +96,20 @@ fn flakeid_identity() -> pgrx::JsonB {
         generator_ids,
         shared_memory: shmem::origin(),
         flake: FlakeIdentity {
-            epoch: error::timestamp(epoch.micros()),
-            last_time: error::timestamp(epoch.scale().start(flake::LAST_SIGNED)),
+            epoch: epoch.map(|epoch| error::timestamp(epoch.micros())),
+            last_time: epoch.map(|epoch| error::timestamp(epoch.scale().start(flake::LAST_SIGNED))),
         },
-        sno: SnoIdentity { sequence_min, sequence_max },
+        sno: SnoIdentity {
+            sequence_min: sequence.map(|(min, _)| min),
+            sequence_max: sequence.map(|(_, max)| max),
+        },
         flake128: Flake128Identity {
             worker: generator::known_flake128_worker()
-                .filter(|_| is_valid("flakeid.interface"))
+                .filter(|_| guc::is_in_effect("flakeid.interface"))
                 .map(colons),
         },
         guid: GuidIdentity {
-            node: generator::known_guid_node().filter(|_| is_valid("flakeid.guid_node")),
+            node: generator::known_guid_node().filter(|_| guc::is_in_effect("flakeid.guid_node")),
         },
         uniqueid: UniqueIdIdentity { cluster_id: cluster_id() },
     };

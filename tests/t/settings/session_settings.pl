@@ -126,6 +126,16 @@ is( state_of($node)->{epochs}{flake},
 	'2020-01-01T00:00:00.000000000Z',
 	'the state has the epoch of the server');
 
+# What flakeid_identity() has in a session that does not know a setting.
+my %identity = (
+	generator_ids =>
+	  '{"generator_ids": [], "generator_ids_setting": null, "home_generator_id": null}',
+	epoch => '{"flake": {"epoch": null, "last_time": null}}',
+	sno_sequence => '{"sno": {"sequence_min": null, "sequence_max": null}}',
+	guid_node => '{"guid": {"node": null}}',
+	interface => '{"flake128": {"worker": null}}',
+	cluster_id => '{"uniqueid": {"cluster_id": null}}');
+
 # each setting, each way -------------------------------------------------------------------------
 
 for my $name (sort keys %server) {
@@ -133,6 +143,9 @@ for my $name (sort keys %server) {
 	{
 		local $ENV{PGOPTIONS} = "-c flakeid.$name=$value";
 		refuses($name, "a session with $name in PGOPTIONS generates no IDs");
+		is($node->safe_psql('postgres', "SELECT flakeid_identity() @> '$identity{$name}'"),
+			't', "flakeid_identity() has no value of $name in such a session")
+		  if $identity{$name};
 	}
 	# An ordinary user may do no more.
 	$node->safe_psql('postgres', "ALTER ROLE other SET flakeid.$name = '$value'");
