@@ -215,11 +215,6 @@ pub fn is_in_effect(setting: &str) -> bool {
     !is_unknown && invalid_setting_of(setting).is_none()
 }
 
-/// Returns the first setting whose value is invalid.
-pub fn refusal() -> Option<InvalidSetting> {
-    PROCESS.0.invalid.borrow().first().cloned()
-}
-
 /// Returns all settings whose value is invalid.
 pub fn refusals() -> Vec<InvalidSetting> {
     PROCESS.0.invalid.borrow().clone()

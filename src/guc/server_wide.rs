@@ -19,7 +19,7 @@
 //! * `SET` leaves the reset value as it is, so it does no harm.
 //!
 //! PostgreSQL may refuse a value of the server's, such as a number that is too large. That leaves
-//! the built-in default, too. The setting is then [invalid](super::refusal), until a reload
+//! the built-in default, too. The setting is then [invalid](super::refusals), until a reload
 //! corrects it.
 //!
 //! So [`define`] looks at each placeholder before it becomes a setting. If the server's value is

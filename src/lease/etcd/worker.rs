@@ -136,7 +136,7 @@ impl LeaseWorker {
     }
 
     fn check_settings(&self) -> Result<(), Refusal> {
-        if let Some(refusal) = guc::refusal() {
+        if let Some(refusal) = guc::refusals().into_iter().next() {
             let (setting, reason) = (&refusal.setting, &refusal.reason);
             return Err(Refusal::Failed(format!("\"{setting}\" is invalid: {reason}")));
         }
