@@ -156,7 +156,7 @@ test-miri: ## run tests of the core under miri, an interpreter that knows Rust's
 test-versions: ## change between this library and the last release's, which it builds: TESTS= for a part
 	@scripts/test-versions $(TESTS)
 
-test-analytics: ## fetch DuckDB, ClickHouse, pandas and polars, and read IDs there
+test-analytics: ## fetch DuckDB, ClickHouse, Spark, pandas, polars and dbt, and read IDs there
 	@scripts/test-analytics $(GIVEN_PG_CONFIG)
 
 test-arm64: ## build for arm64, and run tests there under qemu, as root: TESTS= for a part
