@@ -85,9 +85,10 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 	while ($text =~ /^```(\w+)\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg) {
 		push @blocks, { kind => $1, text => $2, plan => $3 };
 	}
-	# docs/orm_code.pl compares code in other languages with what tests run.
+	# docs/orm_code.pl compares code in other languages with what tests run. docs/analytics.pl runs
+	# the macro of dbt.
 	my %known = map { $_ => 1 } 'sql', 'sh', 'ini', 'yaml', 'dockerfile', 'python', 'javascript',
-	  'java', 'ruby';
+	  'java', 'ruby', 'jinja';
 	is(join(' ', grep { !$known{$_} } map { $_->{kind} } @blocks),
 		'', "$page has blocks of known kinds");
 	next unless @blocks;
