@@ -89,7 +89,7 @@ $(READER): Makefile scripts/expand-sql $(wildcard sql/reader/*.sql.in) flakeid.c
 	@mkdir -p $(@D)
 	@printf '%s\n' '-- flakeid_reader $(VERSION), for psql and other clients: run this file in a database.' '' >$@
 	@awk -f scripts/expand-sql sql/reader/common.sql.in | sed -n '1,/^$$/p' >>$@
-	@printf '%s\n' 'BEGIN;' 'CREATE SCHEMA IF NOT EXISTS flakeid_reader;' 'SET LOCAL search_path = flakeid_reader;' '' >>$@
+	@printf '%s\n' 'BEGIN;' 'CREATE SCHEMA IF NOT EXISTS flakeid_reader;' '' >>$@
 	@awk -f scripts/expand-sql $(READER_FILES) | sed '1,/^$$/d' >>$@
 	@printf '%s\n' '' 'COMMIT;' >>$@
 
@@ -97,7 +97,7 @@ $(READER_FOR_TLE): Makefile scripts/expand-sql $(wildcard sql/reader/*.sql.in) f
 	@mkdir -p $(@D)
 	@printf '%s\n' '-- flakeid_reader $(VERSION), for pg_tle: run this file, then CREATE EXTENSION flakeid_reader.' '' >$@
 	@printf '%s\n' "SELECT pgtle.install_extension('flakeid_reader', '$(VERSION)', 'reads the IDs of flakeid', \$$flakeid\$$" >>$@
-	@awk -f scripts/expand-sql $(READER_FILES) >>$@
+	@awk -f scripts/expand-sql $(READER_FILES) | sed "s/flakeid_reader\./@extschema@./g; s/'flakeid_reader'/'@extschema@'/" >>$@
 	@printf '%s\n' "\$$flakeid\$$);" >>$@
 
 check-major:

@@ -5,15 +5,11 @@ use warnings;
 use lib 'tests/perl';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use ReaderFiles;
 use Server;
 use Test::More;
 
-my $build = PostgreSQL::Test::Utils::tempdir;
-my ($built, $complaints) = run_command([ 'make', '-s', 'reader', "TARGET=$build" ]);
-is("$?$complaints", '0', 'make reader builds the files');
-my ($for_tle) = glob "$build/package/flakeid_reader-pg_tle--*.sql";
-my ($file) = grep { $_ ne $for_tle } glob "$build/package/flakeid_reader--*.sql";
-
+my ($file, $for_tle) = build_reader();
 my $origin = flakeid_server('origin', "timezone = 'UTC'\n");
 my $node = PostgreSQL::Test::Cluster->new('reader');
 $node->init;
@@ -25,7 +21,7 @@ sub sql { my ($sql) = @_; return $node->safe_psql('reads', $sql) }
 # Runs the file as a user without privileges beyond its database.
 sub install {
 	local $ENV{PGOPTIONS} = '-c role=owner';
-	return $node->safe_psql('reads', slurp_file($file));
+	return $node->safe_psql('reads', $file);
 }
 install();
 is(sql("SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'flakeid_reader'"),
@@ -133,15 +129,9 @@ is( sql('SELECT flake_timestamp(0), flake_min(flake_epoch())'),
 	'2015-01-01 00:00:00+00|0',
 	'a later version of the file keeps the epoch');
 
-# What stands for pg_tle: its function runs the script of the extension in a schema.
-$node->safe_psql('postgres', <<'SQL');
-CREATE SCHEMA pgtle;
-CREATE SCHEMA ids;
-CREATE FUNCTION pgtle.install_extension(name text, version text, description text, ext text)
-	RETURNS boolean LANGUAGE plpgsql SET search_path = ids
-	AS $$ BEGIN EXECUTE ext; RETURN true; END $$;
-SQL
-is($node->safe_psql('postgres', slurp_file($for_tle)), 't', 'pg_tle takes the other file');
+$node->safe_psql('postgres', slurp_file('tests/reader/pg_tle.sql') . 'CREATE SCHEMA ids');
+is($node->safe_psql('postgres', $for_tle), 't', 'pg_tle takes the other file');
+$node->safe_psql('postgres', "SELECT pgtle.create_extension('ids')");
 is( $node->safe_psql('postgres', 'SELECT ids.flake_timestamp(0)'),
 	'2010-01-01 00:00:00+00',
 	'the functions are there');
