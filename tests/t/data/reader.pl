@@ -35,6 +35,15 @@ WHERE pronamespace = 'flakeid_reader'::regnamespace
 SQL
 sql('ALTER DATABASE reads SET search_path = public, flakeid_reader');
 
+# What the page says to other roles.
+sql('CREATE ROLE analyst LOGIN');
+my $as_analyst = 'SET ROLE analyst; SELECT flake_timestamp(0)';
+like(error_of($node, $as_analyst, 'reads'),
+	qr/ERROR:  42883: /, 'another role finds no function at first');
+my ($grant) = slurp_file('docs/reader.md') =~ /^    (GRANT .*;)$/m or die 'the page has no GRANT';
+sql("SET ROLE owner; $grant");
+is(sql($as_analyst), '2010-01-01 00:00:00+00', 'another role uses the functions after the GRANT');
+
 # signatures -------------------------------------------------------------------------------------
 
 my $signatures = <<'SQL';

@@ -1,4 +1,4 @@
-# An index finds the rows of a condition or bound of flakeid_reader, whatever gives the time: a
+# An index finds the rows of a condition or bound of flakeid_reader, and the time can be each of: a
 # constant, now(), a parameter or a subselect.
 use strict;
 use warnings;
@@ -51,7 +51,7 @@ for my $kind (sort keys %times) {
 		"X_before(id, $time)" => ['<'],
 		"X_between(id, $time, $time)" => [ '>=', '<=' ],
 		"X_since(id, $time) AND X_before(id, $time)" => [ '>=', '<' ],
-		# A range is the argument of two bounds. PostgreSQL does not inline a subselect that is.
+		# docs/reader.md says that no index finds the rows of a range with a subselect.
 		$time =~ /SELECT/ ? () : ("X_within(id, tstzrange($time, NULL))" => [ '>=', '<=' ]));
 	my %bounds = (
 		"id >= X_min($time) AND id <= X_max($time)" => [ '>=', '<=' ],
