@@ -38,8 +38,10 @@ sql('ALTER DATABASE reads SET search_path = public, flakeid_reader');
 # What the page says to other roles.
 sql('CREATE ROLE analyst LOGIN');
 my $as_analyst = 'SET ROLE analyst; SELECT flake_timestamp(0)';
-like(error_of($node, $as_analyst, 'reads'),
-	qr/ERROR:  42883: /, 'another role finds no function at first');
+like(
+	error_of($node, $as_analyst, 'reads'),
+	qr/ERROR:  42883: /,
+	'another role finds no function at first');
 my ($grant) = slurp_file('docs/reader.md') =~ /^    (GRANT .*;)$/m or die 'the page has no GRANT';
 sql("SET ROLE owner; $grant");
 is(sql($as_analyst), '2010-01-01 00:00:00+00', 'another role uses the functions after the GRANT');
@@ -102,7 +104,8 @@ my %errors = (
 		"flake128_from_text(repeat('z', 100000))",
 		"flake128_from_text('', 36)",
 		# Upper case of the dotless i is I in some locales. 36 digits have no other letters than these.
-		"flake128_from_text('\xc4\xb1', 36)" ],
+		"flake128_from_text('\xc4\xb1', 36)"
+	],
 	'22003' => [
 		"flake128_from_numeric(-1)",
 		"flake128_from_numeric(0.5)",
@@ -111,7 +114,8 @@ my %errors = (
 		"flake128_from_numeric('Infinity')",
 		"flake128_from_text('x', 1)",
 		"flake128_from_text('', 63)",
-		"count(flake128_from_text('x', base)) FROM unnest(ARRAY[62, 63]) AS of (base)" ]);
+		"count(flake128_from_text('x', base)) FROM unnest(ARRAY[62, 63]) AS of (base)"
+	]);
 for my $code (sort keys %errors) {
 	for my $call (@{ $errors{$code} }) {
 		for my $server ([ $origin, 'postgres' ], [ $node, 'reads' ]) {
@@ -124,8 +128,10 @@ for my $code (sort keys %errors) {
 }
 
 # Rows of the table of docs/reader.md.
-for my $call ('flake_before(-1, NULL)',
-	map { "uuidv7_$_('00000000-0000-4000-8000-000000000000', NULL)" } 'since', 'before', 'after', 'within')
+for my $call (
+	'flake_before(-1, NULL)',
+	map { "uuidv7_$_('00000000-0000-4000-8000-000000000000', NULL)" } 'since',
+	'before', 'after', 'within')
 {
 	is($origin->safe_psql('postgres', "SELECT $call IS NULL"), 't', "flakeid: NULL: $call");
 	is(sql("SELECT $call"), 'f', "flakeid_reader: false: $call");

@@ -55,7 +55,8 @@ for my $kind (sort keys %times) {
 		$time =~ /SELECT/ ? () : ("X_within(id, tstzrange($time, NULL))" => [ '>=', '<=' ]));
 	my %bounds = (
 		"id >= X_min($time) AND id <= X_max($time)" => [ '>=', '<=' ],
-		"id BETWEEN X_range_min(tstzrange($time, NULL)) AND X_range_max(tstzrange($time, NULL))" => [ '>=', '<=' ]);
+		"id BETWEEN X_range_min(tstzrange($time, NULL)) AND X_range_max(tstzrange($time, NULL))" =>
+		  [ '>=', '<=' ]);
 	for my $type (sort keys %types) {
 		my %expected = (%bounds, $type =~ /^(flake|uuidv7)$/ ? %sides : ());
 		for my $condition (sort keys %expected) {

@@ -22,7 +22,8 @@ if ($major >= 18) {
 	mkdir "$folder/extension" or die "could not create a folder: $!";
 	append_to_file("$folder/extension/flakeid_reader.control",
 		"default_version = '1'\nrelocatable = false\nsuperuser = false\n");
-	append_to_file("$folder/extension/flakeid_reader--1.sql",
+	append_to_file(
+		"$folder/extension/flakeid_reader--1.sql",
 		$for_tle =~ s/.*?\$flakeid\$(.*)\$flakeid\$.*/$1/sr);
 	$node->append_conf('postgresql.conf', "extension_control_path = '$folder:\$system'\n");
 	$install{ids} = 'CREATE EXTENSION flakeid_reader SCHEMA ids';
@@ -67,7 +68,7 @@ for my $schema (sort keys %install) {
 	for my $object (
 		[ "FUNCTION $schema.trap(bigint, interval)", 'RETURNS interval RETURN $2' ],
 		[ "TYPE $schema.trap", 'AS ENUM ()' ],
-		[ "OPERATOR $schema.* (bigint, interval)" ])
+		["OPERATOR $schema.* (bigint, interval)"])
 	{
 		my ($name, $definition) = @$object;
 		my $create =
