@@ -103,7 +103,7 @@ my %errors = (
 		"flake128_from_text('7n42DGM5Tflk9n8mt7Fhc8')",
 		"flake128_from_text(repeat('z', 100000))",
 		"flake128_from_text('', 36)",
-		# Upper case of the dotless i is I in some locales. 36 digits have no other letters than these.
+		# A dotless i, whose upper case is I in some locales.
 		"flake128_from_text('\xc4\xb1', 36)"
 	],
 	'22003' => [

@@ -76,7 +76,8 @@ for my $schema (sort keys %install) {
 		  ? "CREATE $name $definition"
 		  : 'CREATE SCHEMA traps; '
 		  . 'CREATE FUNCTION traps.trap(bigint, interval) RETURNS interval RETURN $2; '
-		  . "CREATE OPERATOR $schema.* (LEFTARG = bigint, RIGHTARG = interval, FUNCTION = traps.trap)";
+		  . "CREATE OPERATOR $schema.* "
+		  . '(LEFTARG = bigint, RIGHTARG = interval, FUNCTION = traps.trap)';
 		$node->safe_psql('attacked', "SET ROLE eve; $create");
 		$node->safe_psql('attacked', "REVOKE CREATE ON SCHEMA $schema FROM PUBLIC, eve");
 		is_refused($schema, $of_eve, "with this object of another role it is refused: $name");
@@ -92,8 +93,8 @@ for my $schema (sort keys %install) {
 
 # objects of one's own ---------------------------------------------------------------------------
 
-# Tests that the functions of the file depend on none that is not of it. What depends on PostgreSQL's
-# own is in no list.
+# Tests that the functions of the file depend on none that is not of it. What depends on
+# PostgreSQL's own is in no list.
 sub has_no_trap {
 	my ($what) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -103,7 +104,8 @@ SELECT count(DISTINCT p.oid) > 60,
 	FILTER (WHERE refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass)
 		AND (refclassid <> 'pg_proc'::regclass OR obj_description(refobjid, 'pg_proc') IS NULL))
 FROM pg_proc AS p JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = p.oid
-WHERE pronamespace = 'flakeid_reader'::regnamespace AND obj_description(p.oid, 'pg_proc') IS NOT NULL
+WHERE pronamespace = 'flakeid_reader'::regnamespace
+	AND obj_description(p.oid, 'pg_proc') IS NOT NULL
 SQL
 }
 
