@@ -1,7 +1,6 @@
 # The query of docs/troubleshooting.md for what a dump loses misses nothing: it looks at the
-# operator of each expression, however deep it is, and with all names beside it. Objects beside
-# those of dump_operators.pl are called lost_... if a restore must lose them and the query must list
-# them, and kept_... if neither.
+# operator of each expression, however deep it is. Objects beside those of dump_operators.pl are
+# called lost_... if a restore must lose them and the query must list them, and kept_... if neither.
 use strict;
 use warnings;
 
@@ -62,10 +61,11 @@ my %view = (
 	lost_row_in_row => 'SELECT ((SELECT bool_or((nr, id) IN (SELECT nr, id FROM a)) FROM b), nr) IN
 		(SELECT true, nr FROM b) AS x FROM a',
 	lost_row_after_row =>
-	  'SELECT ((SELECT bool_or((nr, t) IN (SELECT nr, t FROM a)) FROM b), nr, id) IN
+	  'SELECT ((SELECT bool_or((nr, t) IN (SELECT nr, t FROM a)) FROM b), nr, id)
+		IN
 		(SELECT true, nr, id FROM b) AS x FROM a',
-	lost_row_in_select =>
-	  'SELECT nr IN (SELECT nr FROM b WHERE (id, (SELECT 1)) IN (SELECT id, nr FROM a)) AS x FROM a',
+	lost_row_in_select => 'SELECT nr IN (SELECT nr FROM b WHERE (id, (SELECT 1))
+		IN (SELECT id, nr FROM a)) AS x FROM a',
 	kept_row_in_row =>
 	  'SELECT ((SELECT bool_or((id, other) IN (SELECT id, other FROM a)) FROM b), nr)
 		IN (SELECT id = other, nr FROM b) AS x FROM a',
@@ -128,47 +128,13 @@ SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM (
 ) AS objects (name) WHERE name ~ '^(lost|kept)_'
 SQL
 
-$node->safe_psql('postgres', "CREATE DATABASE $_") for 'source', 'restored', 'copies';
+$node->safe_psql('postgres', "CREATE DATABASE $_") for 'source', 'restored';
 $node->safe_psql('source', 'CREATE EXTENSION flakeid');
-
-# Names that look like a part of what PostgreSQL stores. Each is the name of a column.
-my $equal = $node->safe_psql('source', "SELECT '=(sno, sno)'::regoperator::oid");
-my @odd_names = (
-	':rtindex', ':rtindex 1',
-	'x :rtindex 1 :y', ':operName',
-	':testexpr', '{SUBLINK',
-	'a}', '{',
-	'}}}}', '(',
-	') :rtindex 1', '\\',
-	'\\{', 'a\\\\',
-	'"', '"":',
-	"'", ' ',
-	'<', '<>',
-	'a<1>', "two\n:rtindex 1",
-	"<$equal>", "{DISTINCTEXPR :opno $equal :x",
-	"{OPEXPR :opno $equal :args ({CASETESTEXPR", ":usingClause (:opno $equal :rtindex 1 ",
-	":testexpr {BOOLEXPR <$equal> <1>}", "{ROWCOMPAREEXPR :opnos (o $equal 1",);
-for my $number (0 .. $#odd_names) {
-	my $name = '"' . $odd_names[$number] =~ s/"/""/gr . '"';
-	$base .= "CREATE TABLE odd_$number (nr integer, $name integer, id sno, other sno);\n";
-	my $odd = "odd_$number";
-	$view{"lost_odd_using_$number"} =
-	  "SELECT a.other FROM $odd AS a JOIN $odd AS b USING (nr, $name, id)";
-	$view{"lost_odd_row_$number"} =
-	  "SELECT ($name, (SELECT $name FROM $odd LIMIT 1), id) IN (SELECT nr, $name, id FROM $odd)
-		AS $name FROM $odd";
-	$view{"lost_odd_last_$number"} = "SELECT $name, id IS DISTINCT FROM other AS x FROM $odd";
-	$view{"kept_odd_using_$number"} =
-	  "SELECT a.other = b.id AS $name FROM $odd AS a JOIN $odd AS b USING (nr, $name)";
-	$view{"kept_odd_row_$number"} =
-	  "SELECT ($name, (SELECT id = other FROM $odd LIMIT 1)) IN (SELECT $name, true FROM $odd)
-		AS $name FROM $odd AS $name";
-}
 
 my $sql = join '', $base, (map { "CREATE VIEW $_ AS $view{$_};\n" } sort keys %view), $others;
 $node->safe_psql('source', $sql);
 my @all = split / /, $node->safe_psql('source', $names);
-cmp_ok(scalar @all, '>=', 200, 'the database has all objects');
+cmp_ok(scalar @all, '>=', 60, 'the database has all objects');
 
 my %listed = map { $_ => 1 } $node->safe_psql('source', $query) =~ /\b((?:lost|kept)_\w+)/g;
 is( join(' ', sort keys %listed),
@@ -184,41 +150,6 @@ my %restored = map { $_ => 1 } split / /, $node->safe_psql('restored', $names);
 is( join(' ', grep { !$restored{$_} } @all),
 	join(' ', grep { /^lost_/ } @all),
 	'the restore has lost exactly these');
-
-# Partitions and children have copies, which nobody can change alone. The query has only the
-# parent, until a copy becomes an object of its own.
-$node->safe_psql('copies', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-CREATE TABLE parted (id sno, other sno, CONSTRAINT differs CHECK (id IS DISTINCT FROM other))
-	PARTITION BY RANGE (id);
-CREATE INDEX parted_index ON parted ((nullif(id, other)));
-CREATE TRIGGER changed AFTER UPDATE ON parted
-	FOR EACH ROW WHEN (OLD.id IS DISTINCT FROM NEW.id) EXECUTE FUNCTION nothing();
-CREATE TABLE created PARTITION OF parted DEFAULT PARTITION BY RANGE (id);
-CREATE TABLE below PARTITION OF created DEFAULT;
-CREATE TABLE parent (id sno, other sno, CONSTRAINT differs CHECK (id IS DISTINCT FROM other));
-CREATE TABLE child () INHERITS (parent);
-SQL
-my @of_parents = (
-	'constraint differs on table parent',
-	'constraint differs on table parted',
-	'index parted_index',
-	'trigger changed on table parted');
-is($node->safe_psql('copies', $query), join("\n", @of_parents), 'the query lists no copies');
-$node->safe_psql('copies', 'ALTER TABLE parted DETACH PARTITION created');
-$node->safe_psql('copies', 'ALTER TABLE child NO INHERIT parent');
-is( $node->safe_psql('copies', $query),
-	join("\n",
-		sort @of_parents,
-		'constraint differs on table child',
-		'constraint differs on table created',
-		'index created_nullif_idx'),
-	'it lists them if they are no copies any more');
-is( $node->safe_psql('copies', 'DROP TABLE parent, parted, child, created CASCADE')
-	  . $node->safe_psql('copies', $query),
-	'',
-	'it lists nothing if there is nothing');
 
 # The other forms of the page mean the same, also with NULL.
 for (
@@ -238,20 +169,6 @@ for (
 		WHERE ($form) IS NOT DISTINCT FROM ($other)
 		SQL
 }
-
-# The query reads all that PostgreSQL stores of this kind, but for constants and what is below.
-is( $node->safe_psql('source', <<'SQL'),
-SELECT string_agg(attname, ' ' ORDER BY attname)
-FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-WHERE atttypid = 'pg_node_tree'::regtype AND relnamespace = 'pg_catalog'::regnamespace
-SQL
-	join(' ',
-		sort 'relpartbound',
-		'prqual',
-		$query =~
-		  /\b(ev_\w+|tgqual|pol(?:qual|withcheck)|conbin|adbin|ind(?:exprs|pred)|partexprs)\b/g,
-		$query =~ /\b(prosqlbody|proargdefaults|stxexprs|typdefaultbin)\b/g),
-	'the query reads each column of expressions');
 
 # A publication can have no such condition.
 my $stderr;
