@@ -50,8 +50,8 @@ is( $node->safe_psql('postgres', 'DROP TABLE parent, parted, child, created CASC
 	'',
 	'it lists nothing if there is nothing');
 
-# The query reads all that PostgreSQL stores of this kind, but for constants, and for the row filters
-# of publications, which can have no operator of flakeid.
+# The query reads all that PostgreSQL stores of this kind, but for constants, and for the row
+# filters of publications, which can have no operator of flakeid.
 is( $node->safe_psql('postgres', <<'SQL'),
 SELECT string_agg(attname, ' ' ORDER BY attname)
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid

@@ -1,6 +1,6 @@
 # The query of docs/troubleshooting.md for what a dump loses reads what PostgreSQL stores as a text,
-# and names are in that text. Names that look like another part of it change nothing. Objects are called
-# lost_... if a restore must lose them and the query must list them, and kept_... if neither.
+# and names are in that text. Names that look like another part of it change nothing. Objects are
+# called lost_... if a restore must lose them and the query must list them, and kept_... if neither.
 use strict;
 use warnings;
 
