@@ -177,10 +177,12 @@ my %way = (
 	workers => 'SELECT %s, %s FROM source, generate_series(1, 100000) AS nr'
 	  . ' WHERE nr % 1000 > 0 OR pg_sleep(0.01) IS NOT NULL',);
 
+# A ledger is `of_several_servers` if these generate IDs at the same time, each as its own.
 sub new {
-	my ($class, $name) = @_;
+	my ($class, $name, %how) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir("ledger_$name");
-	return bless { dir => $dir, sessions => [], feeders => [], files => [], number => 0 }, $class;
+	my %lists = (sessions => [], feeders => [], files => []);
+	return bless { dir => $dir, number => 0, %lists, %how }, $class;
 }
 
 # What a session asks: a row has the ID type's name and an ID.
@@ -449,9 +451,10 @@ sub enter {
 	return map { (split ' ')[1] } split /\n/, $lines;
 }
 
-# The random bits of a uuidv7 would tell two IDs apart that are otherwise the same: of its text only
-# what comes before them counts.
-my @without_random_bits = ('-e', 's/^(uuidv7\t.{22}).*/\1/');
+# The random bits of a uuidv7 would tell two IDs of a server apart that are otherwise the same: of
+# its text only what comes before them counts. IDs of different servers have nothing else in which
+# they differ.
+my $without_random_bits = 's/^(uuidv7\t.{22}).*/\1/';
 
 # The IDs that were given out more than once: none.
 sub twice {
@@ -461,7 +464,8 @@ sub twice {
 	append_to_file($all, '');
 	unlink $list;
 	append_to_file($list, join '', map { "$_\0" } splice @{ $self->{files} });
-	_run([ 'xargs', '-0', '-a', $list, 'sed', '-E', @without_random_bits ],
+	my $edit = $self->{of_several_servers} ? '' : $without_random_bits;
+	_run([ 'xargs', '-0', '-a', $list, 'sed', '-E', '-e', $edit ],
 		'|', [ 'sort', '-S', '256M', '-T', $self->{dir}, '-o', $sorted ]);
 	_run([ 'sort', '-m', '-o', $all, $all, $sorted ]);
 	return _run([ 'uniq', '-d', $all ], '|', [ 'head', '-n', '10' ]);

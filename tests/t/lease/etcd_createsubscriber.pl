@@ -18,7 +18,7 @@ if ($publisher->pg_version < 17) {
 	plan skip_all => 'PostgreSQL ' . $publisher->pg_version . ' has no pg_createsubscriber';
 }
 my $etcd = Etcd->new('createsubscriber');
-my $ledger = Ledger->new('createsubscriber');
+my $ledger = Ledger->new('createsubscriber', of_several_servers => 1);
 $publisher->append_conf(
 	'postgresql.conf',
 	$etcd->configuration(

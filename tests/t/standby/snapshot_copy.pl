@@ -56,7 +56,7 @@ sub take_snapshot {
 	return;
 }
 
-my $ledger = Ledger->new('snapshot');
+my $ledger = Ledger->new('snapshot', of_several_servers => 1);
 $ledger->crowd($original);
 $original->poll_query_until('postgres', 'SELECT sum(ids) > 10000 FROM pg_stat_flakeid')
   or die 'the original generates no IDs';
