@@ -3,22 +3,17 @@
 # PostgreSQL has for expressions.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use DumpLosses;
+use Server;
 use Test::More;
 
-my ($query) = slurp_file('docs/troubleshooting.md') =~ /^```sql\n(WITH RECURSIVE stored.*?)^```$/ms
-  or die 'the page has no query for what a dump loses';
-my $node = PostgreSQL::Test::Cluster->new('copies');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
+my $node = flakeid_server('copies');
 
 # Partitions and children have copies, which nobody can change alone. The query has only the
 # parent, until a copy becomes an object of its own.
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
 CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE parted (id sno, other sno, CONSTRAINT differs CHECK (id IS DISTINCT FROM other))
 	PARTITION BY RANGE (id);
@@ -35,10 +30,10 @@ my @of_parents = (
 	'constraint differs on table parted',
 	'index parted_index',
 	'trigger changed on table parted');
-is($node->safe_psql('postgres', $query), join("\n", @of_parents), 'the query lists no copies');
+is($node->safe_psql('postgres', $QUERY), join("\n", @of_parents), 'the query lists no copies');
 $node->safe_psql('postgres', 'ALTER TABLE parted DETACH PARTITION created');
 $node->safe_psql('postgres', 'ALTER TABLE child NO INHERIT parent');
-is( $node->safe_psql('postgres', $query),
+is( $node->safe_psql('postgres', $QUERY),
 	join("\n",
 		sort @of_parents,
 		'constraint differs on table child',
@@ -46,7 +41,7 @@ is( $node->safe_psql('postgres', $query),
 		'index created_nullif_idx'),
 	'it lists them if they are no copies any more');
 is( $node->safe_psql('postgres', 'DROP TABLE parent, parted, child, created CASCADE')
-	  . $node->safe_psql('postgres', $query),
+	  . $node->safe_psql('postgres', $QUERY),
 	'',
 	'it lists nothing if there is nothing');
 
@@ -60,9 +55,9 @@ SQL
 	join(' ',
 		sort 'relpartbound',
 		'prqual',
-		$query =~
+		$QUERY =~
 		  /\b(ev_\w+|tgqual|pol(?:qual|withcheck)|conbin|adbin|ind(?:exprs|pred)|partexprs)\b/g,
-		$query =~ /\b(prosqlbody|proargdefaults|stxexprs|typdefaultbin)\b/g),
+		$QUERY =~ /\b(prosqlbody|proargdefaults|stxexprs|typdefaultbin)\b/g),
 	'the query reads each column of expressions');
 
 $node->stop;

@@ -3,17 +3,14 @@
 # called lost_... if a restore must lose them and the query must list them, and kept_... if neither.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
+use DumpLosses;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
-my ($query) = slurp_file('docs/troubleshooting.md') =~ /^```sql\n(WITH RECURSIVE stored.*?)^```$/ms
-  or die 'the page has no query for what a dump loses';
-my $node = PostgreSQL::Test::Cluster->new('names');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
+my $node = flakeid_server('names');
 $node->safe_psql('postgres', "CREATE DATABASE $_") for 'source', 'restored';
 $node->safe_psql('source', 'CREATE EXTENSION flakeid');
 
@@ -56,7 +53,7 @@ $node->safe_psql('source', $sql . join '',
 	map { "CREATE VIEW $_ AS $view{$_};\n" } sort keys %view);
 my @all = sort keys %view;
 
-my %listed = map { $_ => 1 } $node->safe_psql('source', $query) =~ /\b((?:lost|kept)_\w+)/g;
+my %listed = map { $_ => 1 } $node->safe_psql('source', $QUERY) =~ /\b((?:lost|kept)_\w+)/g;
 is( join(' ', sort keys %listed),
 	join(' ', grep { /^lost_/ } @all),
 	'the query lists what a dump must lose and nothing else');

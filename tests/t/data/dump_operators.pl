@@ -6,21 +6,17 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use DumpLosses;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 my $page = slurp_file('docs/troubleshooting.md');
-my ($query) = $page =~ /^```sql\n(WITH RECURSIVE stored.*?)^```$/ms
-  or die 'the page has no query for such objects';
 my ($sed) = $page =~ /^pg_restore -f - shop\.dump \| (sed ".*") \| psql -d shop$/m
   or die 'the page has no command that restores them';
 
-my $node = PostgreSQL::Test::Cluster->new('dump_operators');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
+my $node = flakeid_server('dump_operators');
 my $dir = PostgreSQL::Test::Utils::tempdir('dumps');
 
 # What is not there, in a schema for each ID type. ID is the type, NEXT makes one.
@@ -127,7 +123,7 @@ for my $name (qw(sno flake128 guid guid_local uniqueid)) {
 
 	# The constraint of a table or a domain stands for that.
 	my %listed = map { s/^(\w+?_\w+)_check$/$1/r => 1 }
-	  map { /\b((?:lost|kept)_\w+)/g } $node->safe_psql($name, $query);
+	  map { /\b((?:lost|kept)_\w+)/g } $node->safe_psql($name, $QUERY);
 	my %lost = map { s/^(\w+?_\w+)_check$/$1/r => 1 } map { /^(lost_\w+)/ } @all;
 	is_deeply(
 		[ sort keys %listed ],

@@ -15,9 +15,8 @@ my $node = PostgreSQL::Test::Cluster->new('reader_traps');
 $node->init;
 
 # CREATE EXTENSION itself runs the script, where it finds one outside of the server's own folder.
-my ($major) = `pg_config --version` =~ /(\d+)/;
 my %install = (flakeid_reader => $file, ids => "SELECT pgtle.create_extension('ids')");
-if ($major >= 18) {
+if ($node->pg_version >= 18) {
 	my $folder = PostgreSQL::Test::Utils::tempdir;
 	mkdir "$folder/extension" or die "could not create a folder: $!";
 	append_to_file("$folder/extension/flakeid_reader.control",
