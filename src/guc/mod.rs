@@ -195,8 +195,13 @@ pub fn refuses_moved_state() -> bool {
 pub fn ensure_usable(has_generator_id: bool) -> Result<(), Report> {
     ensure_known()?;
     let invalid = PROCESS.0.invalid.borrow();
-    let first = invalid.iter().find(|invalid| has_generator_id || !invalid.is_of_generator_ids());
+    let is_relevant = |invalid: &&InvalidSetting| has_generator_id || !is_of_generator_ids(invalid);
+    let first = invalid.iter().find(is_relevant);
     first.cloned().map_or(Ok(()), |invalid| Err(invalid.into()))
+}
+
+fn is_of_generator_ids(invalid: &InvalidSetting) -> bool {
+    invalid.setting == GeneratorIdsSetting::name()
 }
 
 /// Ensures that this process knows the server's settings.
@@ -209,10 +214,9 @@ pub fn ensure_known() -> Result<(), Report> {
 }
 
 /// Returns whether this process knows the server's value of a setting, and the value is valid.
-pub fn is_in_effect(setting: &str) -> bool {
-    let is_unknown =
-        PROCESS.0.unknown.borrow().iter().any(|name| name.to_bytes() == setting.as_bytes());
-    !is_unknown && invalid_setting_of(setting).is_none()
+pub fn is_in_effect(setting: &CStr) -> bool {
+    let is_invalid = || invalid_setting_of(setting.to_str().unwrap_or_default()).is_some();
+    !server_wide::is_unknown(setting) && !is_invalid()
 }
 
 /// Returns all settings whose value is invalid.
@@ -441,7 +445,7 @@ pub fn define() {
                 error::WITHHELD
             }
         };
-        let detail = match invalid.is_of_generator_ids() {
+        let detail = match is_of_generator_ids(invalid) {
             true => format!(
                 "{reason} No flakes, snos and uniqueids are generated until it is corrected."
             ),

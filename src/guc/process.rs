@@ -19,12 +19,6 @@ pub struct InvalidSetting {
     pub hidden: bool,
 }
 
-impl InvalidSetting {
-    pub(super) fn is_of_generator_ids(&self) -> bool {
-        self.setting == "flakeid.generator_ids"
-    }
-}
-
 impl From<InvalidSetting> for Report {
     fn from(InvalidSetting { setting, value, reason, hidden }: InvalidSetting) -> Self {
         let report = match hidden {

@@ -69,7 +69,7 @@ fn leased() -> Option<shmem::LeaseState> {
 
 /// Returns the generator IDs that this server has now, fixed or leased.
 fn generator_ids() -> Vec<u16> {
-    match guc::owned().filter(|_| guc::is_in_effect("flakeid.generator_ids")) {
+    match guc::owned().filter(|_| guc::is_in_effect(c"flakeid.generator_ids")) {
         Some(GeneratorIdSource::Fixed(ids)) => ids.as_slice().to_vec(),
         Some(GeneratorIdSource::Leased(_)) => leased()
             .map_or_else(Vec::new, |lease| lease.held().iter().map(|held| held.id).collect()),
@@ -80,14 +80,14 @@ fn generator_ids() -> Vec<u16> {
 fn cluster_id() -> Option<u64> {
     match guc::leased() {
         Some(_) => Some(leased().map_or(0, |lease| lease.cluster.into())),
-        None => guc::is_in_effect("flakeid.cluster_id").then(guc::cluster_id),
+        None => guc::is_in_effect(c"flakeid.cluster_id").then(guc::cluster_id),
     }
 }
 
 #[pg_extern(sql = false)]
 fn flakeid_identity() -> pgrx::JsonB {
-    let epoch = guc::is_in_effect("flakeid.epoch").then(guc::epoch);
-    let sequence = guc::is_in_effect("flakeid.sno_sequence").then(guc::sno_sequence);
+    let epoch = guc::is_in_effect(c"flakeid.epoch").then(guc::epoch);
+    let sequence = guc::is_in_effect(c"flakeid.sno_sequence").then(guc::sno_sequence);
     let generator_ids = generator_ids();
     let identity = Identity {
         version: library::version(),
@@ -105,11 +105,11 @@ fn flakeid_identity() -> pgrx::JsonB {
         },
         flake128: Flake128Identity {
             worker: generator::known_flake128_worker()
-                .filter(|_| guc::is_in_effect("flakeid.interface"))
+                .filter(|_| guc::is_in_effect(c"flakeid.interface"))
                 .map(colons),
         },
         guid: GuidIdentity {
-            node: generator::known_guid_node().filter(|_| guc::is_in_effect("flakeid.guid_node")),
+            node: generator::known_guid_node().filter(|_| guc::is_in_effect(c"flakeid.guid_node")),
         },
         uniqueid: UniqueIdIdentity { cluster_id: cluster_id() },
     };

@@ -83,7 +83,7 @@ impl Location {
     /// Returns the contents of the file.
     ///
     /// # Errors
-    /// Memory is exhausted.
+    /// The JSON library could not write the document, which does not happen.
     pub fn bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
     }

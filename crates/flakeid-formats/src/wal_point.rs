@@ -14,12 +14,10 @@ impl Position {
     /// Parses two hexadecimal numbers with a slash between them.
     fn parse(text: &str) -> Option<Self> {
         let (high, low) = text.split_once('/')?;
-        let half = |text: &str| {
-            // The library also takes a sign.
-            let is_number = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            is_number.then(|| u32::from_str_radix(text, 16).ok()).flatten().map(u64::from)
-        };
-        Some(Self(half(high)? << 32 | half(low)?))
+        // Rust reads a sign, too.
+        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let half = |text| u32::from_str_radix(Some(text).filter(is_number)?, 16).ok();
+        Some(Self(u64::from(half(high)?) << 32 | u64::from(half(low)?)))
     }
 }
 

@@ -1,5 +1,5 @@
 //! The files `flakeid/state`, `flakeid/etcd`, `flakeid/watermark` and `flakeid/location`, and
-//! PostgreSQL's files with the history of a timeline. The first byte of an input
+//! PostgreSQL's files with the history of a timeline. For the first two the first byte of an input
 //! says how the rest is used: as a file, as a document without its checksum, or as numbers.
 
 use super::Input;
