@@ -97,19 +97,45 @@ pub fn typed_row<const N: usize>(
     fcinfo: pg_sys::FunctionCallInfo,
     values: impl FnOnce(pg_sys::TupleDesc) -> [pg_sys::Datum; N],
 ) -> RawDatum {
+    let desc = result_descriptor(fcinfo, N);
     let mut nulls = [false; N];
-    let mut desc: pg_sys::TupleDesc = std::ptr::null_mut();
-    // SAFETY: `fcinfo` belongs to this call. The descriptor is checked before it is used, and has
-    // no more columns than there are values.
+    let mut values = values(desc);
+    // SAFETY: the descriptor is that of the function's result, and has no more columns than there
+    // are values.
     unsafe {
+        let tuple = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), nulls.as_mut_ptr());
+        RawDatum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+    }
+}
+
+/// Returns the descriptor of the rows that a function returns; they have at most `max_columns`.
+///
+/// The catalogs have it. To read them takes several times as long as to build a row, so the first
+/// call of a query keeps the descriptor in `fn_extra`, until PostgreSQL frees `fn_mcxt`. It stays
+/// right for that long: `fn_extra` belongs to one OID, and PostgreSQL refuses to replace a function
+/// by one with other columns.
+fn result_descriptor(fcinfo: pg_sys::FunctionCallInfo, max_columns: usize) -> pg_sys::TupleDesc {
+    // SAFETY: `fcinfo` belongs to this call, and the function has no other use for `fn_extra`. The
+    // copy lives as long as `fn_extra`, whose context is `fn_mcxt`.
+    unsafe {
+        let function = (*fcinfo).flinfo;
+        let kept: pg_sys::TupleDesc = (*function).fn_extra.cast();
+        if !kept.is_null() {
+            return kept;
+        }
+        let mut desc: pg_sys::TupleDesc = std::ptr::null_mut();
         let class = pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut desc);
-        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*desc).natts as usize > N {
+        if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE
+            || (*desc).natts as usize > max_columns
+        {
             pgrx::error!("flakeid's library and its SQL declarations do not match");
         }
         let desc = pg_sys::BlessTupleDesc(desc);
-        let mut values = values(desc);
-        let tuple = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), nulls.as_mut_ptr());
-        RawDatum(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+        let of_call = pg_sys::MemoryContextSwitchTo((*function).fn_mcxt);
+        let copy = pg_sys::CreateTupleDescCopy(desc);
+        pg_sys::MemoryContextSwitchTo(of_call);
+        (*function).fn_extra = copy.cast();
+        copy
     }
 }
 
