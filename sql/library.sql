@@ -26,4 +26,4 @@ CREATE FUNCTION flakeid_require_library(version text) RETURNS void
 COMMENT ON FUNCTION flakeid_require_library(text)
     IS 'an error if the loaded library is older than this version; called first by install and update scripts';
 
-SELECT flakeid_require_library('0.8.0'::pg_catalog.text);
+SELECT flakeid_require_library('1.0.0'::pg_catalog.text);

@@ -10,7 +10,7 @@ variable "REGISTRY" {
 }
 
 variable "VERSION" {
-  default = "0.8.0"
+  default = "1.0.0"
 }
 
 // The commit of which the packages were built.

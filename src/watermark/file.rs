@@ -7,8 +7,8 @@
 //!
 //! # Versions
 //! 0.7.0 wrote version 1, with the list of prepared transactions, and trusted that list at the next
-//! start. 0.8.0 writes version 2, and writes no list. So 0.7.0 must not find its own file again
-//! after a life with 0.8.0: that life replaces the file ([`super::usage`]). 0.7.0 cannot read
+//! start. 1.0.0 writes version 2, and writes no list. So 0.7.0 must not find its own file again
+//! after a life with 1.0.0: that life replaces the file ([`super::usage`]). 0.7.0 cannot read
 //! version 2. It then assumes no knowledge of prepared transactions, and each of them holds its
 //! watermark at 1970.
 

@@ -20,7 +20,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 my $version = sql("SELECT current_setting('server_version_num')::integer / 10000");
 my @types = qw(sno flake128 guid guid_local uniqueid);
-# 0.8.0 adds the type flake.
+# 1.0.0 adds the type flake.
 my $before = join ' ', sort map { "$_\[]" } @types;
 my $all = join ' ', sort map { "$_\[]" } @types, 'flake';
 my $members = <<'SQL';

@@ -1,5 +1,5 @@
 # The functions of a database named the library $libdir/flakeid up to 0.7, and name it flakeid since
-# 0.8.0. The last statement of the update changes this name alone, in each function of the
+# 1.0.0. The last statement of the update changes this name alone, in each function of the
 # extension. It leaves what an administrator changed.
 use strict;
 use warnings;
@@ -10,14 +10,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Two scripts lead to 0.8.0: 0.7.90 has all but the last statement.
+# Two scripts lead to 1.0.0: 0.7.90 has all but the last statement.
 my $place = Installation->new('released')->put_released;
 my ($others, $last) =
-  slurp_file("$place->{extension}/flakeid--0.7.0--0.8.0.sql") =~
+  slurp_file("$place->{extension}/flakeid--0.7.0--1.0.0.sql") =~
   /\A(.*)^(UPDATE pg_catalog\.pg_proc SET probin = .*)\z/ms
   or die 'the update changes no name of a library';
 append_to_file("$place->{extension}/flakeid--0.7.0--0.7.90.sql", $others);
-append_to_file("$place->{extension}/flakeid--0.7.90--0.8.0.sql", $last);
+append_to_file("$place->{extension}/flakeid--0.7.90--1.0.0.sql", $last);
 
 my $node = PostgreSQL::Test::Cluster->new('names', install_path => $place->{path});
 $node->init;
@@ -62,7 +62,7 @@ REVOKE ALL ON FUNCTION flake_timestamp(bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION flake_timestamp(bigint) TO administrator;
 CREATE FUNCTION own_next() RETURNS bigint AS '$libdir/flakeid', 'flake_next_wrapper' LANGUAGE c;
 CREATE TABLE before AS SELECT oid, probin, to_jsonb(pg_proc) - 'probin' AS others FROM pg_proc;
-ALTER EXTENSION flakeid UPDATE TO '0.8.0';
+ALTER EXTENSION flakeid UPDATE TO '1.0.0';
 SQL
 	is($sql->(<<'SQL'), '', "from $from: the statement changes no other column of pg_proc");
 SELECT coalesce(before.others, after.others) ->> 'proname'

@@ -1,4 +1,4 @@
-# 0.8.0 replaces casts: those to and from text are PostgreSQL's own, and others become assignment
+# 1.0.0 replaces casts: those to and from text are PostgreSQL's own, and others become assignment
 # casts. What users have built on the casts of 0.7.0 outlives the update and a dump: views, indexes,
 # generated columns, constraints and functions.
 use strict;
