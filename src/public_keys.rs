@@ -43,7 +43,6 @@ use std::cell::RefCell;
 use std::fs::{self, Metadata};
 use std::hint::black_box;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -161,6 +160,11 @@ fn overwrite() {
     former.zeroize();
 }
 
+fn ensure_private(path: &Path, metadata: &Metadata) -> Result<(), String> {
+    regular_file::ensure_private(metadata)
+        .map_err(|reason| format!("\"{}\" {reason}", path.display()))
+}
+
 /// Reads a file of keys. An error is a reason without anything of the file's content.
 #[inline(never)]
 fn read(path: &Path) -> Result<Keys, String> {
@@ -173,12 +177,12 @@ fn read(path: &Path) -> Result<Keys, String> {
     // another one already.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if metadata.is_file() {
-        check_owner(path, &metadata)?;
+        ensure_private(path, &metadata)?;
     }
     let (content, metadata) =
         regular_file::read(path, FILE_LIMIT, Links::Followed).map_err(unreadable)?;
     let content = Zeroizing::new(content);
-    check_owner(path, &metadata)?;
+    ensure_private(path, &metadata)?;
     let lines =
         keys::parse(&content).map_err(|reason| format!("\"{}\" {reason}", path.display()))?;
     let mut read = Keys { keys: Vec::with_capacity(lines.len()), ..Keys::NONE };
@@ -190,22 +194,4 @@ fn read(path: &Path) -> Result<Keys, String> {
         }
     }
     Ok(read)
-}
-
-/// Ensures that only the server's user can read a file.
-fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), String> {
-    // SAFETY: the call has no arguments and always succeeds.
-    let user = unsafe { libc::geteuid() };
-    let mode = metadata.mode() & 0o7777;
-    match () {
-        () if metadata.uid() != user => {
-            Err(format!("\"{}\" does not belong to the server's user", path.display()))
-        }
-        () if mode & 0o077 != 0 => Err(format!(
-            "\"{}\" has mode {mode:04o}, so that others than the server's user can read it; its \
-             mode must be 0600",
-            path.display()
-        )),
-        () => Ok(()),
-    }
 }

@@ -9,12 +9,13 @@
 //! group of the server's user can read them. They do not depend on the umask of the process, which
 //! a procedural language can change.
 
+use flakeid_formats::secret_file::{self, NotPrivate};
 use pgrx::pg_sys;
 use std::ffi::{CStr, OsStr, c_int};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroize;
 
@@ -86,6 +87,16 @@ pub fn read(path: &Path, limit: usize, links: Links) -> io::Result<(Vec<u8>, Met
         }
         _ => Ok((content, metadata)),
     }
+}
+
+/// Checks that a file with a secret is private, as PostgreSQL requires of the key of a server.
+///
+/// # Errors
+/// It is not.
+pub fn ensure_private(metadata: &Metadata) -> Result<(), NotPrivate> {
+    // SAFETY: the call has no arguments and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    secret_file::ensure_private(metadata.uid(), user, metadata.mode())
 }
 
 /// Creates a file. If something has its name already, such as a file that was left half written or

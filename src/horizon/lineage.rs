@@ -78,17 +78,18 @@ pub(super) fn refusal(now: u32, evidence: &Evidence) -> Report {
     let before = location
         .and_then(|location| location.timeline.or_else(|| Some(location.replayed?.timeline)));
     let facts = match before {
-        Some(before) => {
-            format!(
-                "The state is of WAL timeline {before}, and the server is on WAL timeline {now}."
-            )
-        }
-        None => format!("The server has no state, and is on WAL timeline {now}."),
+        Some(before) => format!(
+            "The state is of WAL timeline {before}, and the server is on WAL timeline {now}. It \
+             was promoted, or recovered from a backup, while flakeid was not preloaded."
+        ),
+        None => format!(
+            "The server has no state, and is on WAL timeline {now}. It was promoted, or recovered \
+             from a backup, while flakeid was not preloaded, or its directory \"flakeid\" was \
+             removed."
+        ),
     };
     Report::wrong_state("flakeid's state does not cover all IDs in this server's data")
-        .detail(format!(
-            "{facts} It was promoted, or recovered from a backup, while flakeid was not preloaded."
-        ))
+        .detail(facts)
         .hint(file::ACCEPT)
 }
 

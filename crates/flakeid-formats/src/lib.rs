@@ -14,6 +14,7 @@ pub mod keys;
 pub mod location;
 pub mod mac_address;
 pub mod registry_memory;
+pub mod secret_file;
 pub mod state;
 pub mod streams;
 pub mod wal_point;

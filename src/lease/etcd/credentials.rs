@@ -7,7 +7,6 @@ use crate::regular_file::{self, Links};
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The longest file with a password, in bytes.
@@ -84,17 +83,10 @@ fn pem(path: &Path, content: Vec<u8>, label: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Reads a file with a secret. As PostgreSQL requires for keys, only its owner may read it; or root
-/// owns it, and a group of the server may read it, too.
+/// Reads a file with a secret.
 fn private(path: &Path, limit: usize) -> Result<Vec<u8>, String> {
-    let (content, meta) = read(path, limit)?;
-    let open_to_others = if meta.uid() == 0 { 0o027 } else { 0o077 };
-    match meta.mode() & open_to_others {
-        0 => Ok(content),
-        _ => Err(format!(
-            "\"{}\" can be read by others: its mode must be 0600, or 0640 if root \
-                          owns it",
-            name(path)
-        )),
-    }
+    let (content, metadata) = read(path, limit)?;
+    regular_file::ensure_private(&metadata)
+        .map_err(|reason| format!("\"{}\" {reason}", name(path)))?;
+    Ok(content)
 }

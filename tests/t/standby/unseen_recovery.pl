@@ -14,7 +14,7 @@ use Test::More;
 
 my $what = "flakeid's state does not cover all IDs in this server's data";
 my $not_covered = qr/ERROR:  55000: $what\n/;
-my $how = qr/It was promoted, or recovered from a backup, while flakeid was not preloaded\.\n/;
+my $how = 'It was promoted, or recovered from a backup, while flakeid was not preloaded';
 my $check = quotemeta "Check the server's clock. If it is right and past all IDs generated here,";
 my $accept =
   quotemeta 'call flakeid_accept_clock() as a superuser: new IDs then begin at the current'
@@ -66,8 +66,16 @@ $primary->wait_for_catchup($_) for $young, $old;
 $primary->stop;
 
 for my $case (
-	[ 'the first', $young, 'The server has no state, and is on WAL timeline 2.' ],
-	[ 'a later', $old, 'The state is of WAL timeline 1, and the server is on WAL timeline 2.' ])
+	[
+		'the first',
+		$young,
+		"The server has no state, and is on WAL timeline 2. $how, or its directory \"flakeid\" was"
+		  . ' removed.'
+	],
+	[
+		'a later', $old,
+		"The state is of WAL timeline 1, and the server is on WAL timeline 2. $how."
+	])
 {
 	my ($which, $node, $facts) = @$case;
 	subtest "a standby that did not preload, from a backup before $which ID, is promoted" => sub {
@@ -82,7 +90,7 @@ for my $case (
 		$node->restart;
 		like(
 			error_of($node, 'INSERT INTO orders DEFAULT VALUES'),
-			qr/${not_covered}DETAIL:  \Q$facts\E $how$hint/,
+			qr/${not_covered}DETAIL:  \Q$facts\E\n$hint/,
 			'it generates no IDs after a restart, and the error has the reason');
 		like(error_of($node, 'SELECT flakeid_watermark()'), $not_covered, 'it has no watermark');
 		my $not_ready = 'SELECT DISTINCT sqlstate, error FROM flakeid_readiness WHERE NOT ready';
