@@ -18,7 +18,9 @@
 //! 2. *A rewritten table has another file.* Its row in `pg_class` names it, and that row is a new
 //!    one, written by the transaction that rewrote the table. If the snapshot sees the present row,
 //!    nothing has changed since. Otherwise the file that the snapshot's row names is compared with
-//!    the present one.
+//!    the present one. If the reader's own transaction has changed the row, by `GRANT` for one, both
+//!    files are those without its own changes: a snapshot sees those as soon as they are made. If it
+//!    has rewritten the table itself, it has the rows that were there then.
 //! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages
 //!    about changed catalogs when it has taken a lock. It calls [`note_change`] for each message
 //!    about `pg_class`, which notes the position of that moment. The transaction that made the
@@ -77,18 +79,39 @@ pub fn hide_rows(snapshot: &Snapshot) -> bool {
 }
 
 fn is_rewritten(table: Oid, snapshot: &Snapshot) -> bool {
-    let Some(present) = File::present(table) else { return false };
-    if snapshot.sees_row_of(present.written_by) {
-        return false;
-    }
-    File::seen_by(table, snapshot) != Some(present.number)
+    let Some(File { number, writer }) = File::present(table) else { return false };
+    let present = match writer {
+        Writer::Frozen => return false,
+        Writer::Other(id) if snapshot.sees_row_of(Some(id)) => return false,
+        Writer::Other(_) => number,
+        Writer::Own => {
+            // SAFETY: PostgreSQL's snapshot for catalogs is that of the present, and is copied.
+            let catalogs =
+                unsafe { pg_sys::GetNonHistoricCatalogSnapshot(pg_sys::RelationRelationId) };
+            match file_seen_by(table, catalogs) {
+                Some(number) => number,
+                // This transaction has created the table.
+                None => return false,
+            }
+        }
+    };
+    file_seen_by(table, snapshot.raw()) != Some(present)
+}
+
+/// The transaction that has written a row.
+enum Writer {
+    /// Every snapshot sees the row.
+    Frozen,
+    /// It is the present one.
+    Own,
+    /// The 32 bits of its number.
+    Other(u32),
 }
 
 /// The file of a table, by its row in `pg_class`.
 struct File {
     number: Oid,
-    /// The transaction that has written the row; `None` if every snapshot sees it.
-    written_by: Option<u32>,
+    writer: Writer,
 }
 
 impl File {
@@ -103,13 +126,15 @@ impl File {
             if row.is_null() {
                 return None;
             }
-            let file = Self::of(row);
+            let file = Self { number: number_in(row), writer: Writer::of(row) };
             let kind = (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relkind as u8;
             pg_sys::ReleaseSysCache(row);
             [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_MATVIEW].contains(&kind).then_some(file)
         }
     }
+}
 
+impl Writer {
     /// # Safety
     /// `row` must be a row of `pg_class`.
     unsafe fn of(row: pg_sys::HeapTuple) -> Self {
@@ -118,39 +143,53 @@ impl File {
             let header = (*row).t_data;
             let xmin = (*header).t_choice.t_heap.t_xmin;
             let frozen = pg_sys::HEAP_XMIN_FROZEN as u16;
-            let is_frozen = (*header).t_infomask & frozen == frozen
-                || xmin < pg_sys::FirstNormalTransactionId
-                || pg_sys::TransactionIdIsCurrentTransactionId(xmin);
-            Self {
-                number: (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relfilenode,
-                written_by: Some(xmin.into_inner()).filter(|_| !is_frozen),
+            match () {
+                () if (*header).t_infomask & frozen == frozen => Self::Frozen,
+                () if xmin < pg_sys::FirstNormalTransactionId => Self::Frozen,
+                () if pg_sys::TransactionIdIsCurrentTransactionId(xmin) => Self::Own,
+                () => Self::Other(xmin.into_inner()),
             }
         }
     }
+}
 
-    /// Returns the file of a table by the row that a snapshot sees; `None` if it sees no row.
-    fn seen_by(table: Oid, snapshot: &Snapshot) -> Option<Oid> {
-        let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        // SAFETY: the scan and the catalog are closed after the last use of the row. If an error
-        // comes in between, the end of the transaction closes both.
-        unsafe {
-            let mut key = pg_sys::ScanKeyData::default();
-            pg_sys::ScanKeyInit(
-                &mut key,
-                pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
-                pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
-                pg_sys::F_OIDEQ.into(),
-                table.into(),
-            );
-            let catalog = pg_sys::table_open(pg_sys::RelationRelationId, mode);
-            let index = pg_sys::ClassOidIndexId.into();
-            let scan =
-                pg_sys::systable_beginscan(catalog, index, true, snapshot.raw(), 1, &mut key);
-            let row = pg_sys::systable_getnext(scan);
-            let file = (!row.is_null()).then(|| Self::of(row).number);
-            pg_sys::systable_endscan(scan);
-            pg_sys::table_close(catalog, mode);
-            file
-        }
+/// # Safety
+/// `row` must be a row of `pg_class`.
+unsafe fn number_in(row: pg_sys::HeapTuple) -> Oid {
+    // SAFETY: the caller guarantees the row.
+    unsafe { (*pg_sys::GETSTRUCT(row).cast::<pg_sys::FormData_pg_class>()).relfilenode }
+}
+
+/// Returns the file of a table by the row that a snapshot sees without the changes of this
+/// transaction; `None` if it sees no row.
+fn file_seen_by(table: Oid, snapshot: pg_sys::Snapshot) -> Option<Oid> {
+    let mode = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: the scan, the catalog and the copy of the snapshot are released after the last use of
+    // the row. If an error comes in between, the end of the transaction releases them.
+    unsafe {
+        // A snapshot of the present is copied, as PostgreSQL may take another one in its place. One
+        // that is in use already is not.
+        let copy = pg_sys::RegisterSnapshot(snapshot);
+        let mut without_own = *copy;
+        // It sees what commands before this one have done: none.
+        without_own.curcid = pg_sys::FirstCommandId;
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_class_oid as pg_sys::AttrNumber,
+            pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+            pg_sys::F_OIDEQ.into(),
+            table.into(),
+        );
+        let catalog = pg_sys::table_open(pg_sys::RelationRelationId, mode);
+        let index = pg_sys::ClassOidIndexId.into();
+        let scan =
+            pg_sys::systable_beginscan(catalog, index, true, &raw mut without_own, 1, &mut key);
+        let row = pg_sys::systable_getnext(scan);
+        let file = (!row.is_null()).then(|| number_in(row));
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, mode);
+        pg_sys::UnregisterSnapshot(copy);
+        file
     }
 }

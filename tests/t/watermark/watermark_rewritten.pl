@@ -94,6 +94,28 @@ for my $level ('REPEATABLE READ', 'SERIALIZABLE') {
 	$migration->query_safe($back{outbox});
 }
 
+# The reader's own transaction then changes the table's row in pg_class, which names the file.
+my %own = (
+	'grants a privilege' => 'GRANT SELECT ON outbox TO pg_monitor',
+	'sets a parameter' => 'ALTER TABLE outbox SET (fillfactor = 90)',
+	'adds a check in a savepoint' =>
+	  'SAVEPOINT s; ALTER TABLE outbox ADD CHECK (id <> 0); RELEASE s',
+	'rewrites it again' => 'ALTER TABLE outbox SET UNLOGGED',
+	'clusters it' => 'CLUSTER outbox USING outbox_pkey');
+for my $what (sort keys %own) {
+	my $begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM other';
+	$reader->query_safe("$begin; $own{$what}");
+	cmp_ok(watermark_in($reader), '>', 0,
+		"the watermark stays if the reader itself $what and nobody has rewritten the table");
+	$reader->query_safe("ROLLBACK; $begin");
+	$migration->query_safe($rewrite{outbox});
+	$reader->query_safe($own{$what});
+	is(watermark_in($reader), 0, "the watermark is 1970 if the reader $what after a rewrite");
+	is($reader->query_safe($poll), '', "the reader gets no row if it $what after a rewrite");
+	$reader->query_safe('ROLLBACK');
+	$migration->query_safe($back{outbox});
+}
+
 # A snapshot that was taken by another session, before the rewrite.
 $observer->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my $snapshot = $observer->query_safe('SELECT pg_export_snapshot()');
