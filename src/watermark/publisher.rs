@@ -99,15 +99,18 @@ impl Notifier {
         Self { database, worker: None, started_at: Duration::ZERO, pause: Duration::ZERO }
     }
 
-    /// Starts it if it does not run.
-    fn ensure_running(&mut self, boot: Duration) {
+    fn is_running(&self) -> bool {
         use pgrx::bgworkers::BackgroundWorkerStatus::{PostmasterDied, Stopped};
         let has_ended = |worker: &DynamicBackgroundWorker| {
             matches!(worker.pid(), Err(Stopped | PostmasterDied))
         };
-        let is_running = self.worker.as_ref().is_some_and(|worker| !has_ended(worker));
+        self.worker.as_ref().is_some_and(|worker| !has_ended(worker))
+    }
+
+    /// Starts it if it does not run.
+    fn ensure_running(&mut self, boot: Duration) {
         let ran = boot.saturating_sub(self.started_at);
-        if is_running {
+        if self.is_running() {
             if ran >= PAUSES.1 {
                 self.pause = PAUSES.0;
             }
@@ -146,13 +149,18 @@ pub extern "C-unwind" fn flakeid_watermark_main(_argument: pg_sys::Datum) {
     let mut reported = false;
     while is_wanted() {
         let databases = guc::notify_databases();
-        notifiers.retain(|notifier| databases.contains(&notifier.database));
+        // A notifier ends by itself, which can take as long as another session's commit. If its
+        // database comes back before, it goes on, and a second one would notify twice.
+        notifiers
+            .retain(|notifier| databases.contains(&notifier.database) || notifier.is_running());
         for database in databases {
-            if !notifiers.iter().any(|notifier| notifier.database == database) {
+            let known = notifiers.iter().position(|notifier| notifier.database == database);
+            let notifier = known.unwrap_or_else(|| {
                 notifiers.push(Notifier::new(database));
-            }
+                notifiers.len() - 1
+            });
+            notifiers[notifier].ensure_running(since_boot());
         }
-        notifiers.iter_mut().for_each(|notifier| notifier.ensure_running(since_boot()));
         let mut pause = RESTART;
         if let Some(interval) = guc::standby_watermark_interval() {
             pause = LOOK_INTERVAL;
