@@ -16,11 +16,13 @@
 //! 2. *No announcement is without use*, but a few. While nothing is pending nothing is announced.
 //!    The first announcement waits for a watermark after the first reading. If other transactions
 //!    hold that back for longer than the interval, a watermark that has risen is announced: it may
-//!    cover earlier IDs of long transactions.
+//!    cover earlier IDs of long transactions. While no further transaction ends, each such
+//!    announcement waits twice as long as the one before.
 //! 3. *A clock that steps back* shows readings before the IDs of rows. So the greatest reading
 //!    counts that a session may have had by then: at each look, that of the last look with the time
 //!    since. A clock that is set ahead, and then steps back between two looks, can be ahead of
-//!    that.
+//!    that. Something is pending until the watermark is past that reading, which a clock that was a
+//!    year ahead makes a year. By the doubled waits that is some thirty announcements.
 //!
 //! # What outlives what
 //! An announcer lives as long as its process. A new one begins with something pending: the rows of
@@ -29,13 +31,18 @@
 use crate::clock::UnixNanos;
 use core::time::Duration;
 
+/// The shortest interval that is doubled.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// The state of one announcer.
 #[derive(Clone, Debug)]
 pub struct Announcer {
     interval: Duration,
-    /// The first and the last reading of the clock at which transactions had ended whose rows are
-    /// not announced.
+    /// The first reading of the clock at which transactions had ended whose rows are not announced,
+    /// and the greatest one that a session may have had when the last of them ended.
     pending: Option<(UnixNanos, UnixNanos)>,
+    /// How many announcements since the last end of a transaction have left something pending.
+    left_pending: u32,
     /// The time since boot at which something became pending.
     pending_since: Duration,
     /// The last watermark that was announced, and when, as time since boot.
@@ -52,6 +59,7 @@ impl Announcer {
         Self {
             interval,
             pending: Some((now, now)),
+            left_pending: 0,
             pending_since: boot,
             announced: None,
             looked: (now, boot),
@@ -75,14 +83,15 @@ impl Announcer {
         if !has_ended {
             return;
         }
-        let last = self.greatest;
-        match &mut self.pending {
-            Some((_, pending)) => *pending = last,
-            None => {
-                self.pending = Some((last, last));
+        let first = match self.pending {
+            Some((first, _)) if self.left_pending == 0 => first.min(now),
+            _ => {
                 self.pending_since = boot;
+                now
             }
-        }
+        };
+        self.pending = Some((first, self.greatest));
+        self.left_pending = 0;
     }
 
     /// Returns whether the watermark may have to be announced now. If not, it need not be computed.
@@ -95,14 +104,24 @@ impl Announcer {
     pub fn announces(&mut self, watermark: UnixNanos, boot: Duration) -> bool {
         let Some((first, last)) = self.pending.filter(|_| self.is_due(boot)) else { return false };
         let has_risen = self.announced.is_none_or(|(announced, _)| watermark > announced);
-        let is_late = boot.saturating_sub(self.pending_since) >= self.interval;
+        let is_late = boot.saturating_sub(self.pending_since) >= self.longest_wait();
         if !has_risen || !(watermark > first || is_late) {
             return false;
         }
         self.announced = Some((watermark, boot));
         self.pending = (watermark <= last).then_some((last, last));
+        self.left_pending += 1;
         self.pending_since = boot;
         true
+    }
+
+    /// Returns how long something may be pending before a watermark is announced that may not cover
+    /// it.
+    fn longest_wait(&self) -> Duration {
+        match self.left_pending {
+            0 => self.interval,
+            doublings => self.interval.max(SHORTEST).saturating_mul(1 << doublings.min(31)),
+        }
     }
 
     /// Returns whether the last announcement is older than a pause.
@@ -202,6 +221,20 @@ mod tests {
             }
         }
         assert!(covered > 4999 * MILLI, "{covered}");
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_costs_few_announcements() {
+        let mut announcer = quiet(5000);
+        let year = 365 * 86_400_000 * MILLI;
+        announcer.look(false, UnixNanos(5000 * MILLI + year), boot(5000 * MILLI));
+        // A transaction ends every 20 s, and between them nothing does.
+        let ends = |milli: u64| milli % 20_000 == 0;
+        let announced = run(&mut announcer, 5001..100_000, ends, |now| now - LAG);
+        for end in (1..5).map(|nr| nr * 20_000) {
+            assert!(announced.contains(&(end + 5)), "{end}: {announced:?}");
+        }
+        assert!(announced.len() <= 4 * 10, "{announced:?}");
     }
 
     #[test]
