@@ -244,8 +244,10 @@ pub fn state_directory_missing() {
 
 /// Reports that the file which names this server's place could not be written.
 pub fn location_not_written(action: &str, error: &std::io::Error) {
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default();
     log(
-        format!("flakeid could not {action} file \"flakeid/location\": {error}"),
+        format!("flakeid could not {action} file \"flakeid/location\": {reason}"),
         "No ID repeats. A later start may take the state for that of another server.".into(),
     );
 }
