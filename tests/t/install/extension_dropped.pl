@@ -6,6 +6,7 @@ use lib 'tests/perl';
 
 use InSchema;
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
@@ -47,6 +48,26 @@ my @dependent = (
 	'default value for column id of table flake_part',
 	'table sno_parts',
 	'function bound()',);
+
+# docs/installing.md finds what DROP EXTENSION does not know.
+sql(<<'SQL');
+CREATE FUNCTION lower_case() RETURNS boolean LANGUAGE sql AS 'SELECT flake_since(1, now())';
+CREATE FUNCTION upper_case() RETURNS text LANGUAGE sql AS 'SELECT FLAKE_TO_PUBLIC(1)';
+CREATE FUNCTION of_uuids(uuid) RETURNS boolean LANGUAGE sql AS 'SELECT uuidv7_before($1, now())';
+CREATE FUNCTION of_a_type() RETURNS text LANGUAGE plpgsql AS 'DECLARE id sno; BEGIN RETURN 1; END';
+CREATE FUNCTION of_a_view() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM pg_stat_flakeid';
+CREATE FUNCTION of_a_procedure() RETURNS void LANGUAGE plpgsql AS 'BEGIN CALL flakeid_wait(); END';
+CREATE FUNCTION of_others() RETURNS text LANGUAGE sql AS $$SELECT 'snowflake, guidance, max'$$;
+SQL
+my ($search) = slurp_file('docs/installing.md') =~ /^```sql\n(WITH names AS .*?)^```$/ms;
+is_deeply(
+	[ sort split /\n/, sql($search) ],
+	[
+		'lower_case()', 'of_a_procedure()', 'of_a_type()', 'of_a_view()',
+		'of_uuids(uuid)', 'text()', 'upper_case()'
+	],
+	'the page finds each function whose text names something of the extension, and no other');
+
 my $error = error_of($node, 'DROP EXTENSION flakeid');
 like(
 	$error,
