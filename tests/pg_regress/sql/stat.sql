@@ -49,9 +49,6 @@ SELECT id_type, bool_and(CASE id_type
            ELSE last_tick = extract(epoch FROM last_tick_at) * 1000
        END) AS ticks
 FROM pg_stat_flakeid GROUP BY id_type ORDER BY id_type;
-\echo -- Nothing to accept, nothing done.
-SELECT flakeid_accept_clock();
-
 \echo '-- sno''s own bookkeeping has the same, of an ID of this moment, too.'
 SELECT sno_next() IS NOT NULL AS made;
 SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = tick_tocks
@@ -62,12 +59,6 @@ SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = ti
        count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'sno') AS all_of_them
 FROM flakeid_snapshot() AS snapshot JOIN pg_stat_flakeid AS stat ON id_type = 'sno'
     AND generator_id = partition;
-
-SELECT pg_stat_reset_flakeid();
-SELECT sum(ids) AS ids, sum(spills) AS spills, max(largest_step_back) AS largest_step_back,
-       bool_and(last_tick > 0) AS last_tick, bool_and(stats_reset > now() - interval '1 min')
-           AS stats_reset
-FROM pg_stat_flakeid;
 
 \echo -- who may what ---------------------------------------------------------------------------
 CREATE ROLE regress_flakeid_user;
