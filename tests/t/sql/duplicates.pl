@@ -28,7 +28,7 @@ $keeps->append_conf('postgresql.conf', <<~'END');
 $keeps->start;
 $keeps->safe_psql('postgres', <<~'SQL');
 	CREATE EXTENSION flakeid;
-	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), note text);
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), note text, created_at date);
 	CREATE TABLE items (
 		id bigint PRIMARY KEY DEFAULT flake_next(),
 		order_id bigint NOT NULL REFERENCES orders (id) ON DELETE CASCADE,
