@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use InSchema;
+use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
@@ -139,6 +140,26 @@ $session->query_safe('SET search_path = public');
 use_prepared('after the move back');
 use_tables('after the move back', '', $in_session);
 $session->quit;
+
+subtest 'docs/orm.md moves the extension, and a role without privileges uses IDs as before' => sub {
+	my ($page) = slurp_file('docs/orm.md') =~ /^For `drizzle-kit push`(.*?)^## /ms;
+	sql(<<~'SQL');
+		CREATE ROLE app LOGIN;
+		CREATE SCHEMA app AUTHORIZATION app;
+		CREATE TABLE orders (id flake DEFAULT flake_next() PRIMARY KEY);
+		GRANT ALL ON orders TO app;
+		SQL
+	sql($_) for $page =~ /^```sql\n(.*?)^```$/msg;
+	my @as_app = (extra_params => [ '-U', 'app' ]);
+	my $found = $node->safe_psql('postgres', <<~'SQL', @as_app);
+		INSERT INTO orders DEFAULT VALUES;
+		SELECT current_schema;
+		SELECT id >= now() - interval '1 hour' AND flake_timestamp(id) <= now() FROM orders;
+		SQL
+	is($found, "app\nt", 'it finds operators and functions');
+	is($node->psql('postgres', 'SELECT id + 1 FROM orders', @as_app),
+		3, 'it does not compute with a flake');
+};
 
 $node->stop;
 done_testing();
