@@ -18,6 +18,28 @@ my $two_keys = "Z $OTHER\n1 $NIST\n";
 use_keys($node, $two_keys);
 is(versions($node), 'Z! 1', 'the keys of the file are there');
 
+subtest 'docs/public-form.md writes no file without a key, and replaces none' => sub {
+	my ($command) = slurp_file('docs/public-form.md') =~ /^```sh\n(\(umask.*?)^```$/ms;
+	my $written = $node->data_dir . '/flakeid_public_keys';
+	local %ENV = (
+		%ENV,
+		PGHOST => $node->host,
+		PGPORT => $node->port,
+		PGDATABASE => 'template1',
+		PGDATA => $node->data_dir);
+	my $fails = sub { return system('sh', '-c', "{ $command} 2>/dev/null") != 0 };
+	ok($fails->(), 'the command fails in a database without the extension');
+	ok(!-e $written, 'it writes no file then');
+	$ENV{PGDATABASE} = 'postgres';
+	is(system('sh', '-c', $command), 0, 'it succeeds in a database with the extension');
+	my $key = slurp_file($written);
+	like($key, qr/\A\w [0-9a-f]{64}\n\z/, 'the file has one key');
+	is((stat $written)[2] & oct 777, oct 600, 'only its owner reads it');
+	ok($fails->(), 'the command fails if the file is there');
+	is(slurp_file($written), $key, 'the file stays');
+	unlink $written;
+};
+
 my $refused = qr/refused "flakeid\.public_keys_file":/;
 my $not_a_key = 'that is not a version, a space and 64 hexadecimal digits';
 my $others_read = 'so that others can read it; its mode must be 0600, or 0640 if root owns it';
