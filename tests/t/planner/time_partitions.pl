@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use Plan;
+use PostgreSQL::Test::Utils;
 use Test::More;
 use TimePredicates;
 
@@ -135,6 +136,24 @@ for my $id_type (@id_types) {
 		sprintf($page, 'id'), sprintf($page, 'created_at'),
 		bounds => 'none',
 		sorted => 1);
+}
+
+# docs/time.md detaches old months and drops them. It does not drop one that it could not detach.
+my ($page) = slurp_file('docs/time.md') =~ /^### Drop old months\n(.*?)^### /ms;
+my ($drop) = $page =~ /^```sql\n(.*?\\gexec)\n/ms;
+for my $default (0, 1) {
+	$node->safe_psql('postgres', <<~"SQL");
+		DROP TABLE IF EXISTS visits;
+		CREATE TABLE visits (id flake) PARTITION BY RANGE (id);
+		CREATE TABLE visits_2015_03 PARTITION OF visits
+			FOR VALUES FROM (flake_min('2015-03-01')) TO (flake_min('2015-04-01'));
+		@{[ $default ? 'CREATE TABLE visits_default PARTITION OF visits DEFAULT' : '' ]}
+		SQL
+	my $code = $node->psql('postgres', $drop, on_error_stop => 0);
+	is($code, $default ? 3 : 0, 'the page drops old months ' . ($default ? 'or fails' : ''));
+	is( $node->safe_psql('postgres', "SELECT to_regclass('visits_2015_03')"),
+		$default ? 'visits_2015_03'                           : '',
+		$default ? 'a month stays that could not be detached' : 'the old month is gone');
 }
 
 $session->quit;
