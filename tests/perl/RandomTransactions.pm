@@ -9,15 +9,58 @@ use Crowd;
 use Exporter qw(import);
 use Ledger;
 
-our @EXPORT = qw(pause random_step $END_PREPARED $EXPECTED_ERRORS);
+our @EXPORT = qw(@TABLES create_stream_tables pause random_step $END_PREPARED $EXPECTED_ERRORS);
+
+# The tables: one for each ID type, and four whose IDs are of named streams. Two of these are in one
+# stream, and that has IDs of two types. Each table has the streams whose watermark holds for its
+# rows; that of undef is for all IDs.
+our @TABLES = (
+	(   map {
+			{ %$_, table => "$_->{name}s", streams => [ undef, $_->{name} ] }
+		} @ID_TYPES),
+	_of_stream('outbox', 'events', 'flake', 'flake'),
+	_of_stream('changes', 'events', 'flake', 'bigint'),
+	_of_stream('moves', 'events', 'sno', 'sno'),
+	_of_stream('audit', 'audit', 'uuidv7', 'uuid'));
+
+sub _of_stream {
+	my ($table, $stream, $name, $type) = @_;
+	my $next = "${name}_next_in('$stream')";
+	return {
+		table => $table,
+		name => $name,
+		type => $type,
+		next => $next,
+		batch => "(SELECT $next AS id FROM generate_series(1, %d))",
+		streams => [ undef, $name, $stream ]
+	};
+}
+
+# Creates the tables of streams. A row of the flakes can insert one into the outbox.
+sub create_stream_tables {
+	my ($node) = @_;
+	my @create = map {
+		"CREATE TABLE $_->{table} (id $_->{type} DEFAULT $_->{next} PRIMARY KEY," . ' nr integer);'
+	} grep { $_->{next} =~ /_next_in/ } @TABLES;
+	$node->safe_psql('postgres', "@create" . <<~'SQL');
+		CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			IF random() < 0.5 THEN INSERT INTO outbox (nr) VALUES (new.nr); END IF;
+			RETURN new;
+		END
+		$$;
+		CREATE TRIGGER tell AFTER INSERT ON flakes FOR EACH ROW EXECUTE FUNCTION tell();
+		SQL
+	return;
+}
 
 sub pause { return 'SELECT pg_sleep(random() * 0.02) \g /dev/null' }
 
 # Returns a statement that inserts rows with new IDs, or generates some.
 sub insertion {
-	my ($id_type, $rows) = (pick(@ID_TYPES), 1 + int rand 8);
-	my ($table, $next) = ("$id_type->{name}s", $id_type->{next});
-	my $batch = sprintf $id_type->{batch}, $rows;
+	my ($into, $rows) = (pick(@TABLES), 1 + int rand 8);
+	my ($table, $next) = @$into{ 'table', 'next' };
+	my $batch = sprintf $into->{batch}, $rows;
 	my $insert = "INSERT INTO $table DEFAULT VALUES;";
 	return pick(
 		$insert,

@@ -1,5 +1,6 @@
-# Writers beside readers in ID order, in processes of their own. Writers and readers work until the
-# test stops the writers. Then the readers read what is left, and are compared with the tables.
+# Writers of random transactions beside readers in ID order, in processes of their own. All work
+# until the test stops the writers. Then the readers read what is left, and are compared with the
+# tables.
 package ReaderCrowd;
 
 use strict;
@@ -8,48 +9,41 @@ use warnings;
 use Crowd;
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use RandomTransactions;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-# How many transactions each writer executes, and how many rounds each reader reads, at least.
-my ($TRANSACTIONS, $ROUNDS) = (30, 12);
+# How many writers there are, how many transactions each of them executes, how many rounds each
+# reader reads, and how many rows there are in each table, at least.
+my ($WRITERS, $TRANSACTIONS, $ROUNDS, $ROWS) = (16, 30, 12, 100);
 
-# Starts all processes on a server:
-#   writers  how many there are
-#   work     returns what a writer executes in one step, given a name for a prepared transaction
-#   errors   matches the SQLSTATEs that a writer has to expect
-#   finish   ends prepared transactions, after some of these steps
-#   reads    the tables that each reader reads, and descriptions of their rows
-#   ways     how readers read: names, and functions that return the statements of a round, given the
-#            last ID of each read. They print "-" before the rows of each read. A way can "begin" a
-#            session with statements, "retries" match errors after which the round is repeated, and
-#            "loses" say that its rows are not compared.
-#   seed     of the random numbers
+# Starts all processes on a server, with this seed of the random numbers. Each reader reads each
+# table, in its own way: that has a name, and a function that returns the statements of a round,
+# given the last ID of each table. They print "-" before the rows of each table. A way can "begin" a
+# session with statements, and "loses" says that its rows are not compared.
 sub start {
-	my ($class, $node, %how) = @_;
+	my ($class, $node, $seed, @ways) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir('readers');
 	my $minutes = $ENV{FLAKEID_WATERMARK_MINUTES} || 0;
-	my $self = bless { node => $node, %how, dir => $dir, test => $$, minutes => $minutes }, $class;
+	my $self =
+	  bless { node => $node, ways => \@ways, dir => $dir, test => $$, minutes => $minutes },
+	  $class;
 	my $begin = sub {
 		my ($name, $seed, $work) = @_;
 		$self->{pid_of}{$name} = in_a_process(sub { srand($seed); $work->() });
 	};
-	for my $nr (0 .. $#{ $self->{ways} }) {
-		$begin->("reader_$nr", $self->{seed} + 1000 + $nr, sub { $self->_read_as($nr) });
-	}
-	for my $nr (1 .. $self->{writers}) {
-		$begin->("writer_$nr", $self->{seed} + $nr, sub { $self->_write_as($nr) });
-	}
+	$begin->("reader_$_", $seed + 1000 + $_, sub { $self->_read_as($_) }) for 0 .. $#ways;
+	$begin->("writer_$_", $seed + $_, sub { $self->_write_as($_) }) for 1 .. $WRITERS;
 	return $self;
 }
 
-# Waits until all have done enough, and there are more rows of each read than these. Calls the
-# function each time that so many transactions have ended, and at least ten times.
+# Waits until all have done enough. Calls the function each time that 40 transactions have ended,
+# and at least ten times.
 sub wait_until_enough {
-	my ($self, $rows, $step, $transactions) = @_;
+	my ($self, $step) = @_;
 	my ($until, $stepped, %done, %since) = (time() + 60 * $self->{minutes}, 0);
 	my $have_rows = 'SELECT ' . join ' AND ',
-	  map { "(SELECT count(*) > $rows FROM $_->{table})" } @{ $self->{reads} };
+	  map { "(SELECT count(*) > $ROWS FROM $_->{table})" } @TABLES;
 	while (1) {
 		my ($ended, $is_enough) = (0, time() >= $until);
 		for my $name (sort keys %{ $self->{pid_of} }) {
@@ -63,7 +57,7 @@ sub wait_until_enough {
 			$ended += $lines if $is_writer;
 			$is_enough &&= $lines >= ($is_writer ? $TRANSACTIONS : $ROUNDS);
 		}
-		if ($step && $ended >= $transactions * ($stepped + 1)) {
+		if ($step && $ended >= 40 * ($stepped + 1)) {
 			$step->();
 			$stepped++;
 		}
@@ -113,16 +107,17 @@ sub has_read_all {
 	my ($self) = @_;
 	is(join("\n", $self->_lines('unexpected')),
 		'', 'the writers had the errors that they had to expect');
-	for my $number (0 .. $#{ $self->{reads} }) {
-		my ($table, $rows) = @{ $self->{reads}[$number] }{ 'table', 'rows' };
+	for my $number (0 .. $#TABLES) {
+		my $table = $TABLES[$number]{table};
 		my @rows = split /\n/,
 		  $self->{node}->safe_psql('postgres', "SELECT id FROM $table ORDER BY id");
 		for my $nr (0 .. $#{ $self->{ways} }) {
 			my ($way, @read) = ($self->{ways}[$nr], $self->_lines("reader_$nr.$number"));
 			my $difference = "@read" eq "@rows" ? '' : first_difference(\@read, \@rows);
-			if ($way->{loses}) { note "$way->{name} for $rows: $difference" }
+			if ($way->{loses}) { note "$way->{name}, $table: $difference" }
 			else {
-				is($difference, '', "by $way->{name} a reader reads $rows in order, each once");
+				is($difference, '',
+					"by $way->{name} a reader reads all $table in order, each once");
 			}
 		}
 	}
@@ -138,10 +133,10 @@ sub _write_as {
 		return if getppid() != $self->{test};
 		$client //= connect_as($self->{node}, 'writer');
 		$times++;
-		my $answer = ask($client, $self->{work}->("writer_${nr}_$times"));
-		ask($client, $self->{finish}) if $answer && rand() < 0.5;
+		my $answer = ask($client, random_step("writer_${nr}_$times"));
+		ask($client, $END_PREPARED) if $answer && rand() < 0.5;
 		my @unexpected =
-		  grep { /^(?:ERROR|PANIC)/ && !/^ERROR:  (?:$self->{errors})/ } @{ $answer // [] };
+		  grep { /^(?:ERROR|PANIC)/ && !/^ERROR:  (?:$EXPECTED_ERRORS)/ } @{ $answer // [] };
 		write_line("$self->{dir}/unexpected", @unexpected) if @unexpected;
 		if (!$answer) {
 			disconnect($client);
@@ -155,12 +150,12 @@ sub _write_as {
 
 sub _read_as {
 	my ($self, $nr) = @_;
-	my ($way, @reads) = ($self->{ways}[$nr], @{ $self->{reads} });
+	my $way = $self->{ways}[$nr];
 	my $client = connect_as($self->{node}, 'reader');
 	ask($client, $way->{begin}) if $way->{begin};
 	my @newest = map {
 		"SELECT coalesce((SELECT id::text FROM $_->{table} ORDER BY id DESC LIMIT 1), 'none');"
-	} @reads;
+	} @TABLES;
 	my $until = time() + 10 * $PostgreSQL::Test::Utils::timeout_default + 60 * $self->{minutes};
 	my @last;
 	while (1) {
@@ -169,22 +164,22 @@ sub _read_as {
 		my $is_last = -e "$self->{dir}/last";
 		my $answer = ask($client, $way->{round}->(@last)) // die 'the reader has lost its session';
 		if (my @errors = grep { /^ERROR/ } @$answer) {
-			# The transaction is as if it had read nothing.
-			next unless grep { !$way->{retries} || !/^ERROR:  (?:$way->{retries})/ } @errors;
+			# A transaction that cannot be serialized is as if it had read nothing.
+			next unless grep { !/^ERROR:  (?:40001|25P02)/ } @errors;
 			die "reader by $way->{name}: @errors";
 		}
 		my ($read, @rows) = (-1);
 		for my $line (@$answer) {
 			$line eq '-' ? $read++ : push @{ $rows[$read] }, $line;
 		}
-		for my $number (grep { $rows[$_] } 0 .. $#reads) {
+		for my $number (grep { $rows[$_] } 0 .. $#TABLES) {
 			$last[$number] = $rows[$number][-1];
 			write_line("$self->{dir}/reader_$nr.$number", @{ $rows[$number] });
 		}
 		write_line("$self->{dir}/reader_$nr", 'done') if @rows;
 		next unless $is_last;
 		my $newest = ask($client, @newest);
-		last if "@$newest" eq join ' ', map { $last[$_] // 'none' } 0 .. $#reads;
+		last if "@$newest" eq join ' ', map { $last[$_] // 'none' } 0 .. $#TABLES;
 	}
 	disconnect($client);
 	return;

@@ -1,6 +1,6 @@
 # Readers in ID order, beside writers that do all that writers can do. Each reader reads exactly the
-# committed rows, in order, each once, by the watermark of all IDs or by that of an ID type. Without
-# the watermark a reader loses rows.
+# committed rows, in order, each once, by the watermark of all IDs, of an ID type, or of a named
+# stream. Without the watermark a reader loses rows.
 #
 # FLAKEID_WATERMARK_MINUTES says how long the writers go on, at least, in each of the two runs.
 # Without it they go on until each of them and each reader has done enough. FLAKEID_SEED decides
@@ -22,21 +22,20 @@ use Watermark;
 my $seed = $ENV{FLAKEID_SEED} || int(rand 1_000_000);
 note "FLAKEID_SEED=$seed";
 
-# Returns the query for the rows of an ID type after the last one. The watermark is that of all IDs,
-# or that of the ID type's stream: each holds for these rows.
+# Returns the query for the rows of a table after the last one, by one of the watermarks that hold
+# for these rows.
 sub select_after {
-	my ($id_type, $last, $condition) = @_;
-	my $after = defined $last ? "id > '$last'::$id_type->{type} AND " : '';
-	my $stream = pick(undef, $id_type->{name});
-	$condition //= before_watermark($id_type, 'id', $stream);
-	return "SELECT id FROM $id_type->{name}s WHERE $after$condition ORDER BY id;";
+	my ($table, $last, $condition) = @_;
+	my $after = defined $last ? "id > '$last'::$table->{type} AND " : '';
+	$condition //= before_watermark($table, 'id', pick(@{ $table->{streams} }));
+	return "SELECT id FROM $table->{table} WHERE $after$condition ORDER BY id;";
 }
 
-# Returns the statements of a round, given a function that returns those for an ID type, and the
-# last ID of each.
+# Returns the statements of a round, given a function that returns those for a table, and the last
+# ID of each.
 sub print_each {
 	my ($each, @last) = @_;
-	return map { ('\echo -', $each->($ID_TYPES[$_], $last[$_])) } 0 .. $#ID_TYPES;
+	return map { ('\echo -', $each->($TABLES[$_], $last[$_])) } 0 .. $#TABLES;
 }
 
 sub plain_round { return (print_each(\&select_after, @_), pause()) }
@@ -50,38 +49,38 @@ sub in_transaction {
 }
 
 sub by_prepared_statement {
-	my ($id_type, $last) = @_;
-	return defined $last ? "EXECUTE $id_type->{name}_after('$last');" : select_after($id_type);
+	my ($table, $last) = @_;
+	return defined $last ? "EXECUTE $table->{table}_after('$last');" : select_after($table);
 }
 
 sub by_cursors {
 	my (@last) = @_;
 	my @declare =
-	  map { "DECLARE of_$ID_TYPES[$_]{name} CURSOR FOR " . select_after($ID_TYPES[$_], $last[$_]) }
-	  0 .. $#ID_TYPES;
+	  map { "DECLARE of_$TABLES[$_]{table} CURSOR FOR " . select_after($TABLES[$_], $last[$_]) }
+	  0 .. $#TABLES;
 	my $fetch = sub {
-		my $cursor = "of_$_[0]{name}";
-		my $call = 'SELECT flakeid_watermark() \g /dev/null';
+		my $cursor = "of_$_[0]{table}";
+		my $call = "SELECT flakeid_watermark('events'), flakeid_watermark() \\g /dev/null";
 		return ("FETCH 3 FROM $cursor;", pause(), $call, "FETCH ALL FROM $cursor;");
 	};
 	return ('BEGIN;', @declare, print_each($fetch), 'COMMIT;', pause());
 }
 
 sub by_cursor_with_hold {
-	my ($id_type, $last) = @_;
-	my $declare = "DECLARE held CURSOR WITH HOLD FOR " . select_after($id_type, $last);
+	my ($table, $last) = @_;
+	my $declare = 'DECLARE held CURSOR WITH HOLD FOR ' . select_after($table, $last);
 	return ('BEGIN;', $declare, pause(), 'COMMIT;', 'FETCH ALL FROM held;', 'CLOSE held;');
 }
 
 sub by_function {
-	my ($id_type, $last) = @_;
-	return "SELECT * FROM $id_type->{name}s_after(" . (defined $last ? "'$last'" : 'NULL') . ');';
+	my ($table, $last) = @_;
+	return "SELECT * FROM $table->{table}_after(" . (defined $last ? "'$last'" : 'NULL') . ');';
 }
 
 my @prepare = map {
 	my $select = select_after($_, '') =~ s/''::\w+/\$1/r;
-	"PREPARE $_->{name}_after($_->{type}) AS $select"
-} @ID_TYPES;
+	"PREPARE $_->{table}_after($_->{type}) AS $select"
+} @TABLES;
 my @scans = map { "SET enable_$_ = off;" } 'indexscan', 'indexonlyscan', 'bitmapscan';
 my @workers = map { "SET $_ = 0;" } 'parallel_setup_cost', 'parallel_tuple_cost',
   'min_parallel_table_scan_size';
@@ -98,15 +97,8 @@ my @ways = (
 	[ 'cursors WITH HOLD', sub { (print_each(\&by_cursor_with_hold, @_), pause()) } ],
 	[ 'functions', sub { (print_each(\&by_function, @_), pause()) } ],
 	[ 'seq scans and workers', \&plain_round, join "\n", @scans, @workers ]);
-my @descriptions = map {
-	{
-		name => $_->[0],
-		round => $_->[1],
-		begin => $_->[2],
-		# The transaction of such an error is as if it had read nothing.
-		retries => '40001|25P02'
-	}
-} @ways;
+my @descriptions =
+  map { { name => $_->[0], round => $_->[1], begin => $_->[2] } } @ways;
 # It shows that there was something to lose, if chance allows.
 push @descriptions, {
 	name => 'no watermark',
@@ -116,7 +108,7 @@ push @descriptions, {
 	}
 };
 
-# Starts a server with the tables of all ID types, and functions that read them.
+# Starts a server with the tables, and functions that read them.
 sub start_server {
 	my ($name) = @_;
 	my $clock = FakedClock->new($name, <<~'END');
@@ -124,16 +116,19 @@ sub start_server {
 		max_connections = 60
 		max_prepared_transactions = 40
 		flakeid.max_clock_wait = '10min'
+		flakeid.streams = 'audit, events'
 		END
 	$clock->start;
 	create_tables($clock->node);
-	for my $id_type (@ID_TYPES) {
-		my ($name, $type, $before) = (@$id_type{ 'name', 'type' }, before_watermark($id_type));
+	create_stream_tables($clock->node);
+	for (@TABLES) {
+		my ($table, $type, $streams) = @$_{ 'table', 'type', 'streams' };
+		my $before = before_watermark($_, 'id', $streams->[-1]);
 		$clock->node->safe_psql('postgres', <<~"SQL");
-			CREATE FUNCTION ${name}s_after(last $type) RETURNS SETOF $type LANGUAGE plpgsql STABLE
+			CREATE FUNCTION ${table}_after(last $type) RETURNS SETOF $type LANGUAGE plpgsql STABLE
 			AS \$\$
 			BEGIN
-				RETURN QUERY SELECT id FROM ${name}s
+				RETURN QUERY SELECT id FROM $table
 				WHERE (last IS NULL OR id > last) AND $before ORDER BY id;
 			END
 			\$\$
@@ -145,16 +140,8 @@ sub start_server {
 # Runs writers and readers, with the clock stepped in between by this function.
 sub readers_read_all {
 	my ($node, $step) = @_;
-	my $crowd = ReaderCrowd->start(
-		$node,
-		seed => $seed,
-		writers => 16,
-		work => \&random_step,
-		finish => $END_PREPARED,
-		errors => $EXPECTED_ERRORS,
-		reads => [ map { { table => "$_->{name}s", rows => "all $_->{name}s" } } @ID_TYPES ],
-		ways => \@descriptions);
-	$crowd->wait_until_enough(100, $step, 40);
+	my $crowd = ReaderCrowd->start($node, $seed, @descriptions);
+	$crowd->wait_until_enough($step);
 	$crowd->stop;
 	$crowd->has_read_all;
 	$node->stop;

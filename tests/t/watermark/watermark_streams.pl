@@ -1,6 +1,6 @@
 # Each stream of IDs has a watermark of its own. A transaction holds it from its first ID of the
 # stream until its end, also when the clock steps back, and does not hold the watermarks of other
-# streams. A prepared transaction holds all. watermark/stream_readers.pl has readers of streams.
+# streams. A prepared transaction holds all. watermark_readers.pl has readers of streams.
 use strict;
 use warnings;
 use lib 'tests/perl';
