@@ -5,7 +5,6 @@ use strict;
 use warnings;
 
 use Exporter qw(import);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
@@ -17,21 +16,14 @@ our @EXPORT = qw(start_notifier listener_in insert_id payloads is_announced beco
 # Starts a server that notifies the database postgres, with a table of flakes there. Without
 # autovacuum nobody but the test and the notifier uses transaction IDs.
 sub start_notifier {
-	my $node = PostgreSQL::Test::Cluster->new('notify');
-	$node->init;
-	$node->append_conf('postgresql.conf', <<~'END');
-		shared_preload_libraries = 'flakeid'
+	my $node = flakeid_server('notify', <<~'END', allows_streaming => 1);
 		max_prepared_transactions = 10
 		log_statement = none
 		autovacuum = off
 		flakeid.notify_databases = 'postgres'
 		flakeid.notify_interval = '20ms'
 		END
-	$node->start;
-	$node->safe_psql('postgres', <<~'SQL');
-		CREATE EXTENSION flakeid;
-		CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next())
-		SQL
+	$node->safe_psql('postgres', 'CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next())');
 	return $node;
 }
 

@@ -9,7 +9,6 @@ use lib 'tests/perl';
 use FakedClock;
 use Ledger;
 use Prepared;
-use PostgreSQL::Test::Cluster;
 use StateFile;
 use Test::More;
 use Watermark;
@@ -25,19 +24,12 @@ sub least_time {
 	return $server->observer->query_safe("SELECT $least FROM unnest($ids) AS id");
 }
 
-sub take {
-	my ($id_type) = @_;
-	my $error = $ledger->ask_in($server->writer, $id_type, 3);
-	die "no $id_type->{name} IDs: $error" if $error ne '';
-	return;
-}
-
 # Reports a watermark, ends the server ("none": it goes on) and steps the clock back from $base.
 sub step_back {
 	my ($how, $base, $back) = @_;
 	my $node = $server->node;
 	passes($server->observer, clock_in($server->observer), 'a watermark is reported');
-	take($_) for @ID_TYPES;
+	$ledger->use_all($node);
 	my $ahead = clock_in($server->observer) + 1_500_000;
 	passes($server->observer, $ahead, 'the watermark goes on while no ID is generated');
 	my $reported = watermark();
@@ -51,28 +43,26 @@ sub step_back {
 	$server->start if $how ne 'none';
 	cmp_ok(watermark(), '>=', $reported, 'the watermark does not fall when the clock steps back');
 
+	my %given = $ledger->ask_each($node);
 	for my $id_type (@ID_TYPES) {
 		my $name = $id_type->{name};
-		my ($error, @ids) = $ledger->ask($node, $id_type, 5);
+		my ($error, @ids) = @{ $given{$name} };
 		if ($error ne '') {
 			my $behind = qr/ERROR:  58000: the clock is [\d.]+ (?:ms|s|min) behind/;
 			like($error, $behind, "$name IDs wait for the clock");
+			next;
 		}
-		else {
-			my $least = least_time($id_type, @ids);
-			cmp_ok($least, '>=', $reported, "$name IDs are not below the watermark");
-		}
+		my $least = least_time($id_type, @ids);
+		cmp_ok($least, '>=', $reported, "$name IDs are not below the watermark");
 	}
 	cmp_ok(watermark(), '>=', $reported, 'the watermark does not fall beside calls for IDs');
 	# A horizon that was written to a slow disk is up to 10 s ahead.
 	$clock->step($base + 15);
 	my $last = watermark();
+	%given = $ledger->all_generate($node, 'there are IDs when the clock is past the watermark');
 	for my $id_type (@ID_TYPES) {
-		my $name = $id_type->{name};
-		my ($error, @ids) = $ledger->ask($node, $id_type, 5);
-		is($error, '', "there are $name IDs when the clock is past the watermark") or next;
-		my $least = least_time($id_type, @ids);
-		cmp_ok($least, '>=', $last, "these $name IDs are not below the watermark");
+		my $least = least_time($id_type, @{ $given{ $id_type->{name} } });
+		cmp_ok($least, '>=', $last, "these $id_type->{name} IDs are not below the watermark");
 	}
 	passes(
 		$server->observer,
@@ -96,14 +86,14 @@ for
 	$server = Prepared->start_node($clock->node, $clock->environment);
 	create_tables($clock->node);
 	$ledger = Ledger->new($name);
-	take($_) for @ID_TYPES;
+	$ledger->use_all($clock->node);
 	for my $back (@steps) {
 		$base += 7200;
 		$clock->step($base);
 		if ($how eq 'kill') {
 			# Without a call sno continues in its other timeline. So it is the watermark that
 			# prevents that.
-			take($SNO);
+			is($ledger->ask_in($server->writer, $SNO, 3), '', 'sno generates IDs');
 			$clock->step($base - $back);
 			my $error = $ledger->ask_in($server->other, $SNO, 3);
 			is($error, '',

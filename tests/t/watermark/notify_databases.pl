@@ -1,6 +1,6 @@
 # The setting flakeid.notify_databases: each database that it names has a notifier, which a reload
 # adds and removes. The workers are replaced when they are terminated, and start again after a crash
-# and a restart.
+# and a restart. They do not wait for a synchronous standby.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -79,8 +79,26 @@ $listener = listener_in($node);
 my $id = $node->safe_psql('postgres', 'INSERT INTO outbox DEFAULT VALUES RETURNING id');
 is_announced($node, $listener, $id, 'rows are announced after a crash');
 $listener->quit;
+
+$node->append_conf('postgresql.conf', "synchronous_standby_names = 'away'");
 $node->restart;
 workers_are($node, $both, 'both workers run after a restart');
-$node->stop;
+$listener = listener_in($node);
+$writer = session($node);
+$writer->query_safe('SET synchronous_commit = local');
+# A notification comes when the notifier's commit has waited for all that it waits for.
+is_announced($node, $listener, insert_id($writer),
+	'the notifier does not wait for a synchronous standby');
+my $pid = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'flakeid notifier'");
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+ok( $node->poll_query_until(
+		'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"),
+	'the notifier ends when it is terminated, also beside a synchronous standby');
+workers_are($node, $both, 'the notifier beside a synchronous standby is replaced');
+$_->quit for $listener, $writer;
+# This fails if the server does not stop within the timeout.
+ok($node->stop('fast', fail_ok => 1), 'the server stops beside a notifier');
+$node->stop('immediate') if $node->{_pid};
 
 done_testing;

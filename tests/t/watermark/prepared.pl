@@ -7,7 +7,6 @@ use lib 'tests/perl';
 
 use Ledger;
 use Prepared;
-use PostgreSQL::Test::Cluster;
 use Test::More;
 use Watermark;
 
@@ -16,7 +15,14 @@ my ($writer, $other, $observer) = ($server->writer, $server->other, $server->obs
 
 ok(!-e $server->file,
 	'before the first call there is no file that says that a watermark was reported');
-passes($observer, clock_in($observer), 'the first call returns a watermark that goes on');
+my $early = $server->prepare('early');
+is_held($observer, $early,
+	'a transaction that was prepared before the first call holds the watermark');
+cmp_ok(watermark_in($observer),
+	'>', 0, 'a transaction that was prepared before the first call holds it at its own time');
+$server->finish('early');
+passes($observer, $early, 'the watermark passes its ID when it has ended');
+passes($observer, clock_in($observer), 'the watermark goes on then');
 ok(-e $server->file, 'the first call creates the file');
 is(sprintf('%o', (stat $server->file)[2] & 07777), '600', 'the server alone can read the file');
 

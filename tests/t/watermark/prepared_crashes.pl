@@ -1,13 +1,11 @@
-# A transaction is prepared, and the server crashes: right after that, after a checkpoint, with a
-# minimal WAL, without waiting for commits, in a backup. The watermark is held where it was. For all
-# that the server writes nothing but what PostgreSQL writes.
+# Transactions are prepared, before the first call of flakeid_watermark() too, and the server ends:
+# right after that, after a checkpoint, with a minimal WAL, without waiting for commits. The
+# watermark is held where it was. For all that the server writes nothing but what PostgreSQL writes.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use Prepared;
-use PostgreSQL::Test::Cluster;
-use Server;
 use Test::More;
 use Watermark;
 
@@ -35,19 +33,6 @@ sub survives_crashes {
 		join(' ', @stat[ 1, 7, 9 ]),
 		'no transaction, no checkpoint and no crash has written the file');
 
-	if ($how{allows_streaming}) {
-		$server->node->backup('backup');
-		my $copy = PostgreSQL::Test::Cluster->new('copy');
-		$copy->init_from_backup($server->node, 'backup');
-		$copy->start;
-		my $session = session($copy);
-		isnt(watermark_in($session), '', 'a server of the backup reports a watermark');
-		is(held_in($session), $server->held_by,
-			'the backup alone has each transaction, where it held the watermark');
-		$session->quit;
-		$copy->stop;
-	}
-
 	$server->finish($_) for 'before the first call', map { "before $_" } @steps;
 	passes(
 		$server->observer,
@@ -58,7 +43,7 @@ sub survives_crashes {
 }
 
 my %how = (
-	replica => { allows_streaming => 1 },
+	replica => { settings => 'wal_level = replica' },
 	minimal => { settings => "wal_level = minimal\nmax_wal_senders = 0" },
 	asynchronous => { settings => "wal_level = replica\nsynchronous_commit = off" });
 for my $name (sort keys %how) {
@@ -82,5 +67,24 @@ subtest 'a snapshot is older than the first call of a life' => sub {
 	passes($old, $time, 'the session with the old snapshot has a new one then');
 	$server->stop('fast');
 };
+
+for my $how ('fast', 'immediate', 'kill') {
+	my $server = Prepared->new("before_$how");
+	my $time = $server->prepare('earlier');
+	$server->restart($how);
+	my $later = $server->prepare('later');
+	my $what = "$how: a transaction that was prepared in an earlier life, before the first call,";
+	is_held($server->observer, $time, "$what holds the watermark");
+	cmp_ok(watermark_in($server->observer), '>', 0, "$what holds the watermark at its own time");
+	like($server->held_by, qr/^earlier\|[1-9]\d+$/m, "$how: the view has the time of that one");
+	$server->restart($how);
+	is_held($server->observer, $time, "$how: it holds the watermark in the next life, too");
+	$server->finish('earlier');
+	passes($server->observer, $time, "$how: when it has ended the watermark goes on");
+	is_held($server->observer, $later, "$how: the next transaction holds the watermark then");
+	$server->finish('later');
+	passes($server->observer, $later, "$how: when both have ended the watermark goes on");
+	$server->stop('fast');
+}
 
 done_testing();

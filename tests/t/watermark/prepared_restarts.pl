@@ -4,9 +4,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use Ledger;
 use Prepared;
-use PostgreSQL::Test::Cluster;
 use Test::More;
 use Watermark;
 
@@ -75,17 +73,6 @@ for my $how ('fast', 'immediate', 'kill') {
 	$server->finish('last', 'ROLLBACK');
 	passes($server->observer, $time, "$how: the watermark goes on when the last one has ended");
 }
-
-# A checkpoint moves what is prepared from the WAL to files.
-my $time = $server->prepare('checkpointed');
-for my $how ('kill', 'fast') {
-	$server->observer->query_safe('CHECKPOINT');
-	$server->restart($how);
-	is_held($server->observer, $time,
-		"a prepared transaction holds the watermark after a checkpoint and a restart ($how)");
-}
-$server->finish('checkpointed');
-passes($server->observer, $time, 'the watermark goes on when that transaction has ended');
 
 # The commit is durable or it is not. The watermark is right in both cases.
 for my $round (1 .. 5) {

@@ -1,6 +1,6 @@
 # A reader of a primary continues on the server that takes its place: a standby that is promoted, a
 # server recovered from the archive, or one from a backup. There the prepared transactions hold the
-# watermark, and the reader misses no row.
+# watermark, and the reader misses no row. Snapshots from before a promotion have no watermark.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -35,7 +35,21 @@ $server->finish('no call');
 my $never = standby('never', 'before');
 my $time = $server->prepare('never called');
 $primary->wait_for_catchup($never);
+like(error_of($never, 'SELECT count(*) FROM flakes WHERE flake_before(id, flakeid_watermark())'),
+	qr/55000/, 'a condition on a standby without a watermark is an error');
+my ($old, $cursor) = map { session($never) } 1 .. 2;
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM flakes');
+$cursor->query_safe('BEGIN; DECLARE calls CURSOR FOR SELECT flakeid_watermark()');
 $never->promote;
+my $error = qr/ERROR:  55000: /;
+like(error_in($old, 'SELECT flakeid_watermark()'),
+	$error, 'a snapshot from before a promotion has no watermark');
+$old->query_safe('ROLLBACK');
+is(error_in($old, 'SELECT flakeid_watermark()'),
+	'', 'the next snapshot of a session from before a promotion has a watermark');
+like(error_in($cursor, 'FETCH 1 FROM calls'),
+	$error, 'a cursor from before a promotion has no watermark');
+$_->quit for $old, $cursor;
 my $on_never = session($never);
 my $promoted = 'a promoted standby whose primary was never called';
 cmp_ok(watermark_in($on_never), '<=', $time, "$promoted: what is prepared holds the watermark");
@@ -59,14 +73,16 @@ sub read_in {
 	return;
 }
 
-# What is prepared when the primary ends, and what was prepared at the later backup.
-my (%prepared, %of_backup);
+# What is prepared when the primary ends, and what was prepared at the later backup. The views have
+# where each transaction holds the watermark.
+my (%prepared, %of_backup, $view, $view_of_backup);
 sub prepare { my ($gid) = @_; $prepared{$gid} = $server->prepare($gid); return }
 
 passes($observer, clock_in($observer), 'the first call on the primary returns a watermark');
 prepare($_) for 'before the backup', 'ended';
 insert_into($server->other, $FLAKE);
 %of_backup = %prepared;
+$view_of_backup = $server->held_by;
 $primary->backup('after');
 prepare($_) for 'after the backup', 'aborted';
 $server->finish('ended');
@@ -89,6 +105,7 @@ my $segment = $observer->query_safe('SELECT pg_walfile_name(pg_switch_wal())');
 $primary->poll_query_until('postgres',
 	"SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver")
   or die 'the archive is not complete';
+$view = $server->held_by;
 $server->stop('fast');
 
 # Ends what is prepared on a server that continues where the primary stood, and reads as the reader
@@ -97,17 +114,17 @@ sub takes_over {
 	my ($node, $at_least) = @_;
 	my $session = session($node);
 	my %left = %prepared;
-	my $gids = join ', ', sort keys %left;
-	my $gids_in = sub {
-		return $session->query_safe("SELECT string_agg(gid, ', ' ORDER BY gid) FROM $_[0]");
-	};
-	is($gids_in->('pg_prepared_xacts'), $gids, 'the server has what is prepared');
+	my $gids =
+	  $session->query_safe("SELECT string_agg(gid, ', ' ORDER BY gid) FROM pg_prepared_xacts");
+	is($gids, join(', ', sort keys %left), 'the server has what is prepared');
 	is_held($session, min(values %left), 'what is prepared holds the watermark');
 	cmp_ok(watermark_in($session), '>=', $at_least, 'the watermark has not fallen')
 	  if defined $at_least;
-	is($gids_in->('pg_stat_flakeid_watermark'), $gids, 'the view has all that is prepared');
+	is(held_in($session), $view,
+		'the view has all that is prepared, each where it held the watermark of the primary');
 	insert_into($session, $FLAKE);
 	read_in($session);
+
 	for my $gid (sort { $left{$b} <=> $left{$a} } keys %left) {
 		is_held($session, min(values %left), 'the earliest that is left holds the watermark');
 		$session->query_safe("COMMIT PREPARED '$gid'");
@@ -163,6 +180,7 @@ for my $backup ('before', 'after') {
 
 # The backup alone has what was prepared when it was taken.
 %prepared = %of_backup;
+$view = $view_of_backup;
 @read = ();
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($primary, 'after');

@@ -136,9 +136,9 @@ sub ask_often {
 }
 ask_often(10_000);
 my $before = memory_of_reader();
-ask_often(200_000);
+ask_often(100_000);
 cmp_ok(memory_of_reader() - $before,
-	'<', 4096, 'a transaction with 200,000 statements keeps no watermark of those that have ended');
+	'<', 4096, 'a transaction with 100,000 statements keeps no watermark of those that have ended');
 
 # Functions that are wrongly marked as PARALLEL SAFE.
 $reader->query_safe(<<~'SQL');
