@@ -68,7 +68,7 @@ sub insertion {
 		"INSERT INTO $table (id) SELECT id FROM $batch AS id;",
 		"COPY $table (nr) FROM PROGRAM 'seq $rows';",
 		"SELECT $next \\g /dev/null",
-		"SELECT count(*) FROM $batch \\g /dev/null",
+		"SELECT count(*) FROM $batch AS ids \\g /dev/null",
 		"SAVEPOINT s; $insert RELEASE s;",
 		"SAVEPOINT s; $insert ROLLBACK TO s;",
 		"DO \$\$ BEGIN $insert BEGIN $insert RAISE 'back';"
