@@ -6,23 +6,19 @@ use strict;
 use warnings;
 
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
+use Server;
 
 sub new {
 	my ($class) = @_;
-	my $node = PostgreSQL::Test::Cluster->new('consumers');
-	$node->init;
-	$node->append_conf('postgresql.conf', <<~'END');
-		shared_preload_libraries = 'flakeid'
+	my $node = flakeid_server('consumers', <<~'END');
 		restart_after_crash = on
 		log_statement = none
 		max_connections = 60
 		END
-	$node->start;
 	my $self = bless { node => $node }, $class;
-	$self->sql('CREATE EXTENSION flakeid', <<~'SQL');
-		CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next(), topic text, message text)
-		SQL
+	$self->sql(
+		'CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next(), topic text, message text)'
+	);
 	$self->{messages} = $self->install;
 	return $self;
 }

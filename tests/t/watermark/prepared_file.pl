@@ -5,9 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use Ledger;
 use Prepared;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use StateFile;
 use Test::More;

@@ -7,20 +7,11 @@ use lib 'tests/perl';
 
 use Ledger;
 use Plan;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 use Watermark;
 
-my $node = PostgreSQL::Test::Cluster->new('views');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
-	log_statement = none
-	wal_level = logical
-	END
-$node->start;
-create_tables($node);
+my $node = server_with_tables('views', "wal_level = logical\n");
 my ($early, $late, $tool, $observer) = map { session($node) } 1 .. 4;
 $observer->query_safe(<<~'SQL');
 	CREATE ROLE of_view;

@@ -4,7 +4,6 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Streams;
 use Test::More;
@@ -84,10 +83,7 @@ subtest 'a name has its place until a restart' => sub {
 };
 
 subtest 'a standby has one watermark' => sub {
-	$node->backup('backup');
-	my $standby = PostgreSQL::Test::Cluster->new('standby');
-	$standby->init_from_backup($node, 'backup', has_streaming => 1);
-	$standby->start;
+	my $standby = standby_of($node, 'standby');
 	like(
 		error_of($standby, "SELECT flakeid_watermark('one')"),
 		qr/ERROR:  55000: this standby has replayed no watermark of its primary/,

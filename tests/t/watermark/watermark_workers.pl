@@ -6,7 +6,6 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 use Watermark;
