@@ -15,6 +15,8 @@ our @EXPORT = qw(tables_of_ids answers same_by_index predicate ways literals whi
 our ($DAYS, $ROWS) = (32, 20_000);
 my ($session, %known);
 
+my %operator = (from => '>=', after => '>', before => '<', until => '<=', on => '=');
+
 # How an ID type is asked by operators, which can be turned round.
 sub typed {
 	my ($name, %more) = @_;
@@ -24,22 +26,14 @@ sub typed {
 		function => $name,
 		at => "${name}_at(t, nr % 7)",
 		min => "${name}_min(%s)",
-		within => 'id <@ %s',
 		between => 'id BETWEEN %s AND %s',
-		from => 'id >= %s',
-		after => 'id > %s',
-		before => 'id < %s',
-		until => 'id <= %s',
-		on => 'id = %s',
+		within => 'id <@ %s',
+		one_range => 'id <@ %s',
+		(map { $_ => "id $operator{$_} %s" } keys %operator),
 		turned => {
 			within => '%s @> id',
-			from => '%s <= id',
-			after => '%s < id',
-			before => '%s > id',
-			until => '%s >= id',
-			on => '%s = id'
+			map { $_ => '%s ' . ($operator{$_} =~ tr/<>/></r) . ' id' } keys %operator
 		},
-		one_range => 'id <@ %s',
 		%more
 	};
 }

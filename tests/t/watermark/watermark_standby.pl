@@ -57,7 +57,7 @@ for my $server ($standby, $cascaded) {
 
 my $readers = StandbyReaders->new($standby, $cascaded);
 $readers->start_writers($primary);
-$readers->read_rows(2000, $primary);
+$readers->read_rows(1000, $primary);
 
 # A standby that lags behind, and then catches up.
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');

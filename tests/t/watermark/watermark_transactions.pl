@@ -62,8 +62,6 @@ is($observer->query_safe("SELECT xid IS NULL, database FROM $view"),
 is($node->safe_psql('postgres', "SET ROLE monitor; $holders"),
 	'1', 'a member of pg_monitor may read the view');
 like(error_of($node, "SET ROLE reader; $holders"), qr/42501/, 'another role may not read the view');
-is($node->safe_psql('postgres', 'SET ROLE reader; SELECT flakeid_watermark() IS NOT NULL'),
-	't', 'every role may call flakeid_watermark');
 my $pid = $elsewhere->query_safe('SELECT pg_backend_pid()');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 60000)");
 passes($observer, $time, 'a session that is terminated holds the watermark no longer');
