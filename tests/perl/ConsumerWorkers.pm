@@ -28,14 +28,12 @@ sub start {
 	for my $nr (1 .. 4) {
 		my $file = "$dir/mailer_$nr";
 		push @{ $self->{files} }, $file;
-		push @{ $self->{pids} }, in_a_process(
-			sub {
-				$self->_work(sub { $self->_work_once(@_) });
-			}),
-		  in_a_process(
-			sub {
-				$self->_work(sub { $self->_work_at_least_once(@_, $file) });
-			});
+		for my $work ('_work_once', '_work_at_least_once') {
+			push @{ $self->{pids} }, in_a_process(
+				sub {
+					$self->_work(sub { $self->$work($_[0], $file) });
+				});
+		}
 	}
 	return $self;
 }

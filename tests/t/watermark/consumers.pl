@@ -1,6 +1,6 @@
 # examples/consumers.sql, which docs/consumers.md explains: what a consumer reads, which calls are
-# errors, what a role needs, and that cursors survive a dump. watermark/consumer_turns.pl has
-# crashes, consumer_parts.pl has parts, and consumer_tables.pl has other tables and ID types.
+# errors, what a role needs, and that cursors survive a dump. consumer_turns.pl has crashes, and
+# consumer_parts.pl has parts, other tables and ID types.
 use strict;
 use warnings;
 use lib 'tests/perl';
