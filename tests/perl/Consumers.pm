@@ -72,7 +72,6 @@ sub next_topics {
 		SQL
 }
 
-# Acknowledges the batches of a consumer.
 sub acknowledge {
 	my ($self, $consumer) = @_;
 	return $self->sql(<<~"SQL");
@@ -90,7 +89,6 @@ sub take {
 		SQL
 }
 
-# Lets the time of all leases pass.
 sub pass_leases {
 	my ($self) = @_;
 	return $self->sql('UPDATE consumers.cursors SET leased_until = clock_timestamp()');

@@ -73,7 +73,6 @@ sub lines_in {
 	return $lines;
 }
 
-# Waits until all these processes have ended well.
 sub have_ended {
 	my (@pids) = @_;
 	my @failed = grep { waitpid($_, 0) != $_ || $? != 0 } @pids;

@@ -46,7 +46,6 @@ sub estimated {
 	return JSON::PP->new->decode($json)->[0]{Plan}{'Plan Rows'};
 }
 
-# Returns how many rows of `ids` have a condition.
 sub counted {
 	my ($where) = @_;
 	return $session->query_safe("SELECT count(*) FROM ids WHERE $where");

@@ -19,7 +19,6 @@ sub plan_of {
 	return JSON::PP->new->decode($json)->[0]{Plan};
 }
 
-# A node and all below it.
 sub nodes_of {
 	my ($node) = @_;
 	return ($node, map { nodes_of($_) } @{ $node->{Plans} || [] });

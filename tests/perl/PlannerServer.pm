@@ -33,7 +33,6 @@ sub ask_together {
 	return ($printed, $good);
 }
 
-# Stops a server, and tests its log.
 sub stop_without_leaks {
 	my ($node) = @_;
 	$node->stop;

@@ -72,7 +72,6 @@ sub restart {
 	return;
 }
 
-# Inserts a row in a transaction and prepares it. Returns the time of the row's ID.
 sub prepare {
 	my ($self, $gid, $id_type) = @_;
 	return prepare_in($self->{writer}, $gid, $id_type);
@@ -86,7 +85,6 @@ sub finish {
 	return;
 }
 
-# The prepared transactions that the view has, and where each of them holds the watermark.
 sub held_by {
 	my ($self) = @_;
 	return held_in($self->{observer});

@@ -56,7 +56,6 @@ sub create_stream_tables {
 
 sub pause { return 'SELECT pg_sleep(random() * 0.02) \g /dev/null' }
 
-# Returns a statement that inserts rows with new IDs, or generates some.
 sub insertion {
 	my ($into, $rows) = (pick(@TABLES), 1 + int rand 8);
 	my ($table, $next) = @$into{ 'table', 'next' };

@@ -38,7 +38,6 @@ my %work = (
 		SQL
 	other => 'INSERT INTO other VALUES (1); PERFORM pg_sleep(random() / 20);');
 
-# Begins readers on these standbys, one in each way.
 sub new {
 	my ($class, @standbys) = @_;
 	my %ways = (
@@ -63,7 +62,6 @@ sub new {
 	return $self;
 }
 
-# Connects the readers on a standby.
 sub connect {
 	my ($self, $standby) = @_;
 	$_->{session} = session($standby) for grep { $_->{server} == $standby } @{ $self->{readers} };
@@ -146,7 +144,6 @@ sub _by_old_snapshot {
 	return @ids;
 }
 
-# Opens a cursor, and fetches from it after more was replayed.
 sub _by_cursor {
 	my ($reader) = @_;
 	$reader->{session}->query_safe('BEGIN; DECLARE c CURSOR FOR ' . _select($reader));
@@ -155,7 +152,6 @@ sub _by_cursor {
 	return @ids;
 }
 
-# Waits for a time on the standby, and reads then.
 sub _by_wait {
 	my ($reader) = @_;
 	error_in($reader->{session}, "CALL flakeid_wait(clock_timestamp(), '50 ms')");

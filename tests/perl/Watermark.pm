@@ -28,7 +28,6 @@ sub server_with_tables {
 	return $node;
 }
 
-# A standby of a server, which streams.
 sub standby_of {
 	my ($server, $name) = @_;
 	$server->backup($name);
@@ -70,7 +69,6 @@ sub _call {
 	return defined $stream ? "flakeid_watermark('$stream')" : 'flakeid_watermark()';
 }
 
-# A SQL expression: the watermark of a stream, or that of all IDs.
 sub watermark_of { my ($stream) = @_; return in_micros(_call($stream)) }
 
 sub watermark_in {
@@ -165,7 +163,6 @@ sub begin_in {
 	return;
 }
 
-# Waits until that statement has ended, and returns its result.
 sub ended_in {
 	my ($session) = @_;
 	return $session->query_safe('');

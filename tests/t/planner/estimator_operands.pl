@@ -20,7 +20,6 @@ my %type = (flake => 'bigint', uuidv7 => 'uuid');
 my %operator_of = (AFTER => '>', BEFORE => '<', WITHIN => '<@');
 my @names = sort keys %at;
 
-# Returns the ID of an ID type for a time.
 sub at {
 	my ($name, $time) = @_;
 	return sprintf $at{$name}, $time;

@@ -16,7 +16,6 @@ use Watermark;
 my ($clock, $server, $ledger);
 sub watermark { return watermark_in($server->observer) }
 
-# The least time of these IDs of an ID type.
 sub least_time {
 	my ($id_type, @ids) = @_;
 	my $least = 'min(' . in_micros("$id_type->{name}_timestamp(id)") . ')';

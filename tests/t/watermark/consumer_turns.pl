@@ -113,7 +113,6 @@ for my $level ('REPEATABLE READ', 'SERIALIZABLE') {
 
 $_->quit for $one, $two;
 
-# Ends the process of a session, and waits until it is gone.
 sub crash {
 	my ($session) = @_;
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');

@@ -31,7 +31,6 @@ $node->safe_psql('postgres', <<~'SQL');
 	SQL
 my $reader = session($node);
 
-# Inserts a cause in one session, and its effect in another one.
 sub insert_rows {
 	my ($causing, $seeing) = @_;
 	my $cause = $causing->query_safe('INSERT INTO causes DEFAULT VALUES RETURNING id');

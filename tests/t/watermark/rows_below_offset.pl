@@ -18,7 +18,6 @@ my $node = server_with_tables('rows_below');
 $node->safe_psql('postgres', 'CREATE ROLE reader');
 my ($early, $late, $reader) = map { session($node) } 1 .. 3;
 
-# Returns the IDs after the last one that a reader has read.
 sub rows_after {
 	my ($id_type, $last, $condition) = @_;
 	my $after = defined $last ? "id > '$last'" : 'true';

@@ -32,7 +32,6 @@ my @kinds = (
 		shown => 'bigint'
 	});
 
-# What a tool reads: each role and its relation.
 sub readers_of {
 	my ($table) = @_;
 	return ([ of_view => "${table}_settled" ], [ of_policy => $table ]);

@@ -108,7 +108,6 @@ push @descriptions, {
 	}
 };
 
-# Starts a server with the tables, and functions that read them.
 sub start_server {
 	my ($name) = @_;
 	my $clock = FakedClock->new($name, <<~'END');
@@ -137,7 +136,6 @@ sub start_server {
 	return $clock;
 }
 
-# Runs writers and readers, with the clock stepped in between by this function.
 sub readers_read_all {
 	my ($node, $step) = @_;
 	my $crowd = ReaderCrowd->start($node, $seed, @descriptions);

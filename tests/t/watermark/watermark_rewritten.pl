@@ -37,7 +37,6 @@ sub rows_of {
 	  . ' ORDER BY id';
 }
 
-# Returns how many lines a session reads.
 sub count_in {
 	my ($session, $sql) = @_;
 	return scalar split /\n/, $session->query_safe($sql);

@@ -30,7 +30,6 @@ sub of_session {
 	return $node->safe_psql('postgres', "SELECT $columns FROM pg_stat_activity WHERE pid = $pid");
 }
 
-# Tests that a wait has not ended.
 sub waits { my ($pid, $test) = @_; return is(of_session($pid, 'state'), 'active', $test) }
 
 $writer->query_safe("BEGIN; $insert");

@@ -68,7 +68,6 @@ my $timed_out = qr/ERROR:  55P03: the watermark has not passed $at within the ti
 
 my $wait = 'CALL flakeid_wait(now())';
 
-# Tests that a statement ends with an error.
 sub fails {
 	my ($sql, $error, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
