@@ -11,8 +11,8 @@ use Ledger;
 
 our @EXPORT = qw(@TABLES create_stream_tables pause random_step $END_PREPARED $EXPECTED_ERRORS);
 
-# The tables: one for each ID type, and four whose IDs are of named streams. Two of these are in one
-# stream, and that has IDs of two types. Each table has the streams whose watermark holds for its
+# The tables: one for each ID type, and four whose IDs are of named streams. Three of these are in
+# one stream, which has IDs of two types. Each table has the streams whose watermark holds for its
 # rows; that of undef is for all IDs.
 our @TABLES = (
 	(   map {
