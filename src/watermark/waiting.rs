@@ -160,8 +160,8 @@ fn release_snapshots(is_atomic: bool) -> Result<(), Report> {
              EXCEPTION",
         )
         .hint(
-            "CALL it in a statement of its own, or in a procedure or DO block that is called \
-               outside of a transaction block.",
+            "CALL it in a statement of its own, or in a PL/pgSQL procedure or DO block that could \
+             COMMIT there.",
         ));
     }
     // SAFETY: reads a variable of this process.
