@@ -24,9 +24,10 @@ sub for_sno {
 		$changes += s/flake_at\((.*), slot % room\)/sno_at($1, 0, slot % room)/;
 		$changes += s/tick CONSTANT bigint := 1000;/tick CONSTANT bigint := 4000;/;
 		$changes += s/room CONSTANT bigint := 4096;/room CONSTANT bigint := 65536;/;
+		$changes += s/(first CONSTANT timestamptz := )flake_timestamp\(0\);/$1'2010-01-01 00:00+00';/;
 		$changes += s/flake_since\(id, (.*)\);/id >= $1;/;
 	}
-	is($changes, 9, 'the blocks differ for sno');
+	is($changes, 10, 'the blocks differ for sno');
 	return @blocks;
 }
 
@@ -153,7 +154,43 @@ sub migrates {
 
 subtest 'the tables get keys of flake' => sub { migrates('flake', @page) };
 subtest 'the tables get keys of sno' => sub { migrates('sno', for_sno(@page)) };
-has_no_other_errors($node);
+
+# The sessions have a zone in which the clock skips the hour of some of these rows, and repeats that
+# of others.
+subtest 'created_at has no time zone' => sub {
+	my ($tables, $columns, $trigger, $default, $procedure, @rest) = @page;
+	is($tables =~ s/created_at timestamptz/created_at timestamp/, 1, 'its type is another one');
+	local $ENV{PGTZ} = 'America/New_York';
+	# Each time of the hour that a zone repeats stands for two.
+	for my $case ([ 'utc', 'UTC', 0 ], [ 'berlin', 'Europe/Berlin', 6 ]) {
+		my ($database, $zone, $twice) = @$case;
+		$node->safe_psql('postgres', "CREATE DATABASE $database");
+		runs($node, $database, $tables, 'the example has its tables');
+		$node->safe_psql($database, <<~"SQL");
+			INSERT INTO orders (created_at, note)
+			SELECT at AT TIME ZONE '$zone', at AT TIME ZONE 'UTC'
+			FROM unnest('{2024-03-09, 2024-03-30, 2024-10-26, 2024-11-02}'::date[]) AS day,
+				generate_series(0, 288) AS nr,
+				LATERAL (SELECT timestamptz 'epoch' + (day - '1970-01-01') * interval '24 h'
+					+ nr * interval '10 min') AS times (at)
+			SQL
+		repeats($node, $database, $_, 'a step runs') for $columns, $trigger, $default, $procedure;
+		my $call = 'CALL move_orders(batch => 50)';
+		like(
+			error_of($node, $call, $database),
+			qr/P0001: created_at has no time zone: write its zone into move_orders\n/,
+			'the procedure refuses the column');
+		my $changed = $procedure =~ s/zone CONSTANT text := NULL;/zone CONSTANT text := '$zone';/r;
+		runs($node, $database, $_, "with the zone $zone the procedure runs") for $changed, $call;
+		is($node->safe_psql($database, <<~'SQL'), "t|$twice", 'the keys have the times of the rows');
+			SELECT bool_and(by_id = by_time), count(*) FILTER (
+				WHERE flake_timestamp(new_id) <> note::timestamp AT TIME ZONE 'UTC')
+			FROM (SELECT new_id, note, row_number() OVER (ORDER BY new_id) AS by_id,
+				row_number() OVER (ORDER BY created_at, id) AS by_time FROM orders) AS o
+			SQL
+	}
+};
+has_no_other_errors($node, 'created_at has no time zone');
 
 $node->stop;
 done_testing();

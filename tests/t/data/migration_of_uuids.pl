@@ -4,6 +4,8 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
+use IPC::Run;
+use Migration qw(until_it_waits_no_more);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -18,7 +20,8 @@ my $node = PostgreSQL::Test::Cluster->new('migration_of_uuids');
 $node->init;
 # The blocks give up after 300 ms, and an autovacuum of a table would hold them up.
 $node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nclient_min_messages = warning\nautovacuum = off\n");
+	"shared_preload_libraries = 'flakeid'\nclient_min_messages = warning\nautovacuum = off\n"
+	  . "flakeid.epoch = '2020-01-01'\n");
 $node->start;
 my $version =
   $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
@@ -57,15 +60,27 @@ cmp_ok(sql(<<~'SQL'), '>', 900, 'nearly all random UUIDs sort after the new ones
 runs($times, 'the statements about their times run');
 $times =~ /(SELECT.*?;).*?(SELECT.*?;)/s or die 'the page has two questions';
 is(sql("$1 $2"), "1000\n1000", 'the two questions find the new rows and the old ones');
-runs($partitions, 'a partitioned table takes them over');
-is(sql('SELECT count(*), bool_and(uuidv7_valid(id)) FROM visits_by_month'),
-	'2000|t', 'the partitions have all rows, of version 7');
-is(sql(<<~'SQL'), '2000|t|1000', 'old rows got IDs of their own times, and new rows kept theirs');
-	SELECT count(DISTINCT new_id),
-		bool_and(uuidv7_timestamp(new_id) = date_trunc('milliseconds', created_at))
+
+# An application inserts rows before, during and after the move.
+my $script = $node->basedir . '/insert.sql';
+append_to_file($script, "INSERT INTO visits (page) VALUES ('/during');\n\\sleep 1 ms\n");
+my $writers = IPC::Run::start(
+	[ 'pgbench', '-n', '-c', '2', '-t', '1000', '-f', $script, $node->connstr('postgres') ],
+	'>', \my $stdout, '2>', \my $stderr);
+$node->poll_query_until('postgres', "SELECT count(*) > 10 FROM visits WHERE page = '/during'")
+  or die 'no row is inserted';
+is(until_it_waits_no_more($node, 'postgres', $partitions),
+	'', 'a partitioned table takes the rows over and gets the name of the old one');
+$writers->finish;
+is($stderr =~ s/^(?:pgbench \(|progress).*\n//mgr, '', 'the application has no error');
+is(sql(<<~'SQL'), "/during|2000|t\n/new|1000|t\n/old|1000|t", 'no row is lost');
+	SELECT page, count(*), bool_and(uuidv7_valid(id)) FROM visits GROUP BY page ORDER BY page
+	SQL
+is(sql(<<~'SQL'), 't|1000|t', 'old rows got IDs of their own times, and new rows kept theirs');
+	SELECT bool_and(uuidv7_timestamp(new_id) = date_trunc('milliseconds', b.created_at))
 			FILTER (WHERE old_id <> new_id),
-		count(*) FILTER (WHERE old_id = new_id)
-	FROM visits_new_ids JOIN visits ON id = old_id
+		count(*) FILTER (WHERE old_id <> new_id), bool_and(b.created_at = v.created_at)
+	FROM visits_new_ids JOIN visits_before AS b ON b.id = old_id JOIN visits AS v ON v.id = new_id
 	SQL
 
 # Other UUIDs of version 7 -------------------------------------------------------------------------
@@ -136,14 +151,17 @@ sql(<<~'SQL', 'steps');
 	SELECT uuidv7_at(timestamptz '2025-01-01 00:00+00' + nr / 10 * step), 'old'
 	FROM generate_series(1, 12000) AS nr, (SELECT interval '42 min 3.217 ms') AS steps (step);
 	INSERT INTO items (order_id, what) SELECT id, 'old' FROM orders;
+	INSERT INTO orders (id, note) SELECT uuidv7_at('2015-01-01 00:00+00', nr), 'early'
+	FROM generate_series(1, 20) AS nr;
 	SQL
 runs($_, 'a step runs', 'steps')
   for $columns, $trigger, $default, $procedure, $call, $indexes, $sweep, $constraints, $switch,
   $afterwards;
-is( sql('SELECT count(*), bool_and(flake_timestamp(id) = uuidv7_timestamp(old_id)) FROM orders',
-		'steps'),
-	'12000|t',
-	'the orders have the times of their UUIDs');
+is(sql(<<~'SQL', 'steps'), "early|20|f|2020-01-01\nold|12000|t|2025-01-01", 'the orders have their times');
+	SELECT note, count(*), bool_and(flake_timestamp(id) = uuidv7_timestamp(old_id)),
+		min(flake_timestamp(id) AT TIME ZONE 'UTC')::date
+	FROM orders GROUP BY note ORDER BY note
+	SQL
 is(sql(sprintf($sorts_alike, 'orders'), 'steps'), 't', 'the orders sort as before');
 is( sql('SELECT count(*) FROM items JOIN orders ON orders.id = order_id AND old_id = old_order_id',
 		'steps'),
