@@ -129,7 +129,15 @@ for my $id_type (@ID_TYPES) {
 		'', "when the clock has come there all sessions have $id_type->{name} IDs")
 	  for $new, @idle, @before;
 }
-reload_with($node, generator_ids => '0');
+like($section, qr/`ALTER SYSTEM RESET flakeid\.generator_ids`/, 'the page resets the setting');
+$node->safe_psql('postgres', <<~'SQL');
+	ALTER SYSTEM RESET flakeid.generator_ids;
+	SELECT pg_reload_conf()
+	SQL
+$node->poll_query_until('postgres', <<~'SQL') or die 'the first generator IDs do not come back';
+	SELECT setting = '0' AND sourcefile LIKE '%/postgresql.conf' FROM pg_settings
+	WHERE name = 'flakeid.generator_ids'
+	SQL
 for my $id_type (@ID_TYPES) {
 	is($ledger->ask_in($_, $id_type, 10_000),
 		'', "with the first generator IDs all sessions have $id_type->{name} IDs")

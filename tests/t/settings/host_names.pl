@@ -31,6 +31,12 @@ for my $case (
 	[ 'db-0', 'hostname:2', '[0, 1]' ],
 	[ 'db-3.db.shop.svc.cluster.local', 'hostname:2', '[6, 7]' ],
 	[ 'db-511', 'hostname:2', '[1022, 1023]' ],
+	# Hosts that differ elsewhere in their names have the same ones.
+	[ 'ip-10-0-1-2', 'hostname:2', '[4, 5]' ],
+	[ 'ip-10-0-2-2', 'hostname:2', '[4, 5]' ],
+	[ 'pg1.fra.example.com', 'hostname:2', '[2, 3]' ],
+	[ 'pg1.ams.example.com', 'hostname:2', '[2, 3]' ],
+	[ 'orders-pg16', 'hostname:2', '[32, 33]' ],
 	[ 'db-127', 'hostname:8', '[1016, 1017, 1018, 1019, 1020, 1021, 1022, 1023]' ],
 	# Crunchy's and Percona's operators have a StatefulSet of one pod for each instance.
 	[ 'hippo-instance1-bkbl-0', 'hostname:8', '[0, 1, 2, 3, 4, 5, 6, 7]' ],

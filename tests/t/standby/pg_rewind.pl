@@ -1,5 +1,6 @@
 # pg_rewind makes an old primary a standby of the new one, whose clock is an hour ahead. The old
-# primary takes over its horizon. Promoted again, it repeats no ID of the new one.
+# primary takes over its horizon, and what ALTER SYSTEM has set there. Promoted again, it repeats no
+# ID of the new one.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -25,6 +26,7 @@ $new_clock->step(3600);
 insert_rows($old, 2000);
 $old->wait_for_catchup($new);
 $new->promote;
+reload_with($new, generator_ids => '4');
 insert_rows($old, 2000);
 $old->stop;
 insert_rows($new, 2000);
@@ -57,5 +59,21 @@ like(
 	qr/ERROR:  58000: the clock is (?:[345]\d|60) min behind the last flake ID/,
 	'promoted again, the old primary knows that its clock is behind by an hour');
 repeats_none_behind($old, $old_clock, 3600, 'an old primary that is promoted again');
+
+subtest 'the old primary gets an identity of its own, as docs/failover.md shows' => sub {
+	my ($own) = slurp_file('docs/failover.md') =~
+	  /^### Give a copy its own identity\n.*?`postgresql\.auto\.conf`.*?^```ini\n(.*?)^```$/ms
+	  or die 'the page has no lines';
+	launch($old_clock);
+	my $shown = sub {
+		return $old->safe_psql('postgres', 'SHOW flakeid.generator_ids; SHOW flakeid.guid_node');
+	};
+	is($shown->(), "4\n", 'it has the generator IDs of the new primary, not those of its own file');
+	halt($old);
+	append_to_file($old->data_dir . '/postgresql.auto.conf', $own);
+	launch($old_clock);
+	is($shown->(), "8-15\nbranch-1", 'with the lines of the page it has its own');
+	halt($old);
+};
 
 done_testing();
