@@ -61,7 +61,8 @@ like(
 repeats_none_behind($old, $old_clock, 3600, 'an old primary that is promoted again');
 
 subtest 'the old primary gets an identity of its own, as docs/failover.md shows' => sub {
-	my ($own) = slurp_file('docs/failover.md') =~
+	my ($own) =
+	  slurp_file('docs/failover.md') =~
 	  /^### Give a copy its own identity\n.*?`postgresql\.auto\.conf`.*?^```ini\n(.*?)^```$/ms
 	  or die 'the page has no lines';
 	launch($old_clock);
