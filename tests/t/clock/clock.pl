@@ -9,8 +9,6 @@ use lib 'tests/perl';
 
 use FakedClock;
 use Ledger;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 use Time::HiRes qw(time);

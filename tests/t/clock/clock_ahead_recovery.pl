@@ -10,7 +10,6 @@ use Etcd;
 use Leases qw(lease_becomes wait_for_lease);
 use FakedClock;
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;

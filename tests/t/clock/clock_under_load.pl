@@ -8,7 +8,6 @@ use lib 'tests/perl';
 use FakedClock;
 use IPC::Run;
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;

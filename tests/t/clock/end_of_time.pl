@@ -6,8 +6,6 @@ use lib 'tests/perl';
 
 use FakedClock;
 use FlakeEpoch;
-use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;

@@ -5,8 +5,6 @@ use warnings;
 use lib 'tests/perl';
 
 use FakedClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 use Time::HiRes qw(time);

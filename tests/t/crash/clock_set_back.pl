@@ -6,8 +6,6 @@ use lib 'tests/perl';
 
 use FakedClock;
 use Ledger;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use StateFile;
 use Test::More;
 use Time::HiRes qw(time);

@@ -9,7 +9,6 @@ use lib 'tests/perl';
 use Ledger;
 use Postmaster;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;

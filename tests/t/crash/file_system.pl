@@ -9,7 +9,6 @@ use File::Find;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
-use StateFile;
 use Test::More;
 
 # a file system that cannot sync directories -----------------------------------------------------

@@ -8,7 +8,6 @@ use FakedClock;
 use IPC::Run;
 use Ledger;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;

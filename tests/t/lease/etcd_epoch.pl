@@ -6,8 +6,6 @@ use lib 'tests/perl';
 
 use Etcd;
 use Leases;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;

@@ -12,7 +12,6 @@ use FakedClock;
 use Ledger;
 use Leases;
 use Postmaster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 

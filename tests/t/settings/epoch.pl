@@ -5,8 +5,6 @@ use warnings;
 use lib 'tests/perl';
 
 use FlakeEpoch;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Test::More;

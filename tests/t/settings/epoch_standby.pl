@@ -6,7 +6,6 @@ use lib 'tests/perl';
 
 use FlakeEpoch;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 

@@ -7,7 +7,6 @@ use lib 'tests/perl';
 
 use Ledger;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Sys::Hostname qw(hostname);
 use Test::More;

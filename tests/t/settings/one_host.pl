@@ -6,7 +6,6 @@ use lib 'tests/perl';
 
 use FakedClock;
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;

@@ -5,7 +5,6 @@ use warnings;
 use lib 'tests/perl';
 
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('minimal');

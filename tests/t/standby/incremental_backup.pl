@@ -6,11 +6,9 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedClock;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
-use StateFile;
 use Successors;
 use Test::More;
 

@@ -5,10 +5,7 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use FakedClock;
 use File::Copy qw(copy);
-use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;

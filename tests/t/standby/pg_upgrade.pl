@@ -10,7 +10,6 @@ use File::Path qw(remove_tree);
 use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Successors;

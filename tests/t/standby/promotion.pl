@@ -7,7 +7,6 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
 use Successors;

@@ -7,7 +7,6 @@ use lib 'tests/perl';
 
 use FakedClock;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Successors;
 use Test::More;
