@@ -11,10 +11,7 @@ use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir('confidential');
 my $withheld = "DETAIL:  The server's log has the details.";
-my $node = PostgreSQL::Test::Cluster->new('confidential');
-$node->init;
-$node->append_conf('postgresql.conf', <<"CONF");
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('confidential', <<"CONF");
 log_statement = none
 flakeid.generator_ids = 'etcd:2'
 flakeid.max_clock_wait = '10ms'
@@ -23,9 +20,7 @@ flakeid.etcd_user = 'keeper'
 flakeid.etcd_password_file = '$dir/nonesuch'
 flakeid.etcd_key_file = '$dir/key'
 CONF
-$node->start;
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
 CREATE ROLE ordinary LOGIN;
 CREATE ROLE watcher LOGIN;
 GRANT pg_monitor TO watcher;

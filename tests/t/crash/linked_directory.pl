@@ -10,12 +10,7 @@ use Server;
 use StateFile;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('linked');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nflakeid.horizon_lead = '1ms'\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $node = flakeid_server('linked', "flakeid.horizon_lead = '1ms'\n", allows_streaming => 1);
 my $last = $node->safe_psql('postgres', 'SELECT flake_next()');
 my $directory = $node->data_dir . '/flakeid';
 my $elsewhere = PostgreSQL::Test::Utils::tempdir('elsewhere') . '/flakeid';

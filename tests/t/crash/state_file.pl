@@ -15,16 +15,11 @@ use Time::HiRes qw(time);
 my $second = 1_000_000_000;    # nanoseconds
 
 # The lead is so long that no second write comes in between.
-my $node = PostgreSQL::Test::Cluster->new('state');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'CONF');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('state', <<~'CONF');
 	restart_after_crash = on
 	flakeid.epoch = '2010-01-01'
 	flakeid.horizon_lead = '10min'
 	CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 my $ledger = Ledger->new('state');
 
 # while the server runs --------------------------------------------------------------------------

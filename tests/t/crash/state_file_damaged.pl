@@ -13,14 +13,9 @@ use StateFile;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my $node = PostgreSQL::Test::Cluster->new('damaged');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'CONF');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('damaged', <<~'CONF');
 	log_statement = none
 	CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 create_answers($node);
 my $ledger = Ledger->new('damaged');
 $ledger->use_all($node);
@@ -32,23 +27,6 @@ put_state($node, '');
 $node->start;
 my $session = session($node);
 
-# many files by one statement --------------------------------------------------------------------
-
-# The server writes such a file over the one that is there, which keeps its mode.
-$session->query_safe(<<~'SQL');
-	CREATE FUNCTION answer_with(contents bytea, path text) RETURNS text LANGUAGE plpgsql AS $$
-	DECLARE
-		large oid := lo_from_bytea(0, contents);
-	BEGIN
-		PERFORM lo_export(large, path), lo_unlink(large);
-		IF pg_read_binary_file(path) IS DISTINCT FROM contents THEN
-			RETURN 'the file was not written';
-		END IF;
-		RETURN (SELECT string_agg(DISTINCT answer, '; ') FROM answers() AS answer);
-	END
-	$$
-	SQL
-
 # Returns the document with a change, and with the right checksum.
 sub with {
 	my ($from, $to) = @_;
@@ -56,49 +34,6 @@ sub with {
 	$other =~ s/$from/$to/ or die "no $from in $document";
 	return checksummed($other);
 }
-
-# Puts files in place, one after the other. The SELECT makes a name and the contents of each from
-# the good file. Returns how many there were, and the answers with those that are not damaged.
-sub not_damaged {
-	chomp(my $files = shift);
-	my $foreign = with(qr/"system_identifier": "\d+"/, '"system_identifier": "4711"');
-	my ($of_good, $of_foreign) = map { "'\\x" . unpack('H*', $_) . "'::bytea" } $good, $foreign;
-	my ($last, $number, @others) = split /\n/, $session->query_safe(<<~"SQL");
-		WITH good (file) AS (VALUES ($of_good)),
-			files AS ($files UNION ALL SELECT 'last', $of_foreign),
-			answers AS MATERIALIZED (
-				SELECT name, answer_with(contents, '$path') AS answer FROM files)
-		SELECT string_agg(answer, '') FROM answers WHERE name = 'last'
-		UNION ALL SELECT count(*)::text FROM answers WHERE name <> 'last'
-		UNION ALL SELECT name || ': ' || coalesce(answer, 'none') FROM answers
-			WHERE name <> 'last' AND answer IS DISTINCT FROM
-				'XX001 state file "flakeid/state" is damaged'
-		SQL
-	like(
-		$last,
-		qr/\A55000 state file "flakeid\/state" is from a different cluster\z/,
-		'the server reads each file again, also within a statement');
-	return ($number, join "\n", @others);
-}
-
-my ($cuts, $wrong) = not_damaged(<<~'SQL');
-	SELECT cut::text AS name, substr(file, 1, cut) AS contents
-	FROM good, generate_series(0, length(file) - 1) AS cut
-	SQL
-is($wrong, '', 'a state file that is cut off anywhere is damaged, and no ID type generates IDs');
-is($cuts, length $good, 'the file was cut off after each of its bytes');
-
-# Every bit at both ends, and one bit of every other byte.
-(my $flips, $wrong) = not_damaged(<<~'SQL');
-	SELECT format('%s, %s', place, bit) AS name,
-		set_byte(file, place, get_byte(file, place) # (1 << bit)) AS contents
-	FROM good, generate_series(0, length(file) - 1) AS place, generate_series(0, 7) AS bit
-	WHERE place < 24 OR place >= length(file) - 24 OR bit = place % 8
-	SQL
-is($wrong, '', 'a state file with any bit flipped is damaged, and no ID type generates IDs');
-is($flips, 2 * 24 * 8 + length($good) - 2 * 24, 'a bit of each byte was flipped');
-
-# one file after the other -----------------------------------------------------------------------
 
 my $version = qr/"flakeid_state": 2/;
 my ($until, $node_field, $worker) =
@@ -146,6 +81,13 @@ my %worker = (
 $damaged{"a node $_"} = with($node_field, qq{"guid_node": $node{$_}}) for keys %node;
 $damaged{"a worker $_"} = with($worker, qq{"worker": $worker{$_}}) for keys %worker;
 
+for my $place (0, length($document) / 2, length($document) + 7, length($good) - 1) {
+	my $flipped = $good;
+	substr($flipped, $place, 1) ^= "\x01";
+	$damaged{"another bit in byte $place"} = $flipped;
+	$damaged{"nothing from byte $place on"} = substr $good, 0, $place;
+}
+
 for my $what (sort keys %damaged) {
 	put_state($node, $damaged{$what});
 	is( answer_in($ledger, $session),
@@ -161,7 +103,21 @@ like(
 
 # put right --------------------------------------------------------------------------------------
 
-put_state($node, $good);
+append_to_file("$path.good", $good);
+is(error_in($session, <<~"SQL"), '', 'the file is read again, also within a statement');
+	DO \$\$
+	BEGIN
+		BEGIN
+			PERFORM flake_next();
+			RAISE 'the damaged file was read';
+		EXCEPTION WHEN data_corrupted THEN NULL;
+		END;
+		COPY (SELECT) TO PROGRAM 'cp "$path.good" "$path"';
+		PERFORM flake_next();
+	END
+	\$\$
+	SQL
+unlink "$path.good";
 is( (grep { /^00000/ } answers_in($ledger, $session)),
 	2 * @ID_TYPES,
 	'with the good file all ID types generate IDs without a restart');

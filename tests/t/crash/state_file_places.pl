@@ -11,16 +11,11 @@ use Server;
 use StateFile;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('places');
-$node->init;
-$node->append_conf('postgresql.conf', <<~"CONF");
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('places', <<~"CONF");
 	statement_timeout = '${PostgreSQL::Test::Utils::timeout_default}s'
 	log_statement = none
 	flakeid.horizon_lead = '1ms'
 	CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 is(error_of($node, 'SELECT flake_next()'), '', 'a server generates IDs');
 $node->stop;
 
@@ -103,11 +98,7 @@ $node->stop;
 
 # instead of the new directory -------------------------------------------------------------------
 
-$node = PostgreSQL::Test::Cluster->new('new_directory');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+$node = flakeid_server('new_directory');
 mkdir "$dir/other";
 symlink "$dir/other", $node->data_dir . '/flakeid.new';
 like(

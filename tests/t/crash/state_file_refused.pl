@@ -14,15 +14,10 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $second = 1_000_000_000;    # nanoseconds
-my $node = PostgreSQL::Test::Cluster->new('refused');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'CONF');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('refused', <<~'CONF');
 	log_statement = none
 	flakeid.epoch = '2010-01-01'
 	CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 create_answers($node);
 my $ledger = Ledger->new('refused');
 $ledger->use_all($node);

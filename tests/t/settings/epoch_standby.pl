@@ -16,12 +16,7 @@ my $read = 'SELECT flake_timestamp(0)';
 
 for my $first ('before', 'after') {
 	my $where = "on a standby, the first flake $first the backup,";
-	my $primary = PostgreSQL::Test::Cluster->new("primary_$first");
-	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'flakeid'\nflakeid.epoch = '2020-01-01'\n");
-	$primary->start;
-	$primary->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+	my $primary = flakeid_server("primary_$first", "flakeid.epoch = '2020-01-01'\n", allows_streaming => 1);
 	$primary->safe_psql('postgres', 'SELECT flake_next()') if $first eq 'before';
 	$primary->backup('backup');
 	my $standby = PostgreSQL::Test::Cluster->new("standby_$first");

@@ -11,12 +11,8 @@ use Server;
 use Sys::Hostname qw(hostname);
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('generator_ids');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, session text, id bigint)');
+my $node = flakeid_server('generator_ids');
+$node->safe_psql('postgres', 'CREATE TABLE made (nr serial, session text, id bigint)');
 
 # sessions that stay -----------------------------------------------------------------------------
 

@@ -11,11 +11,8 @@ use Server;
 use StateFile;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('names');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE guids (id guid)');
+my $node = flakeid_server('names');
+$node->safe_psql('postgres', 'CREATE TABLE guids (id guid)');
 my @sessions = map { session($node) } 1 .. 3;
 
 # Every way to generate an ID of an ID type.

@@ -10,11 +10,8 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('settings');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE ROLE ordinary LOGIN');
+my $node = flakeid_server('settings');
+$node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
 
 # refused where it is set ------------------------------------------------------------------------
 

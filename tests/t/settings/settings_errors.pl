@@ -10,13 +10,8 @@ use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('settings_errors');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\nlog_line_prefix = ''\n");
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION flakeid; CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE ordinary');
+my $node = flakeid_server('settings_errors', "log_line_prefix = ''\n");
+$node->safe_psql('postgres', 'CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE ordinary');
 
 my $query = "SELECT name, setting, regexp_replace(sourcefile, '.*/', ''), error"
   . ' FROM flakeid_settings_errors ORDER BY sourceline';

@@ -1,5 +1,6 @@
-# A cluster that its group can read (initdb -g): in a base backup, a standby of it and a copy that a
-# member of the group makes of the files, flakeid's files have the permissions of PostgreSQL's own.
+# flakeid's files have the permissions of PostgreSQL's own, in a cluster that its group can read
+# (initdb -g) and in others: also in a base backup and on a standby, and after the commands of
+# docs/troubleshooting.md.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -13,28 +14,52 @@ use Test::More;
 
 # With this umask of ours only the permissions that a program asks for reach the group.
 umask 0027;
-my $primary = flakeid_server('primary', '', extra => ['-g'], allows_streaming => 1);
-$primary->safe_psql('postgres', 'SELECT flake_next(), flakeid_watermark()');
+my $configuration = "max_prepared_transactions = 2\n";
 
 # Tests that the directory of the state has the permissions of the data directory, and each file in
 # it those of PG_VERSION.
-sub is_of_group {
-	my ($data, $test) = @_;
+sub has_modes {
+	my ($data, $of_directory, $of_file, $test) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my %modes;
 	find(sub { $modes{$File::Find::name} = sprintf '%04o', (stat)[2] & 07777 },
 		"$data/flakeid", "$data/PG_VERSION");
-	my $of_file = delete $modes{"$data/PG_VERSION"};
-	is($of_file, '0640', "$test: the group can read PG_VERSION");
-	my %expected = map { $_ => -d $_ ? '0750' : $of_file } keys %modes;
-	cmp_ok(scalar keys %modes, '>=', 4, "$test: there are files of flakeid");
-	return is_deeply(\%modes, \%expected, "$test: the group can read all files of flakeid");
+	my %expected = map { $_ => -d $_ ? $of_directory : $of_file } keys %modes;
+	cmp_ok(scalar keys %modes, '>=', 5, "$test: there are files of flakeid");
+	return is_deeply(\%modes, \%expected, "$test: all files have the modes of PostgreSQL's");
 }
 
-is_of_group($primary->data_dir, 'the cluster');
-$primary->backup('base');
-is_of_group($primary->backup_dir . '/base', 'a base backup');
+# Starts a cluster with all files of flakeid.
+sub cluster {
+	my ($name, @options) = @_;
+	my $node = flakeid_server($name, $configuration, extra => \@options, allows_streaming => 1);
+	$node->safe_psql('postgres', 'SELECT flake_next(), flakeid_watermark()');
+	return $node;
+}
 
+# Tests the modes of a cluster and of its backup, and those that an administrator sets who follows
+# docs/troubleshooting.md.
+sub cluster_has_modes {
+	my ($node, @modes) = @_;
+	my $name = $node->name;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	has_modes($node->data_dir, @modes, "the cluster \"$name\"");
+	$node->backup('base');
+	has_modes($node->backup_dir . '/base', @modes, "a base backup of \"$name\"");
+	chmod 0500, $node->data_dir . '/flakeid';
+	my $script = 'chmod --reference="$0" "$0/flakeid"'
+	  . ' && chmod --reference="$0/PG_VERSION" "$0"/flakeid/*';
+	system_or_bail('sh', '-c', $script, $node->data_dir);
+	return has_modes($node->data_dir, @modes, "\"$name\" after the page's commands");
+}
+
+my $private = cluster('private');
+cluster_has_modes($private, '0700', '0600');
+$private->stop;
+
+my @of_group = ('0750', '0640');
+my $primary = cluster('of_group', '-g');
+cluster_has_modes($primary, @of_group);
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 chmod 0750, $standby->data_dir or die "could not change the data directory: $!";
@@ -46,18 +71,8 @@ $standby->safe_psql('postgres', 'CHECKPOINT');
 $standby->promote;
 is(error_of($standby, 'SELECT flake_next()'), '', 'a standby generates IDs after its promotion');
 isnt(slurp_file($standby->data_dir . '/flakeid/state'), $before, 'it has written its state');
-is_of_group($standby->data_dir, 'the promoted standby');
+has_modes($standby->data_dir, @of_group, 'the promoted standby');
 has_place($standby, 2, 'it has written its place');
-$standby->stop;
-
-subtest 'a directory that the group cannot read' => sub {
-	$primary->stop;
-	my $private = flakeid_server('private');
-	$private->safe_psql('postgres', 'SELECT flake_next()');
-	is(sprintf('%04o', (stat $private->data_dir . "/flakeid$_->[0]")[2] & 07777),
-		$_->[1], "without -g flakeid$_->[0] has the mode $_->[1]")
-	  for [ '', '0700' ], [ '/state', '0600' ], [ '/location', '0600' ];
-	$private->stop;
-};
+$_->stop for $standby, $primary;
 
 done_testing();

@@ -1,5 +1,6 @@
 # A session that moves the horizon writes it into the WAL, also with wal_level = minimal, without a
-# transaction ID, in a subtransaction and in a parallel query. It writes once for each move.
+# transaction ID, in a subtransaction and in a parallel query. It writes once for each move, and this
+# is flushed.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -53,6 +54,9 @@ for my $case (
 		my $after = lsn();
 		cmp_ok($node->safe_psql('postgres', "SELECT pg_wal_lsn_diff('$after', '$before')"),
 			'>=', 104, 'the horizon goes into the WAL of a server with wal_level = minimal');
+		# Nothing else of this server flushes its WAL.
+		ok( $node->poll_query_until('postgres', "SELECT pg_current_wal_flush_lsn() >= '$after'"),
+			'it reaches the disk, and so the standbys, although no transaction commits');
 		$node->safe_psql('postgres', $statement);
 		is(lsn(), $after, 'nothing more goes into the WAL until the horizon moves again');
 	};
