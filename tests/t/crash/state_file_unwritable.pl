@@ -34,10 +34,16 @@ my ($path, $directory) = (state_path($node), $node->data_dir . '/flakeid');
 # the first state --------------------------------------------------------------------------------
 
 my $new_directory = "$directory.new";
+my $not_a_directory =
+  qr/ERROR:  58030: could not create state file "flakeid\/state": Not a directory/;
+my $elsewhere = PostgreSQL::Test::Utils::tempdir('elsewhere');
+symlink $elsewhere, $new_directory or die "no link: $!";
+like(error_of($node, 'SELECT flake_next()'),
+	$not_a_directory, 'with a link instead of the new directory a session gets an error');
+is(join(' ', glob "$elsewhere/*"), '', 'the server writes nothing where the link leads');
+unlink $new_directory;
 append_to_file($new_directory, '');
-$ledger->none_generates(
-	$node,
-	qr/ERROR:  58030: could not create state file "flakeid\/state": Not a directory/,
+$ledger->none_generates($node, $not_a_directory,
 	'where the first state file cannot be written no ID type generates IDs');
 ok(!-e $directory, 'a failure to write the first state leaves no directory');
 is( $node->safe_psql('postgres', <<~'SQL'),
