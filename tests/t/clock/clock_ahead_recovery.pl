@@ -144,6 +144,17 @@ for my $id_type (@ID_TYPES) {
 }
 is($ledger->twice, '', 'no ID repeats');
 $_->quit for $new, @idle, @before;
+
+# The state file has one horizon for all generator IDs.
+reload_with($node, generator_ids => '5');
+$node->stop;
+$clock->step(0);
+$clock->start;
+like(
+	error_of($node, "SELECT $_->{next}"),
+	qr/ERROR:  58000: the clock is [\d.]+ min behind/,
+	"after a restart a generator ID of $_->{name} that was never used waits, too"
+) for grep { !$_->{turns} } @WITH_GENERATOR_IDS;
 $node->stop;
 
 # Where generator IDs are leased, those that the server holds are taken out of its pool.

@@ -125,47 +125,4 @@ is(generated(5000), '1|t', 'when the clock moves IDs continue in the same timeli
 is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM made'),
 	'0', 'no sno repeats');
 $node->stop;
-
-# one generator ID after the other ---------------------------------------------------------------
-
-$clock = FakedClock->new('node', '');
-$node = $clock->node;
-$clock->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE TABLE made (nr serial, id sno)');
-
-# Makes one generator ID generate IDs. Returns what `generated` does.
-sub generated_by {
-	my ($generator) = @_;
-	reload_with($node, generator_ids => $generator);
-	my $of_these = generated(10);
-	my $partition = $node->safe_psql('postgres',
-		'SELECT (sno_decode(id)).partition FROM made ORDER BY nr DESC LIMIT 1');
-	die "generator ID $generator is $partition" unless $partition == $generator;
-	return $of_these;
-}
-
-generated_by(1);
-$clock->step(4000);
-generated_by(3);
-$clock->step(6000);
-is(generated_by($_), '0|t', "generator ID $_ is in the first timeline") for 1, 2;
-$clock->step(5000);
-for my $generator (
-	[ 1, 'the first generator ID that meets the step back turns' ],
-	[ 2, 'the next generator ID that meets the step back turns' ],
-	[ 3, 'a generator ID that the clock is not behind is in the other timeline, too' ],
-	[ 4, 'a new generator ID is in the other timeline, too' ])
-{
-	my ($id, $test) = @$generator;
-	is(generated_by($id), '1|t', $test);
-}
-$clock->step(7000);
-is(generated_by($_), '1|t', "generator ID $_ stays when the clock has caught up") for 1 .. 4;
-is($node->safe_psql('postgres', <<~'SQL'), '1 1 1 1|2', 'each generator ID has turned once');
-	SELECT string_agg(tick_tocks::text, ' ' ORDER BY generator_id), sum(clock_steps_back)
-	FROM pg_stat_flakeid
-	SQL
-is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM made'),
-	'0', 'no sno of several generator IDs repeats');
-$node->stop;
 done_testing();

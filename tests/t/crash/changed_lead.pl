@@ -12,7 +12,7 @@ use StateFile;
 use Test::More;
 
 my $second = 1_000_000_000;    # nanoseconds
-for my $leads ([ '20s', '20s' ], [ '100ms', '20s' ], [ '20s', '100ms' ]) {
+for my $leads ([ '100ms', '20s' ], [ '20s', '100ms' ]) {
 	my ($before, $after) = @$leads;
 	my $clock = FakedClock->new("lead_${before}_$after",
 		"flakeid.max_clock_wait = '0'\nflakeid.horizon_lead = '$before'\n");

@@ -1,5 +1,6 @@
-# A server that leases its generator IDs has a standby or a backup. A lease is in memory alone:
-# each copy claims generator IDs of its own, and a standby none until it is promoted.
+# A server that leases its generator IDs has a standby, a subscriber of pg_createsubscriber, or a
+# backup. A lease is in memory alone: each copy claims generator IDs of its own, and a standby none
+# until it is promoted.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -13,12 +14,14 @@ use Server;
 use Test::More;
 
 my $etcd = Etcd->new('copies');
-my $ledger = Ledger->new('copies');
+my $ledger = Ledger->new('copies', of_several_servers => 1);
 
 my $original = PostgreSQL::Test::Cluster->new('original');
-$original->init(allows_streaming => 1);
+$original->init(allows_streaming => 'logical');
+my %own = (guid_node => 1, interface => '02:00:00:00:00:01');
 $original->append_conf('postgresql.conf',
-	$etcd->configuration(generator_ids => 'etcd:4', max_clock_wait => '100ms'));
+	$etcd->configuration(generator_ids => 'etcd:4', max_clock_wait => '100ms', %own)
+	  . "\nmax_connections = 40\n");
 $original->start;
 create_tables($original);
 my $own = wait_for_lease($original, 4);
@@ -61,6 +64,41 @@ subtest 'a standby' => sub {
 	are_apart($standby);
 	$session->quit;
 	$standby->stop;
+};
+
+subtest 'a subscriber that pg_createsubscriber makes of a standby' => sub {
+	plan(skip_all => 'this version has no pg_createsubscriber') if $original->pg_version < 17;
+	$ledger->use_all($original);
+	my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
+	$subscriber->init_from_backup($original, 'base', has_streaming => 1);
+	$subscriber->start;
+	$original->wait_for_catchup($subscriber);
+	$subscriber->stop;
+	set($subscriber, guid_node => 2, interface => '02:00:00:00:00:02');
+	my @to = ('-p', $subscriber->port, '-s', $subscriber->host);
+	my @from = ('-d', 'postgres', '-P', $original->connstr('postgres'));
+	$subscriber->command_ok([ 'pg_createsubscriber', '-D', $subscriber->data_dir, @from, @to ],
+		'pg_createsubscriber succeeds');
+	is($etcd->claimed, $own, 'while it ran, it claimed no generator IDs');
+	$subscriber->start;
+	my $others = wait_for_lease($subscriber, 4);
+	my %is_own = map { $_ => 1 } split / /, $own;
+	is((grep { $is_own{$_} } split / /, $others),
+		0, 'the subscriber leases other generator IDs than the publisher');
+	my %servers = map { $_->{server} => 1 } values %{ { $etcd->claims } };
+	is(scalar keys %servers, 2, 'the claims have two system identifiers');
+	like(
+		error_of($subscriber, 'SELECT flake_next()'),
+		qr/ERROR:  55000: state file "flakeid\/state" is from a different cluster\n/,
+		'before the clock is accepted, it generates no IDs');
+	$subscriber->safe_psql('postgres', 'SELECT flakeid_accept_clock()');
+	$ledger->crowd($_) for $original, $subscriber;
+	$subscriber->poll_query_until('postgres', 'SELECT sum(ids) > 10000 FROM pg_stat_flakeid')
+	  or die 'the subscriber generates no IDs';
+	$_->stop('immediate') for $original, $subscriber;
+	$ledger->crowd_ends('publisher and subscriber generate IDs at the same time');
+	is($ledger->twice, '', 'no ID repeats');
+	$original->start;
 };
 
 subtest 'a backup that is restored after the original is lost' => sub {

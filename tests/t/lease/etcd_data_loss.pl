@@ -87,13 +87,9 @@ subtest 'etcd is restored to a state from before some claims' => sub {
 	my $a = $etcd->start_server('of_older', %long);
 	is(wait_for_lease($a, 2), '0 1', 'a server leases');
 	my $older = $etcd->copy_data;
-	my $b = $etcd->start_server('b_of_older', %long);
-	is(wait_for_lease($b, 2), '2 3', 'another server leases after the data were copied');
 	want_more($a);
-	is(wait_for_lease($a, 3),
-		'0 1 4', 'the first server claims more, and so knows a later revision');
-	begin_crowd($ledger, $a, $b);
-	my ($lease_of_a, $lease_of_b) = map { lease_of($_)->{lease_id} } $a, $b;
+	is(wait_for_lease($a, 3), '0 1 2', 'it claims more, and so knows a later revision');
+	my $lease = lease_of($a)->{lease_id};
 	my $end_of_log = -s $a->logfile;
 	$etcd->lose_data($older);
 	want_more($a);
@@ -101,14 +97,8 @@ subtest 'etcd is restored to a state from before some claims' => sub {
 	my $c = $etcd->start_server('c_of_older', %long);
 	wait_for_error($c, $FORGOTTEN);
 	is(generator_ids($c), '', 'a server that held nothing leases nothing in the grace period');
-	is(lease_of($a)->{lease_id}, $lease_of_a, 'a lease that etcd has not forgotten stays');
-	want_more($b);
-	lease_becomes($b, "state = 'held' AND lease_id <> '$lease_of_b'");
-	is(generator_ids($b), '2 3', 'a server whose lease is forgotten leases the same again');
-	is(join('', grep { !/ERROR:  55000: / } end_crowd($ledger, $a, $b)),
-		'', 'sessions had no other error than the loss');
-	is($ledger->twice, '', 'no ID repeats');
-	$_->stop for $a, $b, $c, $etcd;
+	is(lease_of($a)->{lease_id}, $lease, 'a lease that etcd has not forgotten stays');
+	$_->stop for $a, $c, $etcd;
 };
 
 subtest 'a snapshot is restored in an etcd with another cluster ID' => sub {

@@ -58,21 +58,6 @@ SQL
 	is($session->query_safe($clusters), '6', 'a session that was idle has that of the next lease');
 	$session->quit;
 	$_->stop for $one, $two;
-
-	$other->put('cluster-id', '16');
-	$one->start;
-	my $reason = qr/etcd key "flakeid\/cluster-id" has "16", which is not a number from 0 to 15/;
-	ok(wait_for_error($one, $reason), 'a cluster that is not valid is an error');
-	is($other->claimed, '', 'nothing is claimed');
-	my $error = qr/ERROR:  55000: .*\n(?:.*\n)*DETAIL:  .*$reason/;
-	like(error_becomes($one, 'SELECT flake_next()', $error), $error, 'sessions get the reason');
-	# The worker writes this after the view has it.
-	ok($one->wait_for_log(qr/LOG:  flakeid cannot lease generator IDs: $reason/),
-		'the log has the reason');
-	$other->put('cluster-id', '5');
-	wait_for_lease($one, 2);
-	is($one->safe_psql('postgres', $clusters), '5', 'the server leases when it is corrected');
-	$one->stop;
 };
 
 done_testing();

@@ -62,8 +62,6 @@ my %right = (
 	etcd_user => 'flakeid',
 	etcd_password_file => file('right', 0600, "$password\n"));
 my $node = $etcd->start_server('node', %right);
-$node->safe_psql('postgres', 'CREATE ROLE ordinary LOGIN');
-my $as_user = 'SET SESSION AUTHORIZATION ordinary; ';
 
 wait_for_lease($node, 2);
 wait_for_ids($node);
@@ -100,12 +98,6 @@ sub places {
 	return join ' ', grep { $text{$_} =~ /\Q$password\E/ } sort keys %text;
 }
 is(places(), '', 'the password is shown nowhere');
-like(error_of($node, $as_user . $_), qr/ERROR:  42501: /, "an ordinary user is refused: $_")
-  for 'SHOW flakeid.etcd_user', 'TABLE pg_stat_flakeid_lease';
-is(error_of($node, "${as_user}SELECT flake_next()"), '', 'an ordinary user generates IDs');
-$node->safe_psql('postgres', 'GRANT pg_monitor TO ordinary');
-is($node->safe_psql('postgres', "${as_user}SELECT state FROM pg_stat_flakeid_lease"),
-	'held', 'a member of pg_monitor sees the lease');
 
 # TLS does not name every error.
 my $any = qr/\S/;

@@ -123,12 +123,6 @@ subtest 'a branch with an identity of its own' => sub {
 	is($ledger->twice, '', 'no ID repeats, also of those from before the snapshot');
 };
 
-subtest "a branch with flakeid.moved_state = 'error'" => sub {
-	my ($branch) = branch('refused', "flakeid.moved_state = 'error'\n");
-	like(error_of($branch, 'SELECT flake_next()'), $REFUSAL, 'it generates no IDs');
-	$branch->stop;
-};
-
 subtest 'a branch on a host and in a directory of the same names' => sub {
 	my $data = $original->data_dir;
 	rename $data, "$data.away" or die "could not rename $data: $!";

@@ -1,13 +1,16 @@
 # The reasons why a server leases nothing, or not all that it wants: the log has each once, for as
-# long as it applies, and the view has the last one.
+# long as it applies, and the view has the last one. A server that cannot read or write the file
+# flakeid/etcd, in which it remembers the registry of its last lease, leases nothing.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use Etcd;
+use File::Path qw(remove_tree);
 use Leases;
 use PostgreSQL::Test::Utils;
 use Server;
+use StateFile;
 use Test::More;
 
 my $etcd = Etcd->new('once');
@@ -75,6 +78,60 @@ like(
 	'the value of a grace period is cut and escaped where people read it');
 $etcd->end_grace;
 ok(wait_for_lease($node, 3), 'the server leases after it');
+$node->stop;
+
+# the file of the last registry -------------------------------------------------------------------
+
+my $file = $node->data_dir . '/flakeid/etcd';
+my $content = slurp_file($file);
+my $later = $content =~ s/"flakeid_etcd": 4/"flakeid_etcd": 5/r =~ s/crc32 \w{8}\n\z//r;
+my $write = sub { my ($text) = @_; append_to_file($file, $text) };
+
+for my $case (
+	[ 'it is empty lines', qr/file "flakeid\/etcd" is damaged/, sub { $write->("\n" x 256) } ],
+	[
+		'a byte is another',
+		qr/file "flakeid\/etcd" is damaged/,
+		sub { $write->($content =~ s/"registry_id": "./"registry_id": "?/r) }
+	],
+	[
+		'it is of a later version',
+		qr/file "flakeid\/etcd" has version 5, which this flakeid cannot read/,
+		sub { $write->(checksummed($later)) }
+	],
+	[
+		'it is too long',
+		qr/could not read file "flakeid\/etcd": it is larger than 4096 bytes/,
+		sub { $write->($content . 'x') }
+	],
+	[
+		'it is a directory',
+		qr/could not read file "flakeid\/etcd": Is a directory/,
+		sub { mkdir $file }
+	],
+	[
+		'it is a link',
+		qr/could not read file "flakeid\/etcd": it is a symbolic link/,
+		sub { symlink '/dev/null', $file }
+	],
+	[
+		'it cannot be written',
+		qr/could not write file "flakeid\/etcd": Is a directory/,
+		sub { mkdir "$file.new" }
+	])
+{
+	my ($what, $error, $break) = @$case;
+	remove_tree($file);
+	$break->();
+	$node->start;
+	ok(wait_for_error($node, $error), "$what: the view has the reason");
+	is(generator_ids($node) . $etcd->claimed, '', "$what: nothing is leased");
+	$node->stop;
+}
+rmdir "$file.new" or die "could not remove a directory: $!";
+$write->($content);
+$node->start;
+ok(wait_for_lease($node, 3), 'with the file as it was the server leases');
 $node->stop;
 
 done_testing();
