@@ -34,15 +34,10 @@ our @READS = (
 # Starts a server with an epoch in its configuration, or with the default.
 sub epoch_server {
 	my ($name, $epoch, %how) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n")
-	  unless $how{not_preloaded};
-	$node->append_conf('postgresql.conf', $how{configuration}) if $how{configuration};
-	$node->append_conf('postgresql.conf', "flakeid.epoch = '$epoch'") if $epoch;
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-	return $node;
+	my $lines = $how{configuration} // '';
+	$lines .= "shared_preload_libraries = ''\n" if $how{not_preloaded};
+	$lines .= "flakeid.epoch = '$epoch'\n" if $epoch;
+	return flakeid_server($name, $lines);
 }
 
 # Puts the line into postgresql.conf and reloads. Returns when it is in force.

@@ -56,20 +56,29 @@ sub memory_of {
 	return JSON::PP->new->decode($document);
 }
 
-# Waits until this column of pg_stat_flakeid_lease is true, or has a text, and returns it. Leases
-# take seconds, and each look costs a psql: so it does not look as often as it could.
+# Waits until this column of pg_stat_flakeid_lease is true, or has a text, and returns it. One
+# session looks again and again, as leases take seconds, and a psql for each look costs more. A
+# server that restarts ends it.
 sub lease_becomes {
 	my ($node, $column) = @_;
 	my $query = "SELECT $column FROM pg_stat_flakeid_lease";
+	my $looks = <<~"SQL";
+		DO \$\$
+		BEGIN
+			FOR look IN 1 .. 100 LOOP
+				EXIT WHEN coalesce(($query)::text, '') NOT IN ('', 'false');
+				PERFORM pg_sleep(0.1);
+			END LOOP;
+		END
+		\$\$;
+		SQL
 	my $found;
 	wait_until(
 		"$query on " . $node->name,
 		sub {
-			# A server that restarts gives no answer.
-			$found = eval { $node->safe_psql('postgres', $query) } // '';
+			$found = eval { $node->safe_psql('postgres', "$looks $query") } // '';
 			return $found ne '' && $found ne 'f';
-		},
-		0.3);
+		});
 	return $found;
 }
 
@@ -133,7 +142,8 @@ sub _errors {
 # Waits until a server, or a session, generates IDs of all types that use generator IDs.
 sub wait_for_ids {
 	my ($who) = @_;
-	wait_until('IDs are generated', sub { join('', _errors($who, @WITH_GENERATOR_IDS)) eq '' });
+	my $all = 'SELECT ' . join ', ', map { $_->{next} } @WITH_GENERATOR_IDS;
+	wait_until('IDs are generated', sub { (_query($who, $all))[1] eq '' });
 	return;
 }
 

@@ -13,7 +13,6 @@ use Server;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $year = 365 * 86_400;
 for my $id_type (grep { !$_->{turns} } @OF_ONE_CELL) {
 	subtest "$id_type->{name} on a clock that is stepped" => sub { steps_of($id_type) };
 }
@@ -88,13 +87,11 @@ sub steps_of {
 	(my $before, $last) = split /\|/,
 	  $session->query_safe('SELECT nr, id FROM made ORDER BY nr DESC LIMIT 1');
 	$clock->stand_still($latest->() - 10);
-	$error = error_of($node, $insert);
+	my $limit = qr/DETAIL: .* The wait limit \("flakeid\.max_clock_wait"\) is/;
 	like(
-		$error,
-		qr/ERROR:  58000: the clock is (?:9\.9|10\.0) s behind the last $name ID/,
-		'after a step back by 10 s there are no IDs');
-	my $limit = qr/The wait limit \("flakeid\.max_clock_wait"\) is/;
-	like($error, qr/DETAIL: .* $limit 1\.0 s\./, 'the error has the limit of waits');
+		error_of($node, $insert),
+		qr/ERROR:  58000: the clock is (?:9\.9|10\.0) s behind the last $name ID\n$limit 1\.0 s\./,
+		'after a step back by 10 s there are no IDs, and the error has the limit of waits');
 	is( $node->safe_psql(
 			'postgres', "SELECT ${name}_timestamp('$last'::$type) > clock_timestamp()"),
 		't',
@@ -118,30 +115,12 @@ sub steps_of {
 
 	reload_with($node, max_clock_wait => '0');
 	$clock->stand_still($latest->() - 7);
-	$error = error_of($node, $insert);
 	like(
-		$error,
-		qr/ERROR:  58000: the clock is (?:6\.9|7\.0) s behind the last $name ID/,
-		'with max_clock_wait 0 no session waits for the clock');
-	like($error, qr/DETAIL: .* $limit 0\.000 ms\./, 'the error has the limit 0');
+		error_of($node, $insert),
+		qr/ERROR:  58000: the clock is (?:6\.9|7\.0) s behind the last $name ID\n$limit 0\.000 ms\./,
+		'with max_clock_wait 0 no session waits for the clock, and the error has the limit 0');
 	$clock->step(30.2);
 	is(error_in($session, $insert), '', 'with max_clock_wait 0 a session waits for the next tick');
-
-	# ahead by a year ----------------------------------------------------------------------------
-
-	$clock->step($year);
-	is($session->query_safe('SELECT clock_timestamp() > now() - interval \'1 day\''),
-		't', 'the clock is a year ahead');
-	$clock->step(30.3);
-	is(error_in($session, $insert),
-		'', 'a clock that is set right before a session asked for IDs changes nothing');
-	$clock->step($year + 30.3);
-	is(error_in($session, $insert), '', 'IDs follow a clock that goes ahead by a year');
-	$clock->step(30.4);
-	like(
-		error_in($session, $insert),
-		qr/ERROR:  58000: the clock is 36[45] days behind the last $name ID/,
-		'when that clock is set right there are no IDs for a year');
 
 	is($node->safe_psql('postgres', <<~'SQL'), '0|0', 'no ID repeats, and those of a session rise');
 		SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)

@@ -123,16 +123,14 @@ my $state = state_text($node);
 $node->start;
 $node->wait_for_log(qr/LOG:  flakeid cannot generate IDs: $message/);
 pass('a server that starts with a linked directory says so in its log');
-my $error = error_of($node, 'SELECT flake_next()');
-like($error, $linked, 'a server with a linked directory generates no IDs');
-my $leave = 'pg_basebackup and pg_rewind leave a link out\.';
-my $could = 'A server without the state file could generate IDs that are in its tables\.';
-like($error, qr/DETAIL:  $leave $could\n/, 'the error says why');
+my $why = 'pg_basebackup and pg_rewind leave a link out\.'
+  . ' A server without the state file could generate IDs that are in its tables\.';
 my $move = 'move the directory that it leads to into its place';
+my $remedy = "HINT:  Stop the server, remove the link, $move, and start the server\\.\n";
 like(
-	$error,
-	qr/HINT:  Stop the server, remove the link, $move, and start the server\.\n/,
-	'the error says what to do');
+	error_of($node, 'SELECT flake_next()'),
+	qr/${linked}DETAIL:  $why\n$remedy/,
+	'a server with a linked directory generates no IDs, and says why and what to do');
 like(error_of($node, $_), $linked, "with a linked directory $_ is an error")
   for 'SELECT sno_next()', 'SELECT flakeid_watermark()', 'SELECT flakeid_accept_clock()';
 $node->stop;

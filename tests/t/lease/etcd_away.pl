@@ -111,4 +111,22 @@ subtest 'etcd is away for less than the lease' => sub {
 	$node->stop;
 };
 
+subtest 'one of the endpoints, or the only one, never answers' => sub {
+	# Endpoints without a scheme speak http.
+	my $silent = Etcd->silent_endpoint;
+	my $plain = $etcd->endpoints =~ s{http://}{}r;
+	set($node, etcd_endpoints => "$silent->{endpoint}, $plain");
+	$node->start;
+	ok( lease_becomes($node, "state = 'held' AND endpoint ~ '$plain\$'"),
+		'where the first endpoint never answers, the server goes to the second');
+	set($node, etcd_endpoints => $silent->{endpoint});
+	$node->restart;
+	lease_becomes($node, "state = 'starting'");
+	refuses(
+		$node,
+		qr/ERROR:  55000: no generator IDs are leased from etcd yet/,
+		'where no endpoint answers, the server runs, and sessions get an error');
+	$node->stop('fast');
+};
+
 done_testing();

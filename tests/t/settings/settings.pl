@@ -21,14 +21,16 @@ my $not_single = '"%s" is not the MAC address of a single interface.';
 my $bounds = 'The epoch must lie between 1970-01-01 00:00:00+00 and 2109-05-15 07:35:11.103+00.';
 my %bad = (
 	generator_ids => {
-		'A number is missing.' => [ '', '1,,2', '-1', 'hostname:0' ],
+		'A number is missing.' => [ '', '1,,2', '-1', 'hostname:0', 'etcd:', 'etcd:0' ],
 		'"%s" is not a number.' => [ 'seven', '1.5' ],
+		'"x" is not a number.' => ['etcd:x'],
+		'"-1" is not a number.' => ['etcd:-1'],
 		'"2-3" is not a number.' => ['1-2-3'],
 		'In "%s" the first number is greater than the last.' => ['7-3'],
 		'1 is listed twice.' => ['1,2,1'],
 		'7 is listed twice.' => ['0-7,7'],
 		'"%s" is greater than 65535, the largest possible number.' => ['65536'],
-		'A server can have at most 64 generator IDs.' => [ '0-64', 'hostname:65' ],
+		'A server can have at most 64 generator IDs.' => [ '0-64', 'hostname:65', 'etcd:65' ],
 		'"zookeeper" is not a source of generator IDs; use "hostname" or "etcd".' =>
 		  ['zookeeper:8'],
 	},
@@ -65,6 +67,20 @@ my %bad = (
 			'.', '..'
 		],
 	},
+	etcd_endpoints => {
+		'An endpoint cannot contain a user or password.' => ['http://u:p@127.0.0.1:1'],
+		'"ftp" is not http or https.' => ['ftp://127.0.0.1'],
+		'An endpoint is missing.' => ['http://'],
+		'"%s" is not an endpoint such as' => ['127.0.0.1:port'],
+	},
+	etcd_namespace => { 'A namespace cannot contain a comma.' => ['new,old/'] },
+	etcd_pool => {
+		'A number is missing.' => ['0-'],
+		'"%s" is not a number.' => ['x'],
+		'In "%s" the first number is greater than the last.' => ['7-3'],
+		'"65536" is greater than 65535, the largest possible number.' => ['0-65536'],
+	},
+	etcd_lease_ttl => { '(3 ' => [ '2s', '2h' ] },
 	cluster_id => { '(0 .. 15)' => [ '16', '-1' ], '' => ['seven'] },
 	max_clock_wait => { '' => [ '-1', '1 mile' ] });
 my $session = session($node);
@@ -82,14 +98,11 @@ for my $name (sort keys %bad) {
 
 $session->query_safe('SET SESSION AUTHORIZATION ordinary');
 for my $name (sort keys %bad) {
-	like(
-		error_in($session, "SET flakeid.$name = '1'"),
-		qr/ERROR:  55P02/,
-		"an ordinary user cannot set $name");
-	like(
-		error_in($session, "ALTER ROLE ordinary SET flakeid.$name = '1'"),
-		qr/ERROR:  55P02/,
-		"an ordinary user cannot set $name for a role");
+	my $denied = $name =~ /^etcd/ ? qr/ERROR:  (?:55P02|42501): / : qr/ERROR:  55P02: /;
+	like(error_in($session, "SET flakeid.$name = '5'"),
+		$denied, "an ordinary user cannot set $name");
+	like(error_in($session, "ALTER ROLE ordinary SET flakeid.$name = '5'"),
+		$denied, "an ordinary user cannot set $name for a role");
 }
 is(error_in($session, "SELECT $_->{next}"), '', "an ordinary user generates $_->{name} IDs")
   for @ID_TYPES;

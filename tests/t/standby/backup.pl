@@ -1,6 +1,6 @@
 # A server that begins from a backup repeats no ID that its data have: from a backup that was taken
-# while IDs were generated, from one whose state file was copied first, and from one of a standby.
-# The state file in a backup is whole.
+# while IDs were generated, from one whose state file was copied first, from one of a standby, and
+# from an incremental one. The state file in a backup is whole.
 #
 # This file takes long.
 use strict;
@@ -110,6 +110,27 @@ halt($standby);
 unlink $standby->backup_dir . '/of_standby/standby.signal' or die 'no standby.signal';
 restored_repeats_none('restored_standby', $standby, 'of_standby',
 	'a restored backup of a standby repeats no ID');
+
+subtest 'pg_combinebackup puts a full and an incremental backup together' => sub {
+	plan(skip_all => 'this version has no incremental backups') if $primary->pg_version < 17;
+	$primary->append_conf('postgresql.conf', "summarize_wal = on\n");
+	$primary->reload;
+	my $backups = $primary->backup_dir;
+	$primary->backup('full');
+	my $state = sub { slurp_file("$_[0]/flakeid/state") };
+	my $first = $state->("$backups/full");
+	wait_until('the state is written again',
+		sub { insert_rows($primary, 1000); $state->($primary->data_dir) ne $first });
+	$primary->backup('increment',
+		backup_options => [ '--incremental', "$backups/full/backup_manifest" ]);
+	my $last = $state->("$backups/increment");
+	isnt($last, $first, 'the two backups have different states');
+	my @command = ('pg_combinebackup', '-o', "$backups/combined");
+	command_ok([ @command, "$backups/full", "$backups/increment" ], 'pg_combinebackup succeeds');
+	is($state->("$backups/combined"), $last, 'the result has the state of the last one');
+	restored_repeats_none('restored_combined', $primary, 'combined',
+		'a server of a combined backup repeats no ID');
+};
 
 subtest 'backups are taken while the state file is written all the time' => sub {
 	reload_with($primary, horizon_lead => '1ms');
