@@ -269,7 +269,7 @@ sub shell {
 }
 
 # Returns the answer of a member's JSON gateway, which takes a tenth of etcdctl's processor time.
-sub ask_gateway {
+sub _ask_gateway {
 	my ($url, $what, %body) = @_;
 	$body{$_} = encode_base64($body{$_}, '') for grep { exists $body{$_} } qw(key range_end value);
 	my $answer = HTTP::Tiny->new(timeout => 60, proxy => undef, http_proxy => undef)
@@ -282,7 +282,7 @@ sub ask_gateway {
 sub _kv {
 	my ($self, $what, %body) = @_;
 	for my $url ($self->_able) {
-		my $answer = eval { ask_gateway($url, $what, %body) };
+		my $answer = eval { _ask_gateway($url, $what, %body) };
 		return $answer if $answer;
 	}
 	die "etcd's $what: no member answers; $@";

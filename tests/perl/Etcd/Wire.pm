@@ -1,5 +1,5 @@
-# A wire between a server and a member of etcd, which the test cuts. It can lose one answer, and it
-# can hold one call and deliver it late.
+# A wire between a server and a member of etcd, which the test cuts. It can hold one call, deliver
+# it late, and lose the answer.
 package Etcd::Wire;
 
 use strict;
@@ -8,7 +8,6 @@ use warnings;
 use Etcd ();
 use IO::Select;
 use IO::Socket::INET;
-use JSON::PP;
 use Server qw(wait_until);
 use Socket;
 
@@ -18,7 +17,7 @@ sub new {
 	my $near = Etcd->silent_endpoint;
 	socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC
 	  or die "could not make a pair of sockets: $!";
-	Etcd::in_process(sub { close $ours; _forward($near->{socket}, $theirs, $url, $port) });
+	Etcd::in_process(sub { close $ours; _forward($near->{socket}, $theirs, $port) });
 	return bless { endpoint => "$scheme://$near->{endpoint}", control => $ours }, $class;
 }
 
@@ -26,25 +25,17 @@ sub new {
 sub cut  { my ($self) = @_; $self->_tell('cut');  return }
 sub heal { my ($self) = @_; $self->_tell('heal'); return }
 
-# Loses the first answer that comes while this key of the namespace exists, such as the answer to
-# the transaction that writes it. That connection stays silent; others work.
-sub lose_answer_to { my ($self, $key) = @_; $self->_tell("lose flakeid/$key"); return }
-
 # Holds the first call that has this text, and cuts the wire then.
 sub hold { my ($self, $text) = @_; $self->_tell("hold $text"); return }
 
 # Delivers the call that is held, and waits for etcd's answer. The answer is lost.
 sub deliver { my ($self) = @_; $self->_tell('deliver'); return }
 
-# Returns whether an answer was lost.
-sub has_lost { my ($self) = @_; return $self->_tell('count') =~ /lost/ }
-
 # Waits until a call is held.
 sub wait_until_held {
 	my ($self) = @_;
-	return wait_until('a call is held', sub { $self->_tell('count') =~ /held/ });
+	return wait_until('a call is held', sub { $self->_tell('is_held') =~ /held/ });
 }
-
 
 sub _tell {
 	my ($self, $what) = @_;
@@ -55,17 +46,17 @@ sub _tell {
 
 # Forwards all that comes until the test closes its end of the control.
 sub _forward {
-	my ($listening, $control, $url, $port) = @_;
+	my ($listening, $control, $port) = @_;
 	# A peer that has gone shows when it is read.
 	local $SIG{PIPE} = 'IGNORE';
 	my $all = IO::Select->new($control, $listening);
-	my ($is_cut, $lose, $has_lost, $hold, $held, $is_complete) = (0);
-	# `other` has the other end of each end; `silent` those ends at etcd whose answers are lost.
-	my (%other, %is_etcd, %silent);
+	my ($is_cut, $hold, $held, $is_complete) = (0);
+	# The other end of each end.
+	my (%other, %is_etcd);
 	my $close = sub {
 		my @ends = @_;
 		$all->remove(@ends);
-		delete @{$_}{@ends} for \%other, \%is_etcd, \%silent;
+		delete @{$_}{@ends} for \%other, \%is_etcd;
 		$_->close for @ends;
 	};
 	while (1) {
@@ -74,7 +65,6 @@ sub _forward {
 			if ($socket == $control) {
 				defined(my $what = readline $control) or return;
 				$is_cut = 1 if $what eq "cut\n";
-				$lose = $1 if $what =~ /^lose (\S+)$/;
 				$hold = $1 if $what =~ /^hold (\S+)$/;
 				_deliver($held) if $what eq "deliver\n";
 				if ($what eq "heal\n") {
@@ -82,8 +72,7 @@ sub _forward {
 					$close->(@$held{qw(near far)}) if $held;
 					$held = $is_complete = undef;
 				}
-				syswrite $control,
-				  join(' ', $has_lost ? 'lost' : (), $is_complete ? 'held' : ()) . "\n";
+				syswrite $control, $is_complete ? "held\n" : "\n";
 				# What else was ready waits for the next round.
 				last;
 			}
@@ -108,11 +97,7 @@ sub _forward {
 				($is_cut, $hold) = (1);
 				last;
 			}
-			if ($size && defined $lose && $is_etcd{$socket} && _exists($url, $lose)) {
-				$silent{$socket} = $has_lost = 1;
-				$lose = undef;
-			}
-			next if $size && ($silent{$socket} || syswrite($other, $data));
+			next if $size && syswrite $other, $data;
 			$close->($socket, $other);
 		}
 	}
@@ -142,12 +127,6 @@ sub _deliver {
 	  or die 'etcd has gone'
 	  until defined _end_of_stream($answer);
 	return;
-}
-
-# Returns whether etcd has a key.
-sub _exists {
-	my ($url, $key) = @_;
-	return Etcd::ask_gateway($url, 'range', key => $key, count_only => JSON::PP::true)->{count};
 }
 
 1;

@@ -6,7 +6,6 @@ use lib 'tests/perl';
 
 use FaultyDisk;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 

@@ -5,7 +5,6 @@ use warnings;
 use lib 'tests/perl';
 
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;

@@ -1,12 +1,11 @@
 # What is no regular file in the place of the state file, or of the new one that replaces it: the
 # server does not wait for it, reads it with a limit, and writes through no link. If the directory
-# flakeid is a link, the server generates no IDs: pg_basebackup leaves a link out, and a copy without
-# it could repeat IDs.
+# flakeid is a link, the server generates no IDs: pg_basebackup leaves a link out, and a copy
+# without it could repeat IDs.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use POSIX qw(mkfifo);
 use Server;

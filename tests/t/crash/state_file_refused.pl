@@ -6,7 +6,6 @@ use lib 'tests/perl';
 
 use Answers;
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;

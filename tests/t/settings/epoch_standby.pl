@@ -16,7 +16,8 @@ my $read = 'SELECT flake_timestamp(0)';
 
 for my $first ('before', 'after') {
 	my $where = "on a standby, the first flake $first the backup,";
-	my $primary = flakeid_server("primary_$first", "flakeid.epoch = '2020-01-01'\n", allows_streaming => 1);
+	my $primary =
+	  flakeid_server("primary_$first", "flakeid.epoch = '2020-01-01'\n", allows_streaming => 1);
 	$primary->safe_psql('postgres', 'SELECT flake_next()') if $first eq 'before';
 	$primary->backup('backup');
 	my $standby = PostgreSQL::Test::Cluster->new("standby_$first");

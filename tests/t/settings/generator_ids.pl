@@ -6,7 +6,6 @@ use warnings;
 use lib 'tests/perl';
 
 use Ledger;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 

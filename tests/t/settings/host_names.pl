@@ -105,7 +105,7 @@ subtest 'ID types without generator IDs on a host without a number' => sub {
 		qr/DETAIL:  .* end in a number\. No flakes, snos and uniqueids are generated until it is/,
 		'the warning names the ID types that have generator IDs');
 	like(
-		error_of($node, "ALTER SYSTEM SET flakeid.generator_ids = 'hostname:8'"),
+		error_of($node, "ALTER SYSTEM SET flakeid.generator_ids = 'hostname:4'"),
 		qr/ERROR:  22023: .*\nDETAIL:  The host name "db-1-initdb" does not end in a number\./,
 		'the value is refused where it is set');
 	for my $type (@WITHOUT_GENERATOR_IDS) {

@@ -5,7 +5,6 @@ use warnings;
 use lib 'tests/perl';
 
 use Digest::SHA qw(sha256_hex);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
 use StateFile;
