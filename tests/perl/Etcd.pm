@@ -310,21 +310,35 @@ sub del {
 	return $self->_repeat('deleterange', defined $key ? (key => "flakeid/$key") : @all);
 }
 
-# Returns the keys below a prefix of the namespace, without the prefix, with their values.
-sub all {
-	my ($self, $prefix) = @_;
+# Returns what etcd has below a prefix of the namespace.
+sub _range {
+	my ($self, $prefix, @options) = @_;
 	my $from = "flakeid/$prefix";
 	my $end = substr($from, 0, -1) . chr(1 + ord substr $from, -1);
-	my $kvs = $self->_repeat('range', key => $from, range_end => $end)->{kvs} || [];
-	my %all = map { decode_base64($_->{key}) => decode_base64($_->{value} // '') } @$kvs;
-	return map { substr($_, length $from) => $all{$_} } CORE::keys %all;
+	return @{ $self->_repeat('range', key => $from, range_end => $end, @options)->{kvs} || [] };
+}
+
+# Returns the keys below a prefix, without the prefix, with their values.
+sub all {
+	my ($self, $prefix) = @_;
+	my %all =
+	  map { decode_base64($_->{key}) => decode_base64($_->{value} // '') } $self->_range($prefix);
+	return map { substr($_, length "flakeid/$prefix") => $all{$_} } CORE::keys %all;
 }
 
 # Returns the value of a key of the namespace; undef if the key does not exist.
-sub get { my ($self, $key) = @_; my %all = $self->all(''); return $all{$key} }
+sub get {
+	my ($self, $key) = @_;
+	my $found = $self->_repeat('range', key => "flakeid/$key")->{kvs};
+	return $found && decode_base64($found->[0]{value} // '');
+}
 
-# Returns all keys of the namespace in one line.
-sub keys { my ($self) = @_; my %all = $self->all(''); return join ' ', sort(CORE::keys %all) }
+# Returns the keys below a prefix, by default all of the namespace, in one line.
+sub keys {
+	my ($self, $prefix) = @_;
+	my @found = $self->_range($prefix // '', keys_only => JSON::PP::true);
+	return join ' ', sort map { substr decode_base64($_->{key}), length 'flakeid/' } @found;
+}
 
 # Returns the documents of the claims, by generator ID.
 sub claims {
@@ -336,7 +350,7 @@ sub claims {
 # Returns the generator IDs that are claimed, in one line.
 sub claimed {
 	my ($self) = @_;
-	return join ' ', sort { $a <=> $b } $self->keys =~ m{pool/\d+:(\d+)}g;
+	return join ' ', sort { $a <=> $b } $self->keys('pool/') =~ m{pool/\d+:(\d+)}g;
 }
 
 # Returns the high-water marks by generator ID, in nanoseconds since 1970.
