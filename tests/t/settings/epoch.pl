@@ -36,9 +36,10 @@ my $session = session($node);
 my $first = $session->query_safe('SELECT flake_next()');
 my $invalid = qr/ERROR:  22023: invalid value for parameter "flakeid\.epoch": "2020-01-01"\n/;
 my $both = qr/with the epoch \Q$e2010\E, and "flakeid\.epoch" is \Q$e2020\E\./;
+my $line = qr/HINT:  Write "flakeid\.epoch = '2010-01-01'"/;
 like(
 	error_of($node, "ALTER SYSTEM SET flakeid.epoch = '2020-01-01'"),
-	qr/${invalid}DETAIL:  Flakes were generated $both\nHINT:  Write "flakeid\.epoch = '2010-01-01'"/,
+	qr/${invalid}DETAIL:  Flakes were generated $both\n$line/,
 	'ALTER SYSTEM refuses a later epoch, with a reason and the line to write');
 $node->append_conf('postgresql.conf', "flakeid.epoch = '2020-01-01'");
 is_refused_at_reload($node, '2020-01-01', '2010-01-01', $e2010, 'a reload refuses a later epoch');

@@ -1,6 +1,6 @@
 # A session that moves the horizon writes it into the WAL, also with wal_level = minimal, without a
-# transaction ID, in a subtransaction and in a parallel query. It writes once for each move, and this
-# is flushed.
+# transaction ID, in a subtransaction and in a parallel query. It writes once for each move, and
+# this is flushed.
 use strict;
 use warnings;
 use lib 'tests/perl';
