@@ -31,7 +31,7 @@ our $ID_COLUMNS = join ', ', map { "$_->{name} $_->{type} DEFAULT $_->{next}" } 
 sub copy_server {
 	my ($name, %how) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name, %how);
-	$node->init(allows_streaming => 'logical', extra => [ '--locale=C', '--encoding=UTF8' ]);
+	$node->init(allows_streaming => 'logical');
 	$node->append_conf('postgresql.conf', <<~'END');
 		shared_preload_libraries = 'flakeid'
 		autovacuum = off

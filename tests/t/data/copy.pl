@@ -1,5 +1,6 @@
-# COPY of tables with IDs of every type, in text, CSV and binary, by files and by pipes: what comes
-# in is what went out. A row without an ID gets one from the default.
+# COPY of tables with IDs of every type and arrays of them, in text, CSV and binary, by files and by
+# pipes: what comes in is what went out. A row without an ID gets one from the default. With FREEZE
+# both are frozen.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -7,23 +8,34 @@ use lib 'tests/perl';
 use CopiedRows;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 my $node = copy_server('copy');
 my $dir = $node->basedir;
-my ($version) = $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d+)\d{4}$/;
+my $version = $node->pg_version->major;
 sub sql { return $node->safe_psql('postgres', @_) }
 
 my @names = map { $_->{name} } @ID_COLUMNS;
 my $names = join ', ', @names;
 my $nulls = join ', ', ('NULL') x @names;
-$node->safe_psql('postgres', 'CREATE DATABASE other');
-$node->safe_psql('other', "CREATE EXTENSION flakeid; CREATE TABLE ids (nr integer, $ID_COLUMNS)");
+my $lists = join ', ',
+  map { "$_->{name}_list $_->{type}\[] DEFAULT ARRAY[$_->{next}, NULL]" } @ID_COLUMNS;
+my $create = "CREATE TABLE ids (nr integer, $ID_COLUMNS, $lists)";
+sql('CREATE DATABASE other');
+$node->safe_psql('other', "CREATE EXTENSION flakeid; $create");
 sql(<<~"SQL");
-	CREATE TABLE ids (nr integer, $ID_COLUMNS);
+	$create;
 	CREATE TABLE copies (LIKE ids);
 	INSERT INTO ids (nr) SELECT generate_series(1, 5000);
 	INSERT INTO ids VALUES (0, $nulls);
+	SQL
+
+# Counts the rows of the copies, and those that are only in one of the two tables.
+my $compare = <<~'SQL';
+	SELECT (SELECT count(*) FROM copies),
+		(SELECT count(*) FROM (TABLE ids EXCEPT TABLE copies) AS lost),
+		(SELECT count(*) FROM (TABLE copies EXCEPT TABLE ids) AS new)
 	SQL
 
 # out and in ---------------------------------------------------------------------------------------
@@ -43,9 +55,7 @@ for my $name (sort keys %format) {
 		COPY ids TO '$first' ($out);
 		COPY copies FROM '$first' ($in);
 		COPY copies TO '$second' ($out);
-		SELECT (SELECT count(*) FROM copies),
-			(SELECT count(*) FROM (TABLE ids EXCEPT TABLE copies) AS lost),
-			(SELECT count(*) FROM (TABLE copies EXCEPT TABLE ids) AS new)
+		$compare
 		SQL
 	ok(slurp_file($first) eq slurp_file($second),
 		"$name: the rows go out again byte by byte the same");
@@ -115,6 +125,71 @@ is(sql(<<~"SQL"), '24|12|35', "COPY's WHERE knows the time in an ID");
 	COPY late FROM '$dir/hours' WHERE id <@ tstzrange('2026-01-01 12:00+00', '2026-01-02 12:00+00');
 	SELECT count(*), min(nr), max(nr) FROM late
 	SQL
+
+# FREEZE -------------------------------------------------------------------------------------------
+
+# Brings the rows of a file into a new table with an index of each column.
+my $indexes = join ' ', map { "CREATE INDEX ON copies ($_);" } @names;
+
+sub bring {
+	my ($format, $options) = @_;
+	return sql(<<~"SQL");
+		BEGIN;
+		DROP TABLE copies;
+		CREATE TABLE copies (LIKE ids);
+		COPY copies FROM '$dir/ids $format' ($options);
+		$indexes
+		COMMIT;
+		SQL
+}
+
+# Returns how often an index alone could not tell that a row is visible. The page of a frozen row
+# says so from the first moment.
+sub fetches {
+	my ($column) = @_;
+	my $plan = sql(<<~"SQL");
+		SET enable_seqscan = off; SET enable_bitmapscan = off;
+		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT $column FROM copies ORDER BY $column;
+		SQL
+	return $plan =~ /Index Only Scan.*Heap Fetches: (\d+)/s ? $1 : $plan;
+}
+
+for my $format ('text', 'CSV', 'binary') {
+	bring($format, "$format{$format}, FREEZE");
+	is( join(' ', map { fetches($_) } @names),
+		join(' ', (0) x @names),
+		"$format with FREEZE brings rows that are frozen");
+	is(sql($compare), '5001|0|0', "$format with FREEZE brings the same rows");
+}
+# From 19 on a query records pages that are visible to all, so that it fetches fewer rows.
+bring('text', 'FREEZE false');
+cmp_ok(fetches($names[0]), '>=', $version >= 19 ? 1 : 5001, 'rows without FREEZE are not frozen');
+
+# A transaction that began before sees rows that are frozen.
+my $before = session($node);
+for my $is_frozen (1, 0) {
+	my ($freeze, $not) = $is_frozen ? ('FREEZE', '') : ('FREEZE false', ' not');
+	$before->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ids');
+	sql(<<~"SQL");
+		DROP TABLE copies;
+		BEGIN;
+		CREATE TABLE copies (nr integer, $ID_COLUMNS);
+		COPY copies (nr) FROM '$dir/numbers' ($freeze);
+		COMMIT;
+		SQL
+	is( distinct_ids($node, 'copies', @names),
+		'5000' . '|5000' x @names,
+		"with $freeze rows get their IDs from the defaults");
+	is( $before->query_safe('SELECT count(*) FROM copies'),
+		$is_frozen ? '5000' : '0',
+		"with $freeze rows with IDs from defaults are$not frozen");
+	$before->query_safe('COMMIT');
+}
+$before->quit;
+like(
+	error_of($node, "COPY copies (nr) FROM '$dir/numbers' (FREEZE)"),
+	qr/ERROR:  55000: cannot perform COPY FREEZE/,
+	'COPY FREEZE refuses a table that is older than the transaction');
 
 $node->stop;
 done_testing();

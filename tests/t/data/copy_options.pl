@@ -1,5 +1,6 @@
 # COPY with a default X_next() inserts many rows at once with each of its options. A row that it
-# refuses keeps all others out, and the error names its line.
+# refuses keeps all others out, and the error names its line. COPY calls X_next_for_copy() for users
+# who may execute both it and X_next(), and only while neither function was altered.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -12,7 +13,8 @@ my $node = copy_server('copy_options');
 my $dir = $node->basedir;
 my $load = "(nr) FROM '$dir/numbers'";
 my $many = 'many at once';
-my ($version) = $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d+)\d{4}$/;
+my $single = 'one by one: 5000';
+my $version = $node->pg_version->major;
 sub sql { return $node->safe_psql('postgres', @_) }
 
 sql(<<~"SQL");
@@ -28,13 +30,11 @@ sql(<<~"SQL");
 	COPY (SELECT CASE n WHEN 4500 THEN 4000 ELSE n END
 		FROM generate_series(1, 5000) AS n) TO '$dir/twice';
 	SQL
+# options ------------------------------------------------------------------------------------------
+
 for (
 	[ 'WHERE', "COPY options $load WHERE nr % 2 = 0", '2500|2500|2500', $many ],
-	[
-		'a volatile WHERE',
-		"COPY options $load WHERE flake_next() > 0",
-		'5000|5000|5000', 'one by one: 5000'
-	],
+	[ 'a volatile WHERE', "COPY options $load WHERE flake_next() > 0", '5000|5000|5000', $single ],
 	[
 		'FREEZE',
 		"BEGIN; TRUNCATE options; COPY options $load (FREEZE); SAVEPOINT s;"
@@ -69,6 +69,8 @@ for (
 			'2500', 'COPY with DEFAULT keeps the IDs of the file');
 	}
 }
+
+# rows that are refused ----------------------------------------------------------------------------
 
 sql(<<~'SQL');
 	TRUNCATE options;
@@ -120,6 +122,51 @@ like(
 	error_of($node, "TRUNCATE self; COPY self $load"),
 	qr/23514: .*COPY self, line 2: "2"/s,
 	'a CHECK that queries its own table does not see the rows of the same COPY');
+
+# privileges ---------------------------------------------------------------------------------------
+
+sql(<<~'SQL');
+	CREATE TABLE flakes (id bigint DEFAULT flake_next(), nr integer);
+	CREATE DOMAIN checked AS integer CHECK (flake_next() > 0);
+	CREATE ROLE loader;
+	GRANT INSERT, SELECT ON flakes TO loader;
+	GRANT pg_read_server_files TO loader;
+	SQL
+my $denied = qr/42501: permission denied for function flake_next$/m;
+my $as_loader = "SET ROLE loader; COPY flakes $load";
+my $for_copy = 'flake_next_for_copy(internal)';
+is(inserts($node, 'flakes', $as_loader),
+	$many, 'COPY inserts many rows at once for a user who may execute flake_next');
+sql("REVOKE EXECUTE ON FUNCTION $for_copy FROM PUBLIC");
+is(inserts($node, 'flakes', $as_loader),
+	$single, 'a user who may not execute flake_next_for_copy gets the rows one by one');
+sql(<<~"SQL");
+	GRANT EXECUTE ON FUNCTION $for_copy TO PUBLIC;
+	REVOKE EXECUTE ON FUNCTION flake_next() FROM PUBLIC;
+	SQL
+like(error_of($node, $as_loader),
+	$denied, 'COPY is refused to a user who may not execute flake_next');
+like(error_of($node, 'SET ROLE loader; INSERT INTO flakes (nr) VALUES (1)'),
+	$denied, 'INSERT is refused to a user who may not execute flake_next');
+is(inserts($node, 'flakes', "COPY flakes $load"),
+	$many, 'COPY inserts many rows at once for the owner of flake_next');
+# A session plans the CHECK of a domain once.
+my $session = session($node);
+$session->query_safe('SELECT 1::checked');
+like(error_in($session, 'SET ROLE loader; SELECT 1::checked'),
+	$denied, 'the CHECK of a domain is refused although another user had it planned');
+$session->quit;
+sql('GRANT EXECUTE ON FUNCTION flake_next() TO loader');
+is(inserts($node, 'flakes', $as_loader),
+	$many, 'COPY inserts many rows at once when the user may execute flake_next again');
+for my $alter (
+	'flake_next() SECURITY DEFINER',
+	'flake_next() SET work_mem = 4096',
+	"$for_copy SECURITY DEFINER")
+{
+	is(inserts($node, 'flakes', "BEGIN; ALTER FUNCTION $alter; COPY flakes $load; ROLLBACK"),
+		$single, "COPY inserts rows one by one after ALTER FUNCTION $alter");
+}
 
 $node->stop;
 done_testing();

@@ -1,6 +1,6 @@
 # A database that uses every ID type in every way goes through pg_dump and pg_restore, in every
-# form. It keeps all rows and definitions, and generates later IDs. dump_elsewhere.pl has other
-# servers.
+# form. It keeps all rows and definitions, and generates later IDs. So it does on a server that does
+# not preload the library, and on one with another epoch of flake.
 #
 # This file takes long.
 use strict;
@@ -12,6 +12,7 @@ use FullSchema::Checks;
 use Kinds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir('dumps');
@@ -39,7 +40,7 @@ sub restore {
 	local $ENV{PGUSER} = $owner if $owner;
 	for my $file (@$files) {
 		my @command =
-		  $file =~ /\.sql$/
+		  $file =~ /^(?:plain|inserts)$/
 		  ? ('psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $database, '-f')
 		  : ('pg_restore', '-e', '-d', $database, @$options);
 		$target->command_ok([ @command, "$dir/$file" ],
@@ -48,17 +49,23 @@ sub restore {
 	return;
 }
 
+# Returns the error of an insertion of a row with a new ID.
+sub insertion_error {
+	my ($node, $kind) = @_;
+	return error_of($node, "INSERT INTO life.$kind->{name}_rows (nr) VALUES (1)", 'life');
+}
+
 for my $form (
-	[ 'plain', 'plain.sql', [] ],
-	[ 'inserts', 'inserts.sql', ['--rows-per-insert=50'] ],
-	[ 'custom', 'custom', ['-Fc'] ],
-	[ 'tar', 'tar', ['-Ft'] ],
-	[ 'directory', 'directory', [ '-Fd', '-j', '2' ], [ '-j', '2' ] ])
+	['plain'],
+	[ 'inserts', '--rows-per-insert=50' ],
+	[ 'custom', '-Fc' ],
+	[ 'tar', '-Ft' ],
+	[ 'directory', '-Fd', '-j', '2' ])
 {
-	my ($name, $file, $options, $on_restore) = @$form;
+	my ($name, @options) = @$form;
 	subtest "a dump of the form $name has all" => sub {
-		dump_to($file, $options);
-		restore($name, [$file], $on_restore || []);
+		dump_to($name, \@options);
+		restore($name, [$name], $name eq 'directory' ? [ '-j', '2' ] : []);
 		works_as_before($target, $name, $full_schema);
 	};
 }
@@ -72,7 +79,7 @@ subtest 'a dump of the schema and one of the data have all' => sub {
 	works_as_before($target, 'apart', $full_schema);
 };
 
-my @lines = split /\n/, slurp_file("$dir/plain.sql");
+my @lines = split /\n/, slurp_file("$dir/plain");
 is_deeply(
 	[ grep { /^CREATE EXTENSION.*flakeid/ } @lines ],
 	['CREATE EXTENSION IF NOT EXISTS flakeid WITH SCHEMA public;'],
@@ -120,5 +127,72 @@ subtest 'a dump of a standby has all' => sub {
 	$standby->stop;
 };
 
-$_->stop for $target, $source;
+# other servers ------------------------------------------------------------------------------------
+
+subtest 'pg_dumpall and psql restore all on a server that does not preload the library' => sub {
+	my $bare = server_with('bare', '');
+	$source->command_ok([ 'pg_dumpall', '-f', "$dir/all.sql" ], 'pg_dumpall has no error');
+	$bare->psql(
+		'postgres', "\\i $dir/all.sql",
+		stderr => \my $error,
+		on_error_stop => 0);
+	is_deeply(
+		[ map { s/^psql:[^ ]* //r } split /\n/, $error ],
+		[ 'ERROR:  role "' . getpwuid($<) . '" already exists' ],
+		'psql has no error but of the role that each server has');
+	is_full_schema($bare, 'life', $full_schema);
+	is_found($bare, 'life');
+
+	# From 17 on a server needs no preloading.
+	if ($source->pg_version->major < 17) {
+		my $missing =
+		  qr/ERROR:  55000: flakeid must be loaded via "shared_preload_libraries" to gen/;
+		my $hint = qr/HINT:  Add flakeid to "shared_preload_libraries"/;
+		for my $kind (@KINDS) {
+			like(insertion_error($bare, $kind),
+				qr/$missing.*$hint/s,
+				"$kind->{name} IDs are not generated without the library preloaded, with a hint");
+		}
+		$bare->append_conf('postgresql.conf', $preload);
+		$bare->restart;
+	}
+	works_as_before($bare, 'life', $full_schema);
+	$bare->stop;
+};
+
+my $epoch = server_with('epoch', "${preload}flakeid.epoch = '2024-01-01'\n");
+$epoch->safe_psql('postgres', "CREATE ROLE $READER; CREATE DATABASE life");
+$epoch->command_ok(
+	[ 'pg_restore', '-e', '-d', 'life', "$dir/custom" ],
+	'pg_restore has no error on a server with another epoch');
+subtest 'the server with another epoch has all' => sub {
+	is_full_schema($epoch, 'life', $full_schema);
+	is_found($epoch, 'life');
+};
+my $times = <<'SQL';
+SELECT bool_and(flake_timestamp(id, '2010-01-01 00:00+00') = made),
+	bool_and(flake_timestamp(id) = made), min(flake_timestamp(id) - made)
+FROM life.flake_rows
+SQL
+is($source->safe_psql('life', $times), 't|t|00:00:00', 'flakes have their times at the source');
+is( $epoch->safe_psql('life', $times),
+	't|f|5113 days',
+	'by another epoch the times of flakes are later by the days between both');
+for my $kind (@KINDS) {
+	my $name = $kind->{name};
+	my $is_refused = $name =~ /^(?:flake|typed)\z/;
+	my $by_check = qr/23514: .*"${name}_rows" violates check constraint "${name}_since"/;
+	my $claim =
+	  $is_refused ? 'refused by a constraint with the old epoch' : 'generated with another epoch';
+	like(insertion_error($epoch, $kind), $is_refused ? $by_check : qr/\A\z/,
+		"$name IDs are $claim");
+}
+is( $epoch->safe_psql('life',
+		<<~'SQL'), 't|t', 'a new flake of the later epoch sorts before all old');
+	WITH made AS (INSERT INTO life.flake_parts (nr) VALUES (1) RETURNING id)
+	SELECT made.id < (SELECT min(id) FROM life.flake_parts),
+		flake_timestamp(made.id) >= date_trunc('milliseconds', now()) FROM made
+	SQL
+
+$_->stop for $epoch, $target, $source;
 done_testing();

@@ -1,6 +1,6 @@
 # The query of docs/troubleshooting.md for what a dump loses lists what its reader can change. So it
 # has no copies that PostgreSQL makes for partitions and children. It reads each place that
-# PostgreSQL has for expressions.
+# PostgreSQL has for expressions. The forms for dumps that the page names mean the same.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -59,6 +59,30 @@ SQL
 		  /\b(ev_\w+|tgqual|pol(?:qual|withcheck)|conbin|adbin|ind(?:exprs|pred)|partexprs)\b/g,
 		$QUERY =~ /\b(prosqlbody|proargdefaults|stxexprs|typdefaultbin)\b/g),
 	'the query reads each column of expressions');
+$node->safe_psql('postgres', 'CREATE TABLE a (id sno, other sno)');
+like(
+	error_of($node, 'CREATE PUBLICATION p FOR TABLE a WHERE (id IS DISTINCT FROM other)'),
+	qr/User-defined operators are not allowed/,
+	'a row filter has no operator of flakeid');
+
+# The other forms of the page mean the same, also with NULL.
+for (
+	[ 'id IS DISTINCT FROM t', 'NOT coalesce(id = t, id IS NULL AND t IS NULL)' ],
+	[ 'id IS DISTINCT FROM other', 'id::text IS DISTINCT FROM other::text' ],
+	[ 'nullif(id, other)', 'CASE WHEN id = other THEN NULL ELSE id END' ],
+	[ 'CASE id WHEN other THEN 1 ELSE 2 END', 'CASE WHEN id = other THEN 1 ELSE 2 END' ],
+	[ '(id, nr) < (other, 1)', 'id < other OR id = other AND nr < 1' ])
+{
+	my ($form, $other) = @$_;
+	is($node->safe_psql('postgres', <<~"SQL"), '64', "$other means the same as $form");
+		WITH ids (id, t) AS (VALUES
+			(NULL, NULL::timestamptz), (sno_min('2026-01-01'), '2026-01-01'),
+			(sno_max('2026-01-01'), '2026-01-01'), (sno_min('2026-02-01'), '2026-02-01'))
+		SELECT count(*) FROM (SELECT b.id, a.id AS other, a.t, nr FROM ids AS a, ids AS b,
+			(VALUES (NULL), (0), (1), (2)) AS numbers (nr)) AS rows
+		WHERE ($form) IS NOT DISTINCT FROM ($other)
+		SQL
+}
 
 $node->stop;
 done_testing();
