@@ -1,13 +1,17 @@
-# Which conditions on the time of an ID postgres_fdw sends to the other server. That server answers
-# them by its index.
+# Which conditions on the time of an ID postgres_fdw sends to the other server, which answers them by
+# its index. It also sends expressions whose operator PostgreSQL prints without a schema, and the
+# other server has a search_path of its own, pg_catalog. docs/fleet.md says which of them are errors,
+# and that the forms for dumps in docs/troubleshooting.md work. A flake has another time on a
+# server with another epoch.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use ForeignServers;
+use Server;
 use Test::More;
 
-start_servers();
+my (undef, $there) = start_servers();
 # What is sent of a condition on IDs and of one on numbers or UUIDs, which PostgreSQL compares.
 my ($from, $to) = map { qr/\(id OPERATOR\(public\.$_\) '\S+'\)/ } '>=', '<=';
 my $id_range = qr/$from\) AND \($to/;
@@ -107,6 +111,86 @@ for (
 }
 is(sent('SELECT line FROM typed WHERE id >= now()'),
 	'', 'a time that is compared with a flake is not sent, since it depends on a setting');
+
+# forms --------------------------------------------------------------------------------------------
+
+my @types = grep { $_->{type} eq $_->{name} } @ID_TYPES;
+is(scalar @types, 5, 'there are five ID types with operators of their own');
+
+# An expression, and its other form in docs/troubleshooting.md. FIRST is the first of three IDs. The
+# fourth row has no ID.
+my %forms = (
+	'IS DISTINCT FROM' => [ 'id IS DISTINCT FROM FIRST', 'id::text IS DISTINCT FROM FIRST::text' ],
+	'IS NOT DISTINCT FROM' =>
+	  [ 'id IS NOT DISTINCT FROM FIRST', 'id::text IS NOT DISTINCT FROM FIRST::text' ],
+	'CASE' => [
+		'CASE id WHEN FIRST THEN false ELSE true END',
+		'CASE WHEN id = FIRST THEN false ELSE true END'
+	],
+	'NULLIF' =>
+	  [ 'nullif(id, FIRST) IS NULL', 'CASE WHEN id = FIRST THEN NULL ELSE id END IS NULL' ],
+	'rows' => [ '(id, nr) > (FIRST, 0)', 'id > FIRST OR id = FIRST AND nr > 0' ],);
+my %is_sent = ('IS DISTINCT FROM' => 1, 'IS NOT DISTINCT FROM' => 1, 'CASE' => 1);
+
+my $join = 'SELECT count(*) FROM few_TYPEs AS a JOIN few_TYPEs AS b USING (id)';
+here("SET enable_${_}join = off") for 'hash', 'merge';
+here('SET enable_nestloop = off');
+
+for my $type (map { $_->{name} } @types) {
+	there(<<~"SQL");
+		CREATE TABLE few_${type}s (id $type, nr integer);
+		INSERT INTO few_${type}s
+			SELECT CASE WHEN nr < 4 THEN ${type}_at('2026-01-01 00:00+00', nr) END, nr
+			FROM generate_series(1, 4) AS nr;
+		SQL
+	here(<<~"SQL");
+		CREATE FOREIGN TABLE few_${type}s (id $type, nr integer) SERVER told
+			OPTIONS (use_remote_estimate 'false')
+		SQL
+	my $first = q{'} . there("SELECT id FROM few_${type}s WHERE nr = 1") . "'::$type";
+	for my $name (sort keys %forms) {
+		my ($expression, $other) = map { s/FIRST/$first/gr } @{ $forms{$name} };
+		my $count = "SELECT count(*) FROM few_${type}s WHERE";
+		my $expected = there("$count $expression");
+		my $sent = sent("SELECT nr FROM few_${type}s WHERE $expression");
+		if ($is_sent{$name}) {
+			isnt($sent, '', "$type: $name is sent");
+			like(
+				error_here("$count $expression"),
+				qr/operator does not exist: public\.$type = public\.$type/,
+				"$type: $name is an error of the other server");
+		}
+		else {
+			is($sent, '', "$type: $name is not sent");
+			is(here("$count $expression"), $expected, "$type: $name is computed here");
+		}
+		is(here("$count $other"), $expected, "$type: the other form of $name finds the same rows");
+	}
+	like(
+		here("EXPLAIN (VERBOSE, COSTS OFF) $join" =~ s/TYPE/$type/gr),
+		qr/Remote SQL: .* JOIN .* ON .*OPERATOR\(public\.=\)/,
+		"$type: JOIN USING is sent as a condition with its operator");
+	is(here($join =~ s/TYPE/$type/gr), '3', "$type: JOIN USING finds the rows");
+}
+
+# epochs -------------------------------------------------------------------------------------------
+
+# The number of a flake is the same on both servers. Each reads its time by its own epoch.
+my $id = here('SELECT max(id) FROM flakes');
+is( there("SELECT flake_timestamp($id)"),
+	here("SELECT flake_timestamp($id)"),
+	'a flake has the same time on servers with the same epoch');
+reload_with($there, epoch => 'unix');
+is( there("SELECT flake_timestamp($id)"),
+	here("SELECT flake_timestamp($id) - interval '18262 days'"),
+	'a flake has an earlier time on a server with an earlier epoch');
+is( there("SELECT flake_timestamp($id, $EPOCH)"),
+	here("SELECT flake_timestamp($id)"),
+	'a flake has the same time on both servers with the epoch as an argument');
+is(here("SELECT count(*) FROM told_flakes WHERE flake_within(id, $MONTH)"),
+	'744', 'a condition without an epoch uses the epoch of the server that asks');
+is(here("SELECT count(*) FROM told_flakes WHERE flake_within(id, $MONTH, $EPOCH)"),
+	'744', 'a condition with an epoch is sent as numbers');
 
 stop_servers();
 done_testing();
