@@ -4,7 +4,6 @@
 #           are in the order in which IDs sort by them
 # ends:     the texts of the first and the last of these
 # smallest: the texts of the type's first three IDs
-# between:  the text of an ID between the ends, and of one that may be above them
 # hash:     the text of an ID, with its hash, and its extended hash for the seeds 0 and 42. Hash
 #           indexes and partitions live as long as the data: these stay as they are.
 package OrderedIds;
@@ -30,7 +29,6 @@ our %ORDERED_IDS = (
 			SQL
 		ends => [ '9d5ve82222222222', '9d5ve85xxxxxxxxx' ],
 		smallest => [ '2222222222222222', '2222222222222223', '2222222222222224' ],
-		between => [ '9e9q2k2222222222', 'x222222222222222' ],
 		hash => [ '9q74gok3262so257', -1769167099, -4268770767517473019, 2571747002898907205 ],
 	},
 	flake128 => {
@@ -45,7 +43,6 @@ our %ORDERED_IDS = (
 			SQL
 		ends => [ 'B1p7XwmsfFKKNY0KYq', 'B1p7XyFdDpv2v0So0t' ],
 		smallest => [ '0', '1', '2' ],
-		between => [ 'B1p7XxDT4Oati0RZ0C', 'C00000000000000000' ],
 		hash => [ 'B7tNvGF8Zh73eTSQUY', 1755786993, -9199393980009730319, -2826460109071103007 ],
 	},
 	guid => {
@@ -64,7 +61,6 @@ our %ORDERED_IDS = (
 			SQL
 		ends => [ '7eiN............', 'sepCzzzzzs..MUzz' ],
 		smallest => [ '................', '...............0', '...............1' ],
-		between => [ 'FejLV.....F.Ec..', 'u...............' ],
 		hash => [ 'NIITRFL2BAVI1B.0', -627788599, -4319640221590965047, 5582318067189270062 ],
 	},
 	guid_local => {
@@ -80,7 +76,6 @@ our %ORDERED_IDS = (
 			SQL
 		ends => [ '119A87..........', 'D19A87...E7.EEEE' ],
 		smallest => [ '................', '...............0', '...............1' ],
-		between => [ '319A87...19E7...', 'E...............' ],
 		hash => [ '1206B440CEB4B..0', 1400440159, 5528292316365260127, -2926284340834671726 ],
 	},
 	uniqueid => {
@@ -99,7 +94,6 @@ our %ORDERED_IDS = (
 			SQL
 		ends => [ '0000000000000000', 'f000000003ffffff' ],
 		smallest => [ '0000000000000000', '0000000000000001', '0000000000000002' ],
-		between => [ '4000000000bf3000', 'f800000000000000' ],
 		hash => [ '67c76b38257fdfff', -886714045, 3663532056637722947, 1132644151276673133 ],
 	},);
 
