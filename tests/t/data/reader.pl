@@ -9,7 +9,7 @@ use ReaderFiles;
 use Server;
 use Test::More;
 
-my ($file, $for_tle) = build_reader();
+my ($file) = build_reader();
 my $origin = flakeid_server('origin', "timezone = 'UTC'\n");
 my $node = PostgreSQL::Test::Cluster->new('reader');
 $node->init;
@@ -150,13 +150,6 @@ install();
 is( sql('SELECT flake_timestamp(0), flake_min(flake_epoch())'),
 	'2015-01-01 00:00:00+00|0',
 	'a later version of the file keeps the epoch');
-
-$node->safe_psql('postgres', slurp_file('tests/reader/pg_tle.sql') . 'CREATE SCHEMA ids');
-is($node->safe_psql('postgres', $for_tle), 't', 'pg_tle takes the other file');
-$node->safe_psql('postgres', "SELECT pgtle.create_extension('ids')");
-is( $node->safe_psql('postgres', 'SELECT ids.flake_timestamp(0)'),
-	'2010-01-01 00:00:00+00',
-	'the functions are there');
 
 $_->stop for $origin, $node;
 done_testing();

@@ -1,6 +1,6 @@
 # What README.md and the pages of docs/ tell a reader to type runs as it stands, in order: SQL,
 # commands for the shell, and settings. Links lead somewhere. Other tests run the pages in
-# %elsewhere.
+# %elsewhere, and the programs that docs/orm.md shows.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -19,6 +19,16 @@ my %elsewhere = map { $_ => 1 } 'packaging/docker/README.md', map { "docs/$_.md"
 cmp_ok(scalar @pages, '>=', 12, 'the test finds the pages');
 
 my ($major) = `pg_config --version` =~ /(\d+)/;
+
+# Returns the blocks of a page: kind, text, and the plan that the last statement of a block of SQL
+# prints. It follows the block, set in by four spaces.
+sub blocks_of {
+	my ($text) = @_;
+	my @blocks;
+	push @blocks, [ $1, $2, $3 ]
+	  while $text =~ /^```(\w+)\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg;
+	return @blocks;
+}
 
 # links ----------------------------------------------------------------------------------------
 
@@ -61,6 +71,32 @@ cmp_ok(scalar(keys %names), '>=', 30, 'the page on the architecture has names');
 is(join(' ', grep { $sources !~ /\b\Q$_\E\b/ } sort keys %names),
 	'', 'all names in ARCHITECTURE.md are in the sources');
 
+# code of other languages ----------------------------------------------------------------------
+
+# docs/clients.pl and docs/orms.pl run these programs, of which docs/orm.md shows parts.
+my %run = (
+	python => [ map { glob "$_/*.py" } 'examples', 'tests/clients{,/shop{,/migrations}}' ],
+	javascript => [ glob 'examples/*.js' ],
+	java => [ glob 'examples/*.java' ]);
+
+# Lines without their indentation.
+sub flat {
+	return join '', map { s/^\s+//r } grep { /\S/ } split /^/, $_[0];
+}
+
+my %programs = map {
+	$_ => [ map { flat(slurp_file($_)) } @{ $run{$_} } ]
+} keys %run;
+my @code = grep { $run{ $_->[0] } } blocks_of(slurp_file('docs/orm.md'));
+cmp_ok(scalar @code, '>=', 8, 'docs/orm.md shows code');
+for my $number (1 .. @code) {
+	my ($kind, $text) = @{ $code[ $number - 1 ] };
+	ok( scalar(grep { index($_, flat($text)) >= 0 } @{ $programs{$kind} }),
+		"code block $number of docs/orm.md is part of a program that a test runs") or diag($text);
+}
+
+# settings and statements ----------------------------------------------------------------------
+
 # Writes the file of keys that docs/public-form-algorithm.md has in its examples.
 sub key_file {
 	my ($node) = @_;
@@ -72,24 +108,14 @@ sub key_file {
 	return $file;
 }
 
-# blocks ---------------------------------------------------------------------------------------
-
 my $number_of = 0;
 for my $page (grep { !$elsewhere{$_} } @pages) {
-	my $text = slurp_file($page);
+	my @blocks = blocks_of(slurp_file($page));
 	my $name = basename($page, '.md');
-
-	# What follows a block of SQL, set in by four spaces, is the plan that its last statement
-	# prints.
-	my @blocks;
-	while ($text =~ /^```(\w+)\n(.*?)^```$(?:\n\n((?:     [^\n]+\n)+))?/msg) {
-		push @blocks, { kind => $1, text => $2, plan => $3 };
-	}
-	# docs/orm_code.pl compares code in other languages with what tests run. docs/analytics.pl runs
-	# the macro of dbt.
+	# docs/analytics.pl runs the macro of dbt.
 	my %known = map { $_ => 1 } 'sql', 'sh', 'ini', 'yaml', 'dockerfile', 'python', 'javascript',
 	  'java', 'ruby', 'jinja';
-	is(join(' ', grep { !$known{$_} } map { $_->{kind} } @blocks),
+	is(join(' ', grep { !$known{$_} } map { $_->[0] } @blocks),
 		'', "$page has blocks of known kinds");
 	next unless @blocks;
 
@@ -111,21 +137,16 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 
 	my $number = 0;
 	for my $block (@blocks) {
-		my ($kind, $text) = @$block{ 'kind', 'text' };
+		my ($kind, $text, $plan) = @$block;
 		my $claim = "$page: block " . ++$number . " ($kind)";
 		my $loaded =
 			$text =~ /\bpg_reload_conf\b/
 		  ? $node->safe_psql('postgres', 'SELECT pg_conf_load_time()')
 		  : undef;
 		if ($kind eq 'sql') {
-			my ($stdout, $stderr) = ('', '');
-			my $code = $node->psql(
-				'postgres', $text,
-				stdout => \$stdout,
-				stderr => \$stderr,
-				on_error_stop => 1);
+			my ($code, $stdout, $stderr) = $node->psql('postgres', $text, on_error_stop => 1);
 			is($code, 0, "$claim runs") or diag("$text\n$stderr");
-			if (defined(my $plan = $block->{plan})) {
+			if (defined $plan) {
 				like(
 					$stdout,
 					qr/\Q@{[ $plan =~ s{^     }{}mgr =~ s{\n\z}{}r ]}\E\z/,
