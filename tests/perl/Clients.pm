@@ -9,10 +9,10 @@ use Digest::SHA qw(sha256_hex);
 use Exporter    qw(import);
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(fetched in_path python node_modules queries_in without_range);
+our @EXPORT = qw(@CACHES fetched in_path python node_modules queries_in without_range);
 
 # Where scripts/setup puts what it fetches. The user's own folder is not $HOME here.
-my @caches = grep { defined } $ENV{FLAKEID_CACHE},
+our @CACHES = grep { defined } $ENV{FLAKEID_CACHE},
   ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
   '/var/cache/flakeid';
 
@@ -20,7 +20,7 @@ my @caches = grep { defined } $ENV{FLAKEID_CACHE},
 sub fetched {
 	my ($what, $path, @files) = @_;
 	my $sum = substr(sha256_hex(map { slurp_file($_) } @files), 0, 12);
-	my ($found) = grep { -e } map { "$_/clients-$what-$sum/$path" } @caches;
+	my ($found) = grep { -e } map { "$_/clients-$what-$sum/$path" } @CACHES;
 	return $found;
 }
 

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use CPAN::Meta::YAML;
+use Clients  qw(@CACHES);
 use Exporter qw(import);
 use HTTP::Tiny;
 use IPC::Run;
@@ -43,10 +44,7 @@ our @SQL = grep { $_ ne $SET_UP && $_ ne $GRANTS } @blocks;
 # Returns the path of a program, which scripts/setup has put into the cache, or which Debian has.
 sub program {
 	my ($name) = @_;
-	my @caches = grep { defined } $ENV{FLAKEID_CACHE},
-	  ($ENV{XDG_CACHE_HOME} // (getpwuid $<)[7] . '/.cache') . '/flakeid',
-	  '/var/cache/flakeid';
-	my ($path) = grep { -x } map { "$_/$name" } (map { "$_/prometheus-12/usr/bin" } @caches),
+	my ($path) = grep { -x } map { "$_/$name" } (map { "$_/prometheus-12/usr/bin" } @CACHES),
 	  split /:/, $ENV{PATH};
 	return $path // die "$name is missing; scripts/setup 15 tests installs it\n";
 }
@@ -61,13 +59,10 @@ my @lean = (
 sub exporter {
 	my ($node, %how) = @_;
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	my $server = $node->host . ':' . $node->port;
 	my ($role, $database) = ($how{role} // 'watcher', $how{database} // 'postgres');
-	local $ENV{DATA_SOURCE_NAME} = 'host='
-	  . $node->host
-	  . ' port='
-	  . $node->port
-	  . " user=$role dbname=$database sslmode=disable";
+	my ($host, $server_port) = ($node->host, $node->port);
+	local $ENV{DATA_SOURCE_NAME} =
+	  "host=$host port=$server_port user=$role dbname=$database sslmode=disable";
 	my $log = "$PostgreSQL::Test::Utils::log_path/exporter_$port.log";
 	# The kernel kills it when the test is killed.
 	my @command = (
@@ -79,7 +74,7 @@ sub exporter {
 		'--extend.query-path=' . ($how{queries} // "$DOCS/postgres_exporter.yaml"),
 		@{ $how{options} // \@lean });
 	push @running, IPC::Run::start(\@command, '<', '/dev/null', '>', $log, '2>', $log);
-	return { port => $port, log => $log, server => $server };
+	return { port => $port, log => $log, server => "$host:$server_port" };
 }
 
 END {

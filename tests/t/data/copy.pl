@@ -1,12 +1,10 @@
-# COPY of tables with IDs of every type and arrays of them, in text, CSV and binary, by files and by
-# pipes: what comes in is what went out. A row without an ID gets one from the default. With FREEZE
-# both are frozen.
+# COPY of tables with IDs of every type and arrays of them, in text, CSV and binary: what comes in is
+# what went out. A row without an ID gets one from the default. With FREEZE both are frozen.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use CopiedRows;
-use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
@@ -21,11 +19,8 @@ my $names = join ', ', @names;
 my $nulls = join ', ', ('NULL') x @names;
 my $lists = join ', ',
   map { "$_->{name}_list $_->{type}\[] DEFAULT ARRAY[$_->{next}, NULL]" } @ID_COLUMNS;
-my $create = "CREATE TABLE ids (nr integer, $ID_COLUMNS, $lists)";
-sql('CREATE DATABASE other');
-$node->safe_psql('other', "CREATE EXTENSION flakeid; $create");
 sql(<<~"SQL");
-	$create;
+	CREATE TABLE ids (nr integer, $ID_COLUMNS, $lists);
 	CREATE TABLE copies (LIKE ids);
 	INSERT INTO ids (nr) SELECT generate_series(1, 5000);
 	INSERT INTO ids VALUES (0, $nulls);
@@ -59,20 +54,6 @@ for my $name (sort keys %format) {
 		SQL
 	ok(slurp_file($first) eq slurp_file($second),
 		"$name: the rows go out again byte by byte the same");
-}
-
-# From one database to another, without a file.
-my @psql = ('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d');
-my $digest = 'SELECT count(*), md5(string_agg(ids::text, chr(10) ORDER BY nr)) FROM ids';
-for my $format ('text', 'csv', 'binary') {
-	my $out = "COPY (TABLE ids ORDER BY nr) TO STDOUT (FORMAT $format)";
-	my $in = "COPY ids FROM STDIN (FORMAT $format)";
-	ok( IPC::Run::run(
-			[ @psql, $node->connstr('postgres'), '-c', $out ],
-			'|',
-			[ @psql, $node->connstr('other'), '-c', 'TRUNCATE ids', '-c', $in ]),
-		"a pipe in $format brings rows into another database");
-	is($node->safe_psql('other', $digest), sql($digest), "a pipe in $format brings the same rows");
 }
 
 # IDs from defaults --------------------------------------------------------------------------------

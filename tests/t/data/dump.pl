@@ -87,12 +87,6 @@ is_deeply(
 is_deeply(
 	[ grep { /^(?:CREATE|ALTER|COMMENT ON|GRANT .* ON|REVOKE .* ON) [A-Z ]+ public\./ } @lines ],
 	[], 'a dump creates no member of the extension');
-my @entries = grep { !/^;/ } split /\n/,
-  $source->safe_psql('postgres', "\\! pg_restore -l $dir/custom");
-is_deeply(
-	[ map { s/^\d+; \d+ \d+ //r } grep { /flakeid| public / } @entries ],
-	[ 'EXTENSION - flakeid ', 'COMMENT - EXTENSION flakeid ' ],
-	'the list of a dump has the extension and no member of it');
 
 subtest "a database's owner who is no superuser restores a dump" => sub {
 	restore('kept', ['custom'], ['--no-owner'], 'keeper');

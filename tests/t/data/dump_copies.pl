@@ -10,10 +10,11 @@ use Server;
 use Test::More;
 
 my $node = flakeid_server('copies');
+sub sql { return $node->safe_psql('postgres', $_[0]) }
 
 # Partitions and children have copies, which nobody can change alone. The query has only the
 # parent, until a copy becomes an object of its own.
-$node->safe_psql('postgres', <<'SQL');
+sql(<<'SQL');
 CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE parted (id sno, other sno, CONSTRAINT differs CHECK (id IS DISTINCT FROM other))
 	PARTITION BY RANGE (id);
@@ -30,24 +31,22 @@ my @of_parents = (
 	'constraint differs on table parted',
 	'index parted_index',
 	'trigger changed on table parted');
-is($node->safe_psql('postgres', $QUERY), join("\n", @of_parents), 'the query lists no copies');
-$node->safe_psql('postgres', 'ALTER TABLE parted DETACH PARTITION created');
-$node->safe_psql('postgres', 'ALTER TABLE child NO INHERIT parent');
-is( $node->safe_psql('postgres', $QUERY),
+is(sql($QUERY), join("\n", @of_parents), 'the query lists no copies');
+sql('ALTER TABLE parted DETACH PARTITION created');
+sql('ALTER TABLE child NO INHERIT parent');
+is( sql($QUERY),
 	join("\n",
 		sort @of_parents,
 		'constraint differs on table child',
 		'constraint differs on table created',
 		'index created_nullif_idx'),
 	'it lists them if they are no copies any more');
-is( $node->safe_psql('postgres', 'DROP TABLE parent, parted, child, created CASCADE')
-	  . $node->safe_psql('postgres', $QUERY),
-	'',
-	'it lists nothing if there is nothing');
+is(sql('DROP TABLE parent, parted, child, created CASCADE') . sql($QUERY),
+	'', 'it lists nothing if there is nothing');
 
 # The query reads all that PostgreSQL stores of this kind, but for constants, and for the row
 # filters of publications, which can have no operator of flakeid.
-is( $node->safe_psql('postgres', <<'SQL'),
+is( sql(<<'SQL'),
 SELECT string_agg(attname, ' ' ORDER BY attname)
 FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 WHERE atttypid = 'pg_node_tree'::regtype AND relnamespace = 'pg_catalog'::regnamespace
@@ -59,7 +58,7 @@ SQL
 		  /\b(ev_\w+|tgqual|pol(?:qual|withcheck)|conbin|adbin|ind(?:exprs|pred)|partexprs)\b/g,
 		$QUERY =~ /\b(prosqlbody|proargdefaults|stxexprs|typdefaultbin)\b/g),
 	'the query reads each column of expressions');
-$node->safe_psql('postgres', 'CREATE TABLE a (id sno, other sno)');
+sql('CREATE TABLE a (id sno, other sno)');
 like(
 	error_of($node, 'CREATE PUBLICATION p FOR TABLE a WHERE (id IS DISTINCT FROM other)'),
 	qr/User-defined operators are not allowed/,
@@ -74,7 +73,7 @@ for (
 	[ '(id, nr) < (other, 1)', 'id < other OR id = other AND nr < 1' ])
 {
 	my ($form, $other) = @$_;
-	is($node->safe_psql('postgres', <<~"SQL"), '64', "$other means the same as $form");
+	is(sql(<<~"SQL"), '64', "$other means the same as $form");
 		WITH ids (id, t) AS (VALUES
 			(NULL, NULL::timestamptz), (sno_min('2026-01-01'), '2026-01-01'),
 			(sno_max('2026-01-01'), '2026-01-01'), (sno_min('2026-02-01'), '2026-02-01'))

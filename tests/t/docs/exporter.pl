@@ -16,10 +16,10 @@ use Time::HiRes qw(time);
 my $clock =
   FakedClock->new('watched', "flakeid.generator_ids = '3'\nflakeid.horizon_lead = '10min'\n");
 my $node = $clock->node;
+sub sql { return $node->safe_psql('postgres', $_[0]) }
 $clock->start;
-$node->safe_psql('postgres', $SET_UP);
-my $version =
-  $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+sql($SET_UP);
+my $version = sql("SELECT current_setting('server_version_num')::integer / 10000");
 my $watcher = exporter($node);
 my @types = map { $_->{name} } @ID_TYPES;
 
@@ -49,8 +49,7 @@ is(watermark($value, 'lag_seconds', 'holders'), '0 0', 'no session holds the wat
 is(ready($value), "1: @{[ sort @types ]}", 'the server can generate IDs of all types');
 
 subtest 'the exporter serves what the views count' => sub {
-	$node->safe_psql('postgres', "SELECT count($_->{next}) FROM generate_series(1, 100)")
-	  for @ID_TYPES;
+	sql("SELECT count($_->{next}) FROM generate_series(1, 100)") for @ID_TYPES;
 	$clock->stand_still(int(time()) + 5.0005);
 	like(error_of($node, 'SELECT count(*) FROM flake_next_batch(5000)'),
 		qr/58000/, 'a batch larger than a tick exhausts it while the clock stands still');
@@ -69,7 +68,7 @@ SQL
 	for my $id_type (@types) {
 		my @columns = ('ticks_exhausted', 'spills', 'waits', 'clock_steps_back', 'tick_tocks');
 		my $sums = join ', ', map { "sum($_)" } 'ids', @columns;
-		my $view = $node->safe_psql('postgres', <<"SQL");
+		my $view = sql(<<"SQL");
 SELECT $sums, extract(epoch FROM sum(wait_time))::float8 FROM pg_stat_flakeid
 WHERE id_type = '$id_type'
 SQL
@@ -112,7 +111,7 @@ subtest 'the count of IDs never falls' => sub {
 subtest 'an open transaction with an ID holds the watermark back' => sub {
 	my $session = session($node);
 	$session->query_safe('BEGIN; SELECT flake_next()');
-	$node->safe_psql('postgres', 'SELECT pg_sleep(0.1)');
+	sql('SELECT pg_sleep(0.1)');
 	$value = scrape($watcher);
 	is(metric($value, 'watermark_holders'), 1, 'the transaction is counted');
 	cmp_ok(metric($value, 'watermark_lag_seconds'), '>=', 0.1, 'the lag is as long as it is open');
@@ -123,10 +122,10 @@ subtest 'an open transaction with an ID holds the watermark back' => sub {
 
 subtest 'the clock steps back by two hours' => sub {
 	$clock->step(7200);
-	$node->safe_psql('postgres', 'SELECT flake_next(), sno_next()');
+	sql('SELECT flake_next(), sno_next()');
 	$clock->step(0);
 	like(error_of($node, 'SELECT flake_next_batch(10000)'), qr/58000/, 'sessions get no flakes');
-	$node->safe_psql('postgres', 'SELECT sno_next()');
+	sql('SELECT sno_next()');
 	$value = scrape($watcher);
 	my $lead = metric($value, 'gate_lead_seconds', 'flake');
 	cmp_ok($lead, '>', 6600, 'the gate of flake is far ahead');
@@ -162,7 +161,7 @@ subtest 'a session waits for the clock' => sub {
 	reload_with($node, max_clock_wait => '1s');
 };
 
-$node->safe_psql('postgres', 'SELECT pg_stat_reset_flakeid()');
+sql('SELECT pg_stat_reset_flakeid()');
 $value = scrape($watcher);
 is(views_in($value), promised(), 'after a reset every metric is served');
 my @counted = grep { /^flakeid_(?:\w+_total|ids|largest_step_back_seconds)\b/ } keys %$value;

@@ -1,5 +1,6 @@
 # The exporter serves the metrics of docs/monitoring for a lease of generator IDs from etcd, for
-# consumers of a table, and for a standby, which has none of them.
+# consumers of a table, and for a standby, which has none of them. Without the extension in its
+# database, or without pg_monitor, it has an error in its log.
 #
 # This file takes long.
 use strict;
@@ -15,12 +16,15 @@ use Test::More;
 
 my $etcd = Etcd->new('monitoring');
 my $node = PostgreSQL::Test::Cluster->new('leases');
+sub sql { return $node->safe_psql('postgres', $_[0]) }
 $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', $etcd->configuration(generator_ids => 'etcd:2'));
+# Each exporter keeps its connections.
+$node->append_conf('postgresql.conf', 'max_connections = 30');
 $node->start;
-$node->safe_psql('postgres', $SET_UP);
+sql($SET_UP);
 wait_for_lease($node, 2);
-$node->safe_psql('postgres', 'SELECT flake_next(), guid_next()');
+sql('SELECT flake_next(), guid_next()');
 my $watcher = exporter($node);
 
 # What a scrape has of the lease: state, generator IDs wanted and held, losses.
@@ -43,9 +47,9 @@ sub scrape_until {
 	wait_until(
 		"the lease is $state",
 		sub {
-			my $before = $node->safe_psql('postgres', $lease);
+			my $before = sql($lease);
 			$value = scrape($watcher);
-			$after = $node->safe_psql('postgres', $lease);
+			$after = sql($lease);
 			return lease($value) =~ /\A$state\|/ && $before eq $after;
 		});
 	return ($value, $after =~ /\A(\d+)/);
@@ -54,7 +58,7 @@ sub scrape_until {
 my ($value, $losses) = scrape_until('held');
 is(views_in($value), promised('with a lease'), 'the exporter serves the metrics of a lease');
 is(lease($value), "held|2|2|$losses", 'the exporter says that the lease is held');
-my $two = $node->safe_psql('postgres', <<'SQL');
+my $two = sql(<<'SQL');
 SELECT string_agg('generator ID yes ' || id, ', ' ORDER BY id::text)
 FROM pg_stat_flakeid_lease, unnest(generator_ids) AS id
 SQL
@@ -64,11 +68,33 @@ ok($remaining > 0 && $remaining < 30, 'less than the whole term of the lease rem
   or diag($remaining);
 is(metric($value, 'setting_etcd_lease_ttl_seconds'), 30, 'the exporter serves the setting of it');
 
+subtest 'an exporter in another database, as another role, and in all databases' => sub {
+	sql($_) for 'CREATE DATABASE bare', 'CREATE ROLE unprivileged LOGIN';
+	for (
+		[ database => 'bare', qr/relation \\+"pg_stat_flakeid\\+" does not exist/ ],
+		[ role => 'unprivileged', qr/permission denied for view pg_stat_flakeid/ ])
+	{
+		my ($how, $name, $reason) = @$_;
+		my $exporter = exporter($node, $how => $name);
+		my $value = scrape($exporter);
+		is(errors_in($value), '1 1', "an exporter with the $how $name has an error");
+		is(views_in($value), '', "an exporter with the $how $name serves no metric of the views");
+		log_says($exporter, $reason, "the log of an exporter with the $how $name has the reason");
+	}
+
+	# A series that repeats would be an error.
+	$value = scrape(exporter($node, options => ['--auto-discover-databases']));
+	is( views_in($value),
+		promised('with a lease'),
+		'an exporter that goes through all databases serves each metric once');
+	cmp_ok(scalar(grep { /^pg_/ } keys %$value), '>', 100, 'it serves its own metrics besides');
+};
+
 subtest 'consumers have something to read' => sub {
 	my $queries = PostgreSQL::Test::Utils::tempdir('consumers') . '/queries.yaml';
 	append_to_file($queries, join '',
 		map { slurp_file("$DOCS/$_.yaml") } 'postgres_exporter', 'consumers');
-	$node->safe_psql('postgres', <<'SQL');
+	sql(<<'SQL');
 CREATE TABLE outbox (id flake PRIMARY KEY DEFAULT flake_next());
 INSERT INTO outbox DEFAULT VALUES;
 \i examples/consumers.sql
@@ -80,11 +106,11 @@ SQL
 		$no_grants,
 		qr/permission denied for schema consumers/,
 		'the log of the exporter names the schema of the consumers');
-	$node->safe_psql('postgres', $GRANTS);
+	sql($GRANTS);
 	$node->poll_query_until('postgres', 'SELECT sum(rows) = 1 FROM consumers.lag')
 	  or die 'the watermark does not pass the row';
 	$value = scrape(exporter($node, queries => $queries));
-	my $part = $node->safe_psql('postgres', 'SELECT part FROM consumers.lag WHERE rows = 1');
+	my $part = sql('SELECT part FROM consumers.lag WHERE rows = 1');
 	my $of = sub {
 		my ($name, $nr) = @_;
 		my $labels = qq(consumer="mailer",part="$nr",schema="consumers");

@@ -7,12 +7,13 @@ use lib 'tests/perl';
 use MessagesPage;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use PublicKeys;
 use Server;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('messages_of_settings');
 $node->init;
-my $key_file = $node->basedir . '/public_keys';
+my $key_file = keys_file($node);
 $node->append_conf('postgresql.conf', <<"CONF");
 shared_preload_libraries = 'flakeid'
 log_error_verbosity = verbose
@@ -22,15 +23,13 @@ flakeid.public_keys_file = '$key_file'
 CONF
 
 # Writes a file with a key of each version, and another mode if one is named.
-sub write_keys {
+sub write_versions {
 	my ($versions, $mode) = @_;
-	unlink $key_file;
-	append_to_file($key_file, join '', map { sprintf "%s %064x\n", $_, ord } split //, $versions);
-	chmod $mode // 0600, $key_file or die "could not change the mode of $key_file: $!";
-	return;
+	my $keys = join '', map { sprintf "%s %064x\n", $_, ord } split //, $versions;
+	return write_keys($node, $keys, $mode);
 }
 
-write_keys('1');
+write_versions('1');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid; CREATE ROLE ordinary; SELECT flake_next()');
 
@@ -75,21 +74,21 @@ for (
 
 # keys -----------------------------------------------------------------------------------------
 
-write_keys(join '', 0 .. 9, 'A' .. 'Z', 'a' .. 'z');
+write_versions(join '', 0 .. 9, 'A' .. 'Z', 'a' .. 'z');
 $node->reload;
 $node->poll_query_until('postgres', 'SELECT count(*) = 62 FROM flakeid_public_key_versions()')
   or die 'the keys do not come';
 my $new_key = 'SELECT flakeid_new_public_key()';
 is_on_the_page(error_of($node, $new_key), 'a server with a key of each version');
 for (
-	[ sub { write_keys('1', 0640) }, qr/has mode 0640/ ],
-	[ sub { write_keys('11') }, qr/has the version of line 1 again in line 2/ ],
+	[ sub { write_versions('1', 0640) }, qr/has mode 0640/ ],
+	[ sub { write_versions('11') }, qr/has the version of line 1 again in line 2/ ],
 	[
-		sub { write_keys('1'); append_to_file($key_file, slurp_file($key_file) =~ s/^1/2/r) },
+		sub { write_versions('1'); append_to_file($key_file, slurp_file($key_file) =~ s/^1/2/r) },
 		qr/has the key of line 1 again in line 2/
 	],
-	[ sub { write_keys('1-') }, qr/has a line, number 2, that is not a version/ ],
-	[ sub { write_keys('') }, qr/has no key/ ],
+	[ sub { write_versions('1-') }, qr/has a line, number 2, that is not a version/ ],
+	[ sub { write_versions('') }, qr/has no key/ ],
 	[ sub { unlink $key_file }, qr/could not read/ ])
 {
 	my ($spoil, $reason) = @$_;

@@ -5,25 +5,16 @@ use warnings;
 use lib 'tests/perl';
 
 use MessagesPage;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use PublicKeys;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('messages_of_statements');
-$node->init;
-my $key_file = $node->basedir . '/public_keys';
-append_to_file($key_file, sprintf "1 %064x\n", 1);
-chmod 0600, $key_file or die "could not change the mode of $key_file: $!";
-$node->append_conf('postgresql.conf', <<"CONF");
-shared_preload_libraries = 'flakeid'
-log_error_verbosity = verbose
-flakeid.max_clock_wait = '100ms'
-flakeid.public_keys_file = '$key_file'
-CONF
-$node->start;
-my $version =
-  $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+my $node = flakeid_server('messages_of_statements', <<~'END');
+	log_error_verbosity = verbose
+	flakeid.max_clock_wait = '100ms'
+	END
+use_keys($node, sprintf "1 %064x\n", 1);
+my $version = $node->pg_version->major;
 
 $node->safe_psql('postgres', 'CREATE DATABASE page');
 $node->safe_psql('page', 'CREATE EXTENSION flakeid');
@@ -34,7 +25,6 @@ for my $number (1 .. @PAGE_SQL) {
 }
 
 $node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
 SELECT flake_next();
 CREATE ROLE ordinary;
 CREATE TABLE ids (

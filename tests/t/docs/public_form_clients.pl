@@ -8,8 +8,9 @@ use lib 'tests/perl';
 
 use Clients;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use PublicKeys;
+use Server;
 use Test::More;
 
 my %clients = (
@@ -21,38 +22,19 @@ for my $name (sort keys %clients) {
 	delete $clients{$name};
 }
 
-my %key = (
-	1 => '2B7E151628AED2A6ABF7158809CF4F3CEF4359D8D580AA4F7F036D6F04FC6A94',
-	b => '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f',
-	Z => 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff');
+my %key = (1 => $NIST, b => $OTHER, Z => $THIRD);
+my $node = flakeid_server('public_form_clients');
+sub sql { return $node->safe_psql('postgres', $_[0]) }
 
-my $node = PostgreSQL::Test::Cluster->new('public_form_clients');
-$node->init;
-my $key_file = $node->basedir . '/public_keys';
-$node->append_conf('postgresql.conf', <<"END");
-shared_preload_libraries = 'flakeid'
-flakeid.public_keys_file = '$key_file'
-END
-
-# Replaces the file of keys by a rename.
-sub write_keys {
-	my (@versions) = @_;
-	unlink "$key_file.new";
-	append_to_file("$key_file.new",
-			"# keys of the test\nq retired\n"
-		  . (join '', map { "$_ $key{$_}\n" } @versions)
-		  . "\nr\tretired\n");
-	chmod 0600, "$key_file.new"       or die "could not change the mode: $!";
-	rename "$key_file.new", $key_file or die "could not rename: $!";
-	return;
+# Returns a file of keys with these versions.
+sub keys_of {
+	return join "\n", '# keys of the test', 'q retired', (map { "$_ $key{$_}" } @_), '',
+	  "r\tretired", '';
 }
 
-write_keys('1');
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-\i tests/clients/public_form_calls.sql
-SQL
+use_keys($node, keys_of('1'));
+my $key_file = keys_file($node);
+sql('\i tests/clients/public_form_calls.sql');
 
 # What the clients return for calls, each a line.
 sub results_of {
@@ -67,7 +49,7 @@ sub results_of {
 # Compares both clients with the results of the calls in the table.
 sub compare {
 	my ($claim) = @_;
-	my @columns = map { $node->safe_psql('postgres', "SELECT $_ FROM calls ORDER BY nr") }
+	my @columns = map { sql("SELECT $_ FROM calls ORDER BY nr") }
 	  q{concat_ws(E'\t', method, id_type, prefix, value)}, 'result';
 	my @calls = split /\n/, $columns[0];
 	my @results = split /\n/, $columns[1];
@@ -90,10 +72,10 @@ my @rows =
 is(@rows, 7 * 5, 'the page has an example of each ID type');
 while (my ($id_type, $prefix, $id, $text, $uuid) = splice @rows, 0, 5) {
 	my @expected = ($text, $uuid =~ /`(.*)`/ ? $1 : 'refused');
-	my $value = $node->safe_psql('postgres', <<"SQL");
+	my $value = sql(<<"SQL");
 SELECT format(writes, format('%L::%s', '$id', value_type)) FROM types WHERE id_type = '$id_type'
 SQL
-	my $written = $node->safe_psql('postgres', "SELECT $value");
+	my $written = sql("SELECT $value");
 	my $calls = join '', map { "$_\t$id_type\t$prefix\t$written\n" } 'to_public', 'to_public_uuid';
 	$calls .= "from_public\t$id_type\t$prefix\t$text\n";
 	$calls .= "from_public_uuid\t$id_type\t$prefix\t$expected[1]\n" if $expected[1] ne 'refused';
@@ -104,21 +86,16 @@ SQL
 		is(results_of($name, $calls), $expected, "$name returns the example of $id_type");
 	}
 	my @queries = map { s/([^\t]+)/'$1'/gr =~ tr/\t/,/r } split /\n/, $calls;
-	is($node->safe_psql('postgres', join '', map { "SELECT try($_);\n" } @queries) . "\n",
+	is(sql(join '', map { "SELECT try($_);\n" } @queries) . "\n",
 		$expected, "the server returns the example of $id_type");
 }
 
 # random IDs, and what is refused --------------------------------------------------------------
 
 for my $versions ([ '1', 'b' ], [ 'b', 'Z', '1' ]) {
-	write_keys(@$versions);
-	$node->reload;
-	$node->poll_query_until('postgres',
-		'SELECT string_agg(version, NULL) FROM flakeid_public_key_versions()',
-		join '', @$versions)
-	  or die 'the server does not have these keys';
-
-	$node->safe_psql('postgres', <<'SQL');
+	write_keys($node, keys_of(@$versions));
+	reload($node);
+	sql(<<'SQL');
 TRUNCATE calls;
 INSERT INTO calls (method, id_type, prefix, value)
 	SELECT method, id_type, left(digest, nr % 45),
@@ -130,23 +107,20 @@ INSERT INTO calls (method, id_type, prefix, value)
 	WHERE (id_type, method) <> ('flake128', 'to_public_uuid');
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
-	is( $node->safe_psql(
-			'postgres', "SELECT count(*), count(*) FILTER (WHERE result = 'refused') FROM calls"),
-		'3250|0',
-		"the server has a public form of each ID, with the keys @$versions");
+	is(sql("SELECT count(*), count(*) FILTER (WHERE result = 'refused') FROM calls"),
+		'3250|0', "the server has a public form of each ID, with the keys @$versions");
 	compare("writes the public forms that the server writes, with the keys @$versions");
 
 	# In the second turn those of the first one are read, too. Their key is not the first one any
 	# more.
-	$node->safe_psql('postgres', <<'SQL');
+	sql(<<'SQL');
 INSERT INTO written SELECT method, id_type, prefix, value, result FROM calls;
 TRUNCATE calls;
 INSERT INTO calls (method, id_type, prefix, value)
 	SELECT replace(method, 'to_', 'from_'), id_type, prefix, result FROM written;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
-	is( $node->safe_psql('postgres',
-			<<'SQL'), 't', "the server reads what it wrote, with the keys @$versions");
+	is(sql(<<'SQL'), 't', "the server reads what it wrote, with the keys @$versions");
 SELECT bool_and(calls.result = written.value)
 FROM written JOIN calls ON calls.value = written.result AND calls.prefix = written.prefix
 WHERE calls.id_type <> 'uuidv7' OR calls.method = 'from_public'
@@ -155,7 +129,7 @@ SQL
 }
 
 # Changed texts, random texts, and UUIDs of all kinds. A part of them is read, as another ID.
-$node->safe_psql('postgres', <<'SQL');
+sql(<<'SQL');
 TRUNCATE calls;
 CALL add_changed_forms();
 -- IDs without a public form: of a time after the clock, a negative flake, other UUIDs.
@@ -170,15 +144,10 @@ INSERT INTO calls (method, id_type, prefix, value)
 	FROM unnest(ARRAY['a b', 'ä', repeat('x', 64), 'a.b']) AS prefix;
 UPDATE calls SET result = try(method, id_type, prefix, value);
 SQL
-is( $node->safe_psql(
-		'postgres', "SELECT bool_and(result = 'refused') FROM calls WHERE method LIKE 'to_%'"),
-	't',
-	'the server refuses IDs without a public form');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(DISTINCT result = 'refused') FROM calls WHERE method LIKE 'from_%'"),
-	'2',
-	'the server refuses a part of the texts, and reads others');
+is(sql("SELECT bool_and(result = 'refused') FROM calls WHERE method LIKE 'to_%'"),
+	't', 'the server refuses IDs without a public form');
+is(sql("SELECT count(DISTINCT result = 'refused') FROM calls WHERE method LIKE 'from_%'"),
+	'2', 'the server refuses a part of the texts, and reads others');
 compare('refuses what the server refuses, and reads what it reads');
 
 $node->stop;

@@ -11,10 +11,10 @@ use Test::More;
 my $sessions = 8;
 my $each = 100;
 my $node = flakeid_server('spread', 'autovacuum = off');
+sub sql { return $node->safe_psql('postgres', $_[0]) }
 # It comes with PostgreSQL, but not with every package of it.
-my $inspects = $node->safe_psql('postgres',
-	q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pageinspect'});
-$node->safe_psql('postgres', 'CREATE EXTENSION pageinspect') if $inspects;
+my $inspects = sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pageinspect'});
+sql('CREATE EXTENSION pageinspect') if $inspects;
 
 my $script = PostgreSQL::Test::Utils::tempdir('spread') . '/insert.sql';
 
@@ -22,7 +22,7 @@ my $script = PostgreSQL::Test::Utils::tempdir('spread') . '/insert.sql';
 # above nearly all old ones in the index, and how many of its old pages change.
 sub inserted {
 	my ($mode) = @_;
-	$node->safe_psql('postgres', <<"SQL");
+	sql(<<"SQL");
 CREATE TABLE $mode (id uniqueid DEFAULT uniqueid_next('$mode'), old boolean DEFAULT false);
 INSERT INTO $mode
 SELECT uniqueid_at(now() - i * interval '317.003 s', 0, '$mode'), true
@@ -31,8 +31,7 @@ CREATE UNIQUE INDEX ${mode}_id ON $mode (id);
 CHECKPOINT;
 SQL
 	my $pages = "pg_relation_size('${mode}_id') / current_setting('block_size')::bigint";
-	my ($lsn, $last) = split /\|/,
-	  $node->safe_psql('postgres', "SELECT pg_current_wal_insert_lsn(), $pages - 1");
+	my ($lsn, $last) = split /\|/, sql("SELECT pg_current_wal_insert_lsn(), $pages - 1");
 	append_to_file("$script.$mode", "INSERT INTO $mode DEFAULT VALUES;\n\\sleep 5 ms\n");
 	$node->command_ok(
 		[
@@ -41,17 +40,16 @@ SQL
 		],
 		"$sessions sessions insert IDs of $mode");
 	# A leaf has room for some 400.
-	my $above = $node->safe_psql('postgres', <<"SQL");
+	my $above = sql(<<"SQL");
 SELECT avg((id > bound)::integer) FROM $mode,
 	(SELECT id AS bound FROM $mode WHERE old ORDER BY id DESC OFFSET 400 LIMIT 1) AS leaf
 WHERE NOT old
 SQL
-	my $changed = $inspects && $node->safe_psql('postgres', <<"SQL");
+	my $changed = $inspects && sql(<<"SQL");
 SELECT count(*) FROM generate_series(1, $last) AS page
 WHERE (page_header(get_raw_page('${mode}_id', page))).lsn > '$lsn'
 SQL
-	is( $node->safe_psql(
-			'postgres', "SELECT count(*), count(DISTINCT id) FROM $mode WHERE NOT old"),
+	is( sql("SELECT count(*), count(DISTINCT id) FROM $mode WHERE NOT old"),
 		join('|', ($sessions * $each) x 2),
 		"each row of $mode has an ID of its own");
 	note "$mode: $above of them right, $changed of $last pages";
