@@ -46,9 +46,6 @@ SELECT 'FFFFFFFFFFFFFFFF'::guid_local
 SELECT 'x'::uniqueid
 SELECT * FROM ids WHERE event >= '2026-11-01'
 SELECT '\x00'::bytea::sno
-SELECT '\x00'::bytea::flake128
-SELECT '\x00'::bytea::guid
-SELECT '\x00'::bytea::guid_local
 SELECT '\x00'::bytea::uniqueid
 SELECT flake_from_text('?', 'hex')
 SELECT flake_from_text('', 'decimal')
