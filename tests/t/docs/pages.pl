@@ -3,11 +3,13 @@
 # %elsewhere, and the programs that docs/orm.md shows.
 use strict;
 use warnings;
+use lib 'tests/perl';
+
 use File::Basename qw(basename dirname);
 use File::Find     ();
-use File::Spec;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use PublicKeys qw(keys_file write_keys);
 use Test::More;
 
 # The tests run in a copy of the repository, next to README.md.
@@ -97,17 +99,9 @@ for my $number (1 .. @code) {
 
 # settings and statements ----------------------------------------------------------------------
 
-# Writes the file of keys that docs/public-form-algorithm.md has in its examples.
-sub key_file {
-	my ($node) = @_;
-	my ($key) = slurp_file('docs/public-form-algorithm.md') =~ /^    (1 \w{64}\n)/m
-	  or die 'the page on the algorithm has no key';
-	my $file = $node->basedir . '/public_keys';
-	append_to_file($file, $key);
-	chmod 0600, $file or die "could not change the mode of $file: $!";
-	return $file;
-}
-
+# The file of keys that the page has in its examples.
+my ($keys) = slurp_file('docs/public-form-algorithm.md') =~ /^    (1 \w{64}\n)/m
+  or die 'the page on the algorithm has no key';
 my $number_of = 0;
 for my $page (grep { !$elsewhere{$_} } @pages) {
 	my @blocks = blocks_of(slurp_file($page));
@@ -123,8 +117,11 @@ for my $page (grep { !$elsewhere{$_} } @pages) {
 	$node->init;
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\n");
 	# The page on the public form sets it up itself.
-	$node->append_conf('postgresql.conf', "flakeid.public_keys_file = '" . key_file($node) . "'\n")
-	  if $name ne 'public-form';
+	if ($name ne 'public-form') {
+		write_keys($node, $keys);
+		$node->append_conf('postgresql.conf',
+			"flakeid.public_keys_file = '" . keys_file($node) . "'");
+	}
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid') if $name ne 'README';
 	local %ENV = (

@@ -68,7 +68,7 @@ write_rows("$dir/ends", \@least, \@greatest);
 sql("TRUNCATE copies; COPY copies ($names) FROM '$dir/ends' (FORMAT binary)");
 
 for my $name (@types) {
-	is(sql("SELECT min($name), max($name) FROM copies"),
+	is( sql("SELECT min($name), max($name) FROM copies"),
 		join('|', @{ $ends{$name} }),
 		"the least and the greatest bytes are the least and the greatest $name");
 }
