@@ -1,5 +1,5 @@
 # docs/troubleshooting.md has what statements raise, with its level and SQLSTATE, and PostgreSQL's
-# own messages about IDs. The SQL of the page runs.
+# own messages about IDs. The SQL of the page runs. messages_in_sources.pl compares the texts.
 use strict;
 use warnings;
 use lib 'tests/perl';
@@ -36,25 +36,16 @@ my $session = session($node);
 my $statements = <<'SQL';
 -- text, bytes, casts
 SELECT 'nonsense'::sno
-SELECT '0000000000000000'::sno
 SELECT ''::sno
 SELECT ''::flake128
-SELECT '?'::flake128
 SELECT repeat('z', 30)::flake128
-SELECT 'x'::guid
-SELECT 'FFFFFFFFFFFFFFFF'::guid_local
-SELECT 'x'::uniqueid
 SELECT * FROM ids WHERE event >= '2026-11-01'
 SELECT '\x00'::bytea::sno
 SELECT '\x00'::bytea::uniqueid
 SELECT flake_from_text('?', 'hex')
-SELECT flake_from_text('', 'decimal')
 SELECT flake_from_text('BXDOxnfZfll=', 'base64')
-SELECT flake_from_text('x', 'base64')
 SELECT flake_from_text('1ffffffffffffffff', 'hex')
-SELECT flake128_from_text('g', 16)
 SELECT flake_to_text(1, 'HEX')
-SELECT guid_to_text(guid_next(), 'hex')
 SELECT flake128_to_text('1', 63)
 SELECT 1.5::flake128
 SELECT 10::flake128
@@ -62,7 +53,6 @@ DO $$DECLARE g guid; BEGIN g := event FROM ids; g := sno_next(); END$$
 SELECT flake '5' + 1
 SELECT -flake '5'
 SELECT gen_random_uuid()::flake
-SELECT flake128_next()::flake
 SELECT (flake '-1')::flake128::flake
 -- fields, times, bounds, partitions
 SELECT flake_encode(now(), 0, 0, 4096)
@@ -82,10 +72,7 @@ SELECT uuidv7_at('1969-12-31')
 SELECT uuidv7_at(now(), -1)
 SELECT flake_encode('1969-12-31', 0, 0, 0)
 SELECT sno_encode('infinity', 0, 0, 0, 0)
-SELECT guid_at('-infinity')
-SELECT uniqueid_at('2110-01-01')
 SELECT flake_encode(now(), 0, 0, 0, '1969-12-31')
-SELECT flake_at(now(), -1)
 SELECT sno_at('294276-12-31')
 SELECT count(*) FROM sno_next_batch(-1)
 SELECT flakeid_partition_times('now', 'infinity', '1 day')
@@ -93,23 +80,12 @@ SELECT sno_partition_bounds('2026-11-01', '2027-11-01', '-1 day')
 SELECT sno_partition_bounds('2150-01-01', '2151-01-01', '1 year')
 -- the public form
 SELECT flake_from_public('user_100000000000', 'order')
-SELECT flake_from_public('order_1', 'order')
-SELECT flake_from_public('order_', 'order')
 SELECT flake_from_public('order_1000000000', 'order')
-SELECT flake_from_public('order_1zzzzzzzzzzz', 'order')
-SELECT flake_from_public('order_10000000-000', 'order')
-SELECT flake_from_public('order_200000000000', 'order')
 SELECT flake128_from_public(flake128_to_public('1', 'a'), 'b')
-SELECT flake128_from_public('10000000000000000000000')
 SELECT flake_from_public_uuid(gen_random_uuid())
-SELECT flake_from_public_uuid('08000000-0000-8000-8000-000000000000')
-SELECT flake_from_public_uuid('04000000-0000-8000-8000-000000000000')
 SELECT flake_to_public(1, 'an order')
 SELECT flake_to_public(-1)
-SELECT uuidv7_to_public(gen_random_uuid())
-SELECT sno_to_public(sno_min('infinity'))
 SELECT flake128_to_public_uuid('1')
-SELECT flake128_from_public_uuid(gen_random_uuid())
 CREATE INDEX ON ids (flake_to_public(id))
 CREATE TABLE made (id bigint, public text GENERATED ALWAYS AS (flake_to_public(id)) STORED)
 SET ROLE ordinary; SELECT flakeid_new_public_key()
@@ -132,9 +108,7 @@ SELECT '{5}'::flake[] @> ARRAY[5::bigint]
 SELECT coalesce(flake '5', 0)
 SELECT greatest(flake '5', 0)
 SELECT CASE WHEN true THEN flake '5' ELSE 0 END
-SELECT flake '5' UNION SELECT 5
 SELECT flake '5'::numeric
-SELECT flake '5'::sno
 SELECT 5::bigint::timestamptz
 CREATE TABLE made (id flake, made timestamptz GENERATED ALWAYS AS (id::timestamptz) STORED)
 CREATE FUNCTION wrong() RETURNS SETOF bigint LANGUAGE plpgsql AS
