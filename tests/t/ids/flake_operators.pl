@@ -83,16 +83,6 @@ for my $type (qw(date timestamp timestamptz)) {
 			AND (flake '5' < $type '2026-01-01') IS NOT NULL
 		SQL
 }
-like(
-	error_in($session, "SELECT flake '5' >= '2026-01-01'"),
-	qr/ERROR:  22P02: invalid input syntax for type bigint: "2026-01-01"/,
-	'an untyped time beside a flake is an error');
-sql('CREATE TABLE flakes (id flake)');
-my $error = qr/ERROR:  42883: cannot compute with a flake/;
-like(
-	error_in($session, 'SELECT id + 1 FROM flakes'),
-	qr/$error\nDETAIL:  A flake is an ID, not a number\.\nHINT:  .* cast it to bigint\./,
-	'arithmetic is an error without rows too, with a hint');
 my $no_cast = 'cannot cast type flake to numeric\nDETAIL:  There is no assignment cast\.';
 like(
 	error_in($session, 'DO $$DECLARE f flake := 5; n numeric; BEGIN n := f; END$$'),
@@ -109,7 +99,10 @@ sql(<<~'SQL');
 	SQL
 is(sql('SELECT count(*) FROM computed WHERE nr = 3'),
 	'143', 'a table with statistics that compute with a flake is read');
-like(error_in($session, "SELECT $_ FROM computed"), $error, "$_ is the error of arithmetic")
+like(
+	error_in($session, "SELECT $_ FROM computed"),
+	qr/ERROR:  42883: cannot compute with a flake/,
+	"$_ is the error of arithmetic")
   for 'to_timestamp(((id >> 22) + 1288834974657) / 1000.0)', '(id % 16)::integer',
   'coalesce(id % 4, 0)', q((ARRAY['a', 'b'])[id % 2]);
 
