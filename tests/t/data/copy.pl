@@ -15,7 +15,6 @@ my $version = $node->pg_version->major;
 sub sql { return $node->safe_psql('postgres', @_) }
 
 my @names = map { $_->{name} } @ID_COLUMNS;
-my $names = join ', ', @names;
 my $nulls = join ', ', ('NULL') x @names;
 my $lists = join ', ',
   map { "$_->{name}_list $_->{type}\[] DEFAULT ARRAY[$_->{next}, NULL]" } @ID_COLUMNS;
@@ -60,7 +59,6 @@ for my $name (sort keys %format) {
 
 # IDs that rise from row to row, in the order of the file, above all that there were.
 my %largest = map { $_ => sql("SELECT $_ FROM ids ORDER BY $_ DESC NULLS LAST LIMIT 1") } @names;
-my $is_new = join ' AND ', map { "given.$_ > '$largest{$_}'" } @names;
 my $rises = join ' AND ', map { "$_ > lag($_, 1, '$largest{$_}') OVER (ORDER BY place)" } @names;
 sql("CREATE TABLE given (place integer GENERATED ALWAYS AS IDENTITY, nr integer, $ID_COLUMNS)");
 for my $format ('text', 'csv', 'binary') {
@@ -82,20 +80,6 @@ for my $name (@names) {
 		SELECT count(*), bool_and($same), bool_and(given.$name > ids.$name),
 			count(DISTINCT given.$name)
 		FROM given JOIN ids USING (nr)
-		SQL
-}
-# COPY has the option DEFAULT since version 16.
-for my $format ($version >= 16 ? ('text', 'csv') : ()) {
-	my $marked = join ', ', map { "CASE WHEN nr % 2 = 0 THEN 'new' ELSE $_\::text END" } @names;
-	my $kept = join ' AND ', map { "given.$_ = ids.$_" } @names;
-	sql(<<~"SQL");
-		COPY (SELECT nr, $marked FROM ids WHERE nr > 0) TO '$dir/marked.$format' (FORMAT $format);
-		TRUNCATE given;
-		COPY given (nr, $names) FROM '$dir/marked.$format' (FORMAT $format, DEFAULT 'new');
-		SQL
-	is(sql(<<~"SQL"), "0|f|t|2500\n1|t|f|2500", "DEFAULT in $format chooses the rows that get IDs");
-		SELECT nr % 2, bool_and($kept), bool_and($is_new), count(*)
-		FROM given JOIN ids USING (nr) GROUP BY 1 ORDER BY 1
 		SQL
 }
 

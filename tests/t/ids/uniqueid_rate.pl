@@ -44,15 +44,6 @@ for my $mode ('time_sequential', 'spread') {
 	is("$count $distinct", '6400 6400', "$mode: a batch has 6,400 distinct IDs of a generator ID");
 	cmp_ok($span, '>=', 99, "$mode: a batch of 6,400 spans at least 99 ms");
 	cmp_ok($most, '<=', 64, "$mode: a generator ID has at most 64 IDs in a millisecond");
-	is(sql(<<~'SQL'), 't', "$mode: the numbers of a millisecond have no gap");
-		SELECT bool_and(n = last - first + 1)
-		FROM (SELECT count(DISTINCT sequence) AS n, min(sequence) AS first, max(sequence) AS last
-			FROM ids, uniqueid_decode(id) GROUP BY created_at) AS ticks
-		SQL
-	is(sql(<<~'SQL'), "5|5|$mode|$mode", "$mode: all IDs are of the generator ID and the mode");
-		SELECT min(generator_id), max(generator_id), min(mode), max(mode)
-		FROM ids, uniqueid_decode(id)
-		SQL
 	is( statistics(
 				"sum(ids), sum(spills), sum(waits) <= sum(ticks_exhausted) + 1, "
 			  . "sum(waits) = 0 OR sum(wait_time) > '0'"),
