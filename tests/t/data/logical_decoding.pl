@@ -55,11 +55,11 @@ for my $kind (@KINDS) {
 	}
 }
 my $end = $node->lsn('insert');
-my %received = (
-	pg_recvlogical => $node->pg_recvlogical_upto(
-		'postgres', 'received', $end, $PostgreSQL::Test::Utils::timeout_default,
-		proto_version => 1,
-		publication_names => 'everything'));
+my %received;
+$received{pg_recvlogical} = $node->pg_recvlogical_upto(
+	'postgres', 'received', $end, $PostgreSQL::Test::Utils::timeout_default,
+	proto_version => 1,
+	publication_names => 'everything');
 $received{test_decoding} =
   sql("SELECT data FROM pg_logical_slot_get_changes('printed', NULL, NULL, 'include-xids', '0')")
   if $has_test_decoding;
