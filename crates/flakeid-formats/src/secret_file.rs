@@ -1,4 +1,4 @@
-//! Who may read a file with a secret.
+//! The permissions of files with secrets.
 
 use std::fmt;
 

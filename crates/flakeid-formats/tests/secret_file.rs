@@ -1,4 +1,4 @@
-//! Who may read a file with a secret.
+//! Tests of the permissions of files with secrets.
 
 use flakeid_formats::secret_file::{NotPrivate, ensure_private};
 
