@@ -94,6 +94,16 @@ FROM pg_type JOIN member ON classid = 'pg_type'::regclass AND objid = pg_type.oi
     JOIN pg_enum ON enumtypid = pg_type.oid
 GROUP BY pg_type.oid ORDER BY typname COLLATE "C";
 
+\echo -- casts ----------------------------------------------------------------------------------
+\echo '-- "e" must be written, "a" is for an assignment, too, and "i" for each expression. One'
+\echo -- without a function is of the same bytes.
+SELECT castsource::regtype::text COLLATE "C" AS source,
+    string_agg(concat_ws(' ', castcontext, casttarget::regtype,
+        CASE castmethod WHEN 'b' THEN 'without a function' END), ', '
+        ORDER BY casttarget::regtype::text COLLATE "C") AS targets
+FROM pg_cast JOIN member ON classid = 'pg_cast'::regclass AND objid = pg_cast.oid
+GROUP BY source ORDER BY source;
+
 \echo -- operators ------------------------------------------------------------------------------
 SELECT oprname, count(*), string_agg(types, ', ' ORDER BY types COLLATE "C")
 FROM operator, format('%s %s', oprleft::regtype, oprright::regtype) AS types

@@ -1,44 +1,11 @@
--- flake kept as bigint: making, taking apart, putting together, bounds of a time, text.
+-- flake kept as bigint: its fields, epochs, bounds of a time, text. What other types have too is in
+-- every_type.sql.
 \getenv folder PG_ABS_SRCDIR
 \set prelude :folder '/include/prelude.sql'
 \i :prelude
-\echo -- making ---------------------------------------------------------------------------------
-CREATE TEMP TABLE made AS
-SELECT nr, flake_next() AS id FROM generate_series(1, 100000) AS nr;
-
-SELECT count(*), count(DISTINCT id) AS distinct_ids, min(id) > 0 AS positive FROM made;
-
-SELECT count(*) AS not_rising
-FROM (SELECT id, lag(id) OVER (ORDER BY nr) AS previous FROM made) AS made
-WHERE id <= previous;
-
-\echo -- They are of now, and of the generator IDs that this server owns.
-SELECT pg_temp.not_of_now('flake_timestamp(flake_next())', '1 ms') AS not_of_now;
-
-SELECT bool_and(datacenter = 0 AND worker BETWEEN 0 AND 7 AND counter BETWEEN 0 AND 4095)
-FROM made, flake_decode(id);
-
-\echo -- A batch is as many as asked for, of the same source.
-CREATE TEMP TABLE batched AS
-SELECT nr, id FROM flake_next_batch(10000) WITH ORDINALITY AS batch (id, nr);
-
-SELECT count(*), count(DISTINCT id) AS distinct_ids FROM batched;
-SELECT count(*) AS not_rising
-FROM (SELECT id, lag(id) OVER (ORDER BY nr) AS previous FROM batched) AS batched
-WHERE id <= previous;
-SELECT * FROM pg_temp.results(
-    $$min(batched.id) > (SELECT max(id) FROM made) AS after_those_before FROM batched$$);
-SELECT flake_next() > max(id) AS before_those_after FROM batched;
-
-SELECT * FROM pg_temp.results(
-    $$count(*) FROM flake_next_batch(0)$$,
-    $$count(*), count(id) FROM flake_next_batch(1) AS id$$,
-    $$count(*) FROM flake_next_batch(NULL)$$,
-    $$count(*) FROM (SELECT flake_next_batch(n) FROM generate_series(0, 100) AS n) AS batches$$,
-    $$count(*) FROM (SELECT flake_next_batch(2147483647) LIMIT 3) AS cut_short$$);
-SELECT * FROM pg_temp.refused(
-    $$flake_next_batch(-1)$$,
-    $$count(*) FROM flake_next_batch(-2147483648)$$);
+SELECT count(*), min(id) > 0 AS positive,
+    bool_and(datacenter = 0 AND worker BETWEEN 0 AND 7 AND counter BETWEEN 0 AND 4095) AS of_server
+FROM flake_next_batch(100000) AS id, flake_decode(id);
 
 \echo -- taking apart, putting together ---------------------------------------------------------
 \echo -- What go-flakeid gives, and the examples of its README. IDs from 2^63 on are negative
@@ -81,14 +48,13 @@ INSERT INTO vector VALUES
     (-1, 'ffffffffffffffff', '//////////8=', '2109-05-15 07:35:11.103+00', '1970-01-01 00:00:00+00',
         31, 31, 4095);
 
-SELECT id, decoded.* FROM vector, flake_decode(id, epoch) AS decoded ORDER BY id;
-
-SELECT id AS decoded_otherwise FROM vector, flake_decode(id, epoch) AS decoded
-WHERE (decoded.*) IS DISTINCT FROM (made, vector.datacenter, vector.worker, vector.counter,
-    vector.datacenter * 32 + vector.worker);
-SELECT id AS of_another_time FROM vector WHERE flake_timestamp(id, epoch) IS DISTINCT FROM made;
-SELECT id AS encoded_otherwise FROM vector
-WHERE id >= 0 AND flake_encode(made, datacenter, worker, counter, epoch) IS DISTINCT FROM id;
+SELECT count(*) AS vectors,
+    count(*) FILTER (WHERE (decoded.*) IS DISTINCT FROM (made, vector.datacenter, vector.worker,
+        vector.counter, vector.datacenter * 32 + vector.worker)) AS decoded_otherwise,
+    count(*) FILTER (WHERE flake_timestamp(id, epoch) IS DISTINCT FROM made) AS of_another_time,
+    count(*) FILTER (WHERE id >= 0 AND id IS DISTINCT FROM flake_encode(made, vector.datacenter,
+        vector.worker, vector.counter, epoch)) AS encoded_otherwise
+FROM vector, flake_decode(id, epoch) AS decoded;
 \echo '-- The time of a negative one is refused: it would sort before all others.'
 SELECT flake_encode('2039-09-07 15:47:35.551999+00', 31, 31, 4095, 'epoch') AS last;
 SELECT * FROM pg_temp.refused(
@@ -133,17 +99,6 @@ FROM generate_series(0, 31) AS d, generate_series(0, 31) AS w,
      flake_decode(flake_encode('2026-07-01 12:34:56.789+00', d, w, c)) AS decoded
 WHERE (decoded.*) IS DISTINCT FROM ('2026-07-01 12:34:56.789+00'::timestamptz, d, w, c, d * 32 + w);
 
-SELECT * FROM pg_temp.refused(
-    $$flake_encode('2026-07-01', 32, 0, 0)$$,
-    $$flake_encode('2026-07-01', -1, 0, 0)$$,
-    $$flake_encode('2026-07-01', 0, 32, 0)$$,
-    $$flake_encode('2026-07-01', 0, 0, 4096)$$,
-    $$flake_encode('2026-07-01', 0, 0, -2147483648)$$,
-    $$flake_encode('2009-12-31 23:59:59.999999+00', 0, 0, 0)$$,
-    $$flake_encode('2109-05-15 07:35:11.104+00', 0, 0, 0)$$,
-    $$flake_encode('2019-12-31', 0, 0, 0, '2020-01-01')$$,
-    $$flake_encode('infinity', 0, 0, 0)$$,
-    $$flake_encode('-infinity', 0, 0, 0)$$);
 SELECT flake_timestamp(-1, '2109-05-15 07:35:11.103+00') AS last_of_the_latest_epoch;
 \echo -- To read an ID, and for the bounds of a time, the epoch can be any time.
 SELECT epoch, flake_timestamp(4194304, epoch),
@@ -171,10 +126,6 @@ WHERE flake_at('2020-02-02', number) <= flake_at('2020-02-02', number - 1);
 SELECT flake_at('2020-02-02') = flake_at('2020-02-02', 0) AS from_zero,
        flake_at('2020-02-02', 5, '2010-01-01 00:00+00') = flake_at('2020-02-02', 5) AS same_epoch,
        flake_timestamp(flake_at('2020-02-02', 5, '2020-01-01'), '2020-01-01') AS other_epoch;
-SELECT * FROM pg_temp.refused(
-    $$flake_at('2020-02-02', -1)$$,
-    $$flake_at('2009-12-31 23:59:59.999+00')$$,
-    $$flake_at('infinity')$$);
 
 \echo -- bounds of a time -----------------------------------------------------------------------
 SELECT time, flake_min(time), flake_max(time)
@@ -266,21 +217,10 @@ SELECT id, flake_within(id, '(,)') AS ever, flake_within(id, 'empty') AS never,
            flake_within(id, '(,2010-01-01 00:00:00+00)') AS before_2010
 FROM unnest('{0,9223372036854775807}'::bigint[]) AS id;
 
-\echo -- NULL gives NULL, or what AND makes of it.
-SELECT flake_decode(NULL), flake_timestamp(NULL), flake_timestamp(1, NULL),
-       flake_encode(NULL, 0, 0, 0), flake_encode('epoch', NULL, 0, 0),
-           flake_encode('epoch', 0, 0, 0, NULL),
-       flake_at(NULL), flake_at('epoch', NULL), flake_min(NULL), flake_max(NULL),
-           flake_min('epoch', NULL),
-       flake_range_min(NULL), flake_range_max(NULL), flake_to_text(NULL, 'hex'),
-           flake_to_text(1, NULL),
-       flake_from_text(NULL, 'hex'), flake_from_text('1', NULL);
+\echo -- NULL gives what AND makes of it.
 SELECT flake_between(NULL, 'epoch', 'epoch') AS id, flake_between(1, NULL, 'infinity') AS lower,
        flake_between(1, 'epoch', NULL) AS upper,
-       flake_between(1, '2010-01-01 00:00:00.001+00', NULL) AS before_lower,
-       flake_within(NULL, '(,)') AS within_id, flake_within(1, NULL) AS within_times,
-       flake_before(NULL, 'epoch') AS before_id, flake_before(1, NULL) AS before_time,
-       flake_after(NULL, 'epoch') AS after_id, flake_after(1, NULL) AS after_time;
+       flake_between(1, '2010-01-01 00:00:00.001+00', NULL) AS before_lower;
 
 \echo -- text -----------------------------------------------------------------------------------
 SELECT flake_to_text(id, 'decimal') AS decimal, flake_to_text(id, 'hex') AS hex,
@@ -299,21 +239,3 @@ FROM unnest('{decimal,hex,binary,base62,base64}'::text[]) AS format, vector
 WHERE flake_from_text(flake_to_text(id, format), format) = id
 GROUP BY format ORDER BY format;
 SELECT flake_from_text('000000000000000000000007', 'decimal') AS leading_zeros;
-
-SELECT * FROM pg_temp.refused(
-    $$flake_to_text(1, 'Hex')$$,
-    $$flake_from_text('1', 'base36')$$,
-    $$flake_from_text('', 'hex')$$,
-    $$flake_from_text('-1', 'decimal')$$,
-    $$flake_from_text('+1', 'decimal')$$,
-    $$flake_from_text(' 1', 'decimal')$$,
-    $$flake_from_text('0x1f', 'hex')$$,
-    $$flake_from_text('102', 'binary')$$,
-    $$flake_from_text('a_b', 'base62')$$,
-    $$flake_from_text('18446744073709551616', 'decimal')$$,
-    $$flake_from_text('10000000000000000', 'hex')$$,
-    $$flake_from_text('LygHa16AHYG', 'base62')$$,
-    $$flake_from_text('BXDOxnfZflk', 'base64')$$,
-    $$flake_from_text('BXDOxnfZfl==', 'base64')$$,
-    $$flake_from_text('BXDOxnfZfl*=', 'base64')$$,
-    $$flake_from_text('BXDOxnfZfll=', 'base64')$$);

@@ -84,9 +84,6 @@ SELECT * FROM pg_temp.results(
 EXECUTE postgrest ('2237357943253106701');
 
 \echo -- casts ----------------------------------------------------------------------------------
-SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod
-FROM pg_cast WHERE 'flake'::regtype IN (castsource, casttarget)
-ORDER BY castsource::regtype::text COLLATE "C", casttarget::regtype::text COLLATE "C";
 \echo -- Every ID type has a cast to a time.
 SELECT flake_encode('2026-11-01 12:00:00.123+00', 1, 2, 3)::flake::timestamptz AS flake,
     sno_encode('2026-11-01 12:00:00.124+00', 0, 1, 2, 3)::timestamptz AS sno,

@@ -106,13 +106,17 @@ SELECT * FROM pg_temp.refused(
     $$name FROM guid_partition_bounds('1960-01-01', '1961-01-01', '1 year', inverse => true)$$,
     $$name FROM guid_local_partition_bounds('2026-12-01', '2026-12-02', '100 us')$$,
     $$name FROM uniqueid_partition_bounds('2110-01-01', '2111-01-01', '1 year')$$,
+    $$name FROM uuidv7_partition_bounds('1960-01-01', '1961-01-01', '1 year')$$,
+    $$name FROM uuidv7_partition_bounds('2026-12-01', '2026-12-02', '100 us')$$,
     $$name FROM uuidv7_partition_bounds('10890-01-01', '10891-01-01', '1 year')$$);
 \echo '-- One that begins before the format does, or ends after it, can hold IDs: its bound is'
 \echo '-- the format''s first or last.'
 SELECT * FROM pg_temp.results(
     $$name, lower, upper FROM flake_partition_bounds('2009-07-01', '2010-07-01', '1 year')$$,
     $$name, lower, upper FROM flake_partition_bounds('2039-01-01', '2040-01-01', '1 year',
-        'epoch')$$);
+        'epoch')$$,
+    $$name, lower, upper FROM uuidv7_partition_bounds('1969-07-01', '1970-07-01', '1 year')$$,
+    $$name, lower, upper FROM uuidv7_partition_bounds('10889-01-01', '10890-01-01', '1 year')$$);
 SELECT name, lower < upper AS holds FROM guid_partition_bounds('1969-07-01', '1970-07-01', '1 year',
     inverse => true);
 

@@ -1,5 +1,5 @@
--- uuidv7: a uuid of version 7. Making, taking apart, putting together, bounds of a time. Other
--- UUIDs have no time.
+-- uuidv7: the fields of a uuid of version 7, bounds of a time. Other UUIDs have no time. What other
+-- ID types have too is in every_type.sql.
 \getenv folder PG_ABS_SRCDIR
 \set prelude :folder '/include/prelude.sql'
 \i :prelude
@@ -28,12 +28,14 @@ INSERT INTO vector VALUES
     ('00000000-0000-7000-8008-000000000000', '1970-01-01 00:00:00+00', 0, 0, 0, 2251799813685248),
     ('017f22e2-79b0-7cc3-98c4-dc0c0c07398f', '2022-02-22 19:22:22+00', 3267, 1, 140,
         1367844206360975);
-SELECT id AS decoded_otherwise FROM vector, uuidv7_decode(id) AS decoded
-WHERE (decoded.*) IS DISTINCT FROM (made, vector.fraction, vector.lane, vector.sequence,
-    vector.random);
-SELECT id AS of_another_time FROM vector WHERE uuidv7_timestamp(id) <> made OR NOT uuidv7_valid(id);
-SELECT id AS encoded_otherwise FROM vector
-    WHERE uuidv7_encode(made, fraction, lane, sequence, random) <> id;
+SELECT count(*) AS vectors,
+    count(*) FILTER (WHERE (decoded.*) IS DISTINCT FROM (made, vector.fraction, vector.lane,
+        vector.sequence, vector.random)) AS decoded_otherwise,
+    count(*) FILTER (WHERE (uuidv7_timestamp(id), uuidv7_valid(id)) IS DISTINCT FROM (made, true))
+        AS of_another_time,
+    count(*) FILTER (WHERE uuidv7_encode(made, vector.fraction, vector.lane, vector.sequence,
+        vector.random) IS DISTINCT FROM id) AS encoded_otherwise
+FROM vector, uuidv7_decode(id) AS decoded;
 
 \echo '-- UUIDs without a time: of each other version and variant, Nil and Max of RFC 9562, and'
 \echo -- its other examples.
@@ -55,44 +57,21 @@ FROM generate_series(0, 15) AS version, generate_series(0, 15) AS variant,
 
 \echo -- making ---------------------------------------------------------------------------------
 CREATE TEMP TABLE made AS SELECT nr, uuidv7_next() AS id FROM generate_series(1, 100000) AS nr;
-SELECT count(*), count(DISTINCT id) AS distinct_ids, bool_and(uuidv7_valid(id)) AS valid,
+SELECT count(*), bool_and(uuidv7_valid(id)) AS valid,
        bool_and(fraction BETWEEN 0 AND 4095 AND lane BETWEEN 0 AND 3 AND sequence BETWEEN 0 AND 255)
            AS within,
        bool_and(random BETWEEN 0 AND 4503599627370495) AS random
 FROM made, uuidv7_decode(id);
 \echo -- On a server time, fraction, lane and sequence are unique without the random bits.
-SELECT count(*) - count(DISTINCT (created_at, fraction, lane, sequence)) AS repeated FROM made,
-    uuidv7_decode(id);
-SELECT count(*) AS not_rising
-FROM (SELECT id, lag(id) OVER (ORDER BY nr) AS previous FROM made) AS made WHERE id <= previous;
+SELECT count(*), bool_and(uuidv7_valid(id)) AS valid,
+    count(*) - count(DISTINCT (created_at, fraction, lane, sequence)) AS repeated
+FROM (SELECT id FROM made UNION ALL SELECT uuidv7_next_batch(10000)) AS ids, uuidv7_decode(id);
 \echo '-- Of 52 random bits each is set in about half of the IDs: by chance one in 10^15 such'
 \echo -- tables would fail.
 SELECT count(*) AS bits, count(*) FILTER (WHERE abs(times - 50000) > 1300) AS skewed
 FROM (SELECT bit, count(*) FILTER (WHERE (random >> bit) & 1 = 1) AS times
       FROM made, uuidv7_decode(id), generate_series(0, 51) AS bit GROUP BY bit) AS bits;
 SELECT count(*) - count(DISTINCT random) AS repeated FROM made, uuidv7_decode(id);
-
-SELECT pg_temp.not_of_now('uuidv7_timestamp(uuidv7_next())', '1 ms') AS not_of_now;
-
-CREATE TEMP TABLE batched AS SELECT nr, id FROM uuidv7_next_batch(10000)
-    WITH ORDINALITY AS batch (id, nr);
-SELECT count(*), count(DISTINCT id) AS distinct_ids, bool_and(uuidv7_valid(id)) AS valid
-    FROM batched;
-SELECT count(*) AS not_rising
-FROM (SELECT id, lag(id) OVER (ORDER BY nr) AS previous FROM batched) AS batched
-    WHERE id <= previous;
-SELECT count(*) AS both FROM batched JOIN made ON left(batched.id::text, 21) = left(made.id::text,
-    21)
-    AND (uuidv7_decode(batched.id)).sequence = (uuidv7_decode(made.id)).sequence;
-SELECT * FROM pg_temp.results(
-    $$(SELECT id FROM batched ORDER BY id LIMIT 1) > (SELECT id FROM made ORDER BY id DESC LIMIT 1)
-        AS later$$,
-    $$count(*) FROM uuidv7_next_batch(0)$$,
-    $$count(*) FROM uuidv7_next_batch(1)$$,
-    $$count(*) FROM uuidv7_next_batch(NULL)$$,
-    $$count(*) FROM (SELECT uuidv7_next_batch(2147483647) LIMIT 3) AS cut_short$$);
-SELECT * FROM pg_temp.refused(
-    $$uuidv7_next_batch(-1)$$);
 
 \echo -- putting together -----------------------------------------------------------------------
 \echo -- A time is cut to its millisecond.
@@ -107,22 +86,8 @@ FROM unnest('{1970-01-01 00:00:00+00,2026-07-01 12:34:56.789+00,
          unnest('{0,1,127,128,255}'::int[]) AS s,
      unnest('{0,1,2251799813685248,4503599627370495}'::bigint[]) AS r,
          uuidv7_decode(uuidv7_encode(t, f, l, s, r)) AS decoded;
-SELECT * FROM pg_temp.refused(
-    $$uuidv7_encode('2026-07-01', -1, 0, 0, 0)$$,
-    $$uuidv7_encode('2026-07-01', 4096, 0, 0, 0)$$,
-    $$uuidv7_encode('2026-07-01', 0, -1, 0, 0)$$,
-    $$uuidv7_encode('2026-07-01', 0, 4, 0, 0)$$,
-    $$uuidv7_encode('2026-07-01', 0, 0, -1, 0)$$,
-    $$uuidv7_encode('2026-07-01', 0, 0, 256, 0)$$,
-    $$uuidv7_encode('2026-07-01', 0, 0, 0, -1)$$,
-    $$uuidv7_encode('2026-07-01', 0, 0, 0, 4503599627370496)$$,
-    $$uuidv7_encode('1969-12-31 23:59:59.999999+00', 0, 0, 0, 0)$$);
 SELECT * FROM pg_temp.results(
     $$uuidv7_encode('10889-08-02 05:31:50.655999+00', 0, 0, 0, 0)$$);
-SELECT * FROM pg_temp.refused(
-    $$uuidv7_encode('10889-08-02 05:31:50.656+00', 0, 0, 0, 0)$$,
-    $$uuidv7_encode('infinity', 0, 0, 0, 0)$$,
-    $$uuidv7_encode('-infinity', 0, 0, 0, 0)$$);
 
 \echo '-- For a given time, with its microsecond in the fraction, as PostgreSQL 18 has it: the'
 \echo -- sequence runs first, then the lane.
@@ -151,11 +116,6 @@ FROM (SELECT id, lag(id) OVER (ORDER BY t, number) AS previous
             FROM generate_series(timestamptz '2020-02-02', '2020-02-02 00:00:00.01', '10 us') AS t,
             generate_series(0, 1023) AS number OFFSET 0) AS ids) AS ids
 WHERE id <= previous;
-SELECT * FROM pg_temp.refused(
-    $$uuidv7_at('2020-02-02', -1)$$,
-    $$uuidv7_at('1969-12-31 23:59:59.999999+00')$$,
-    $$uuidv7_at('10889-08-02 05:31:50.656+00')$$,
-    $$uuidv7_at('infinity')$$);
 SELECT * FROM pg_temp.results(
     $$(uuidv7_decode(uuidv7_at('1970-01-01 00:00+00'))).created_at,
         (uuidv7_decode(uuidv7_at('10889-08-02 05:31:50.655999+00'))).fraction$$);
@@ -193,27 +153,3 @@ SELECT count(*) AS times,
            4503599627370495) <> uuidv7_max(t)) AS not_the_last
 FROM generate_series(timestamptz '2026-07-01 00:00:00.000993+00', '2026-07-01 00:00:00.003007+00',
     '1 us') AS t;
-
-SELECT uuidv7_timestamp(NULL), uuidv7_decode(NULL), uuidv7_valid(NULL),
-    uuidv7_encode(NULL, 0, 0, 0, 0),
-       uuidv7_encode('2020-01-01', NULL, 0, 0, 0), uuidv7_encode('2020-01-01', 0, 0, 0, NULL),
-       uuidv7_at(NULL), uuidv7_at('2020-01-01', NULL), uuidv7_min(NULL), uuidv7_max(NULL),
-           uuidv7_range_min(NULL),
-       uuidv7_range_max(NULL);
-SELECT uuidv7_between(NULL, '2020-01-01', '2030-01-01'), uuidv7_within(NULL, '(,)'),
-    uuidv7_before(NULL, 'infinity'),
-       uuidv7_since(NULL, '-infinity'), uuidv7_after(NULL, '-infinity');
-
-\echo -- partitions -----------------------------------------------------------------------------
-SELECT * FROM uuidv7_partition_bounds('2026-12-30', '2027-01-02', '1 day');
-SELECT * FROM pg_temp.results(
-    $$name, lower, upper FROM uuidv7_partition_bounds('1969-07-01', '1970-07-01', '1 year')$$,
-    $$name, lower, upper FROM uuidv7_partition_bounds('10889-01-01', '10890-01-01', '1 year')$$);
-SELECT * FROM pg_temp.refused(
-    $$name FROM uuidv7_partition_bounds('1960-01-01', '1961-01-01', '1 year')$$,
-    $$name FROM uuidv7_partition_bounds('10890-01-01', '10891-01-01', '1 year')$$,
-    $$name FROM uuidv7_partition_bounds('2026-12-01', '2026-12-02', '100 us')$$);
-SELECT count(*), count(DISTINCT uuidv7_partition_bounds::text) AS with_null
-FROM uuidv7_partition_bounds('2026-12-01', NULL, '1 day');
-
-DROP TABLE vector, made, batched;
