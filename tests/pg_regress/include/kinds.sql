@@ -19,7 +19,6 @@ FROM generate_series(1, 7) AS nr, LATERAL (
         END ORDER BY made) AS ids
     FROM generate_series('2026-07-01 00:00'::timestamptz, '2026-07-01 02:00', '1 hour') AS made
 ) AS kinds;
-TABLE kind;
 
 -- A statement for one kind. "[sno: 7, ]" is "7, " for the kind sno, and nothing for others.
 CREATE FUNCTION pg_temp.filled(statement text, kind kind) RETURNS text LANGUAGE sql AS $$
@@ -50,7 +49,8 @@ RETURNS TABLE (outcome text, kinds text) LANGUAGE sql AS $$
     )
     SELECT outcome, string_agg(name, ' ' ORDER BY nr) FROM done GROUP BY outcome ORDER BY min(nr)
 $$;
--- All rows of a statement, or of the last of several, with the names of their columns.
+-- All rows of a statement, or of the last of several, with the names of their columns. In the
+-- names of objects, <name> is for the kind.
 CREATE FUNCTION pg_temp.rows_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     parts text[] := regexp_match(statement, '^(.*;)?([^;]*)$');
@@ -66,7 +66,8 @@ $$;
 CREATE FUNCTION pg_temp.rows(statement text, of text DEFAULT '.')
 RETURNS TABLE ("row" text, kinds text) LANGUAGE sql AS $$
     WITH done AS MATERIALIZED (
-        SELECT nr, name, answer.* FROM (SELECT * FROM kind WHERE name ~ of ORDER BY nr) AS kind,
+        SELECT nr, name, line, regexp_replace(text, '\m' || name || '_', '<name>_', 'g') AS text
+        FROM (SELECT * FROM kind WHERE name ~ of ORDER BY nr) AS kind,
             pg_temp.rows_of(pg_temp.filled(statement, kind)) WITH ORDINALITY AS answer (text, line)
     )
     SELECT text, string_agg(name, ' ' ORDER BY nr) FROM done GROUP BY line, text

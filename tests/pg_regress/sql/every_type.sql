@@ -6,6 +6,7 @@
 \i :prelude
 \set kinds :folder '/include/kinds.sql'
 \i :kinds
+TABLE kind;
 
 \echo -- making ---------------------------------------------------------------------------------
 \echo '-- One session''s IDs rise. In a guid, which the node is part of, its guid_local does.'

@@ -13,7 +13,9 @@ SELECT * FROM pg_temp.each($$
         string_to_array(array_to_string(ARRAY[<a>, <b>], ' '), ' ')::<type>[] = ARRAY[<a>, <b>],
         array_position(ARRAY[<a>, <b>], <b>),
         array_replace(ARRAY[<a>, <a>], <a>, <c>) || <a> = ARRAY[<c>, <c>, <a>],
-        array_remove(ARRAY[<a>, <b>, <a>], <a>) = ARRAY[<b>]
+        array_remove(ARRAY[<a>, <b>, <a>], <a>) = ARRAY[<b>],
+        (ARRAY[<a>, <b>, <c>])[2:3] = ARRAY[<b>, <c>],
+        (greatest(<a>, <c>, <b>), least(<b>, NULL, <a>)) = (<c>, <a>), nullif(<a>, <a>) IS NULL
 $$);
 SELECT * FROM pg_temp.each($$
     SELECT <a> = ANY (ARRAY[<b>, <a>]), <a> <> ALL (ARRAY[<b>, <a>]), <b> > ALL (ARRAY[<a>, <a>]),
@@ -158,7 +160,8 @@ SELECT * FROM pg_temp.each($$
         bool_or(edges::text::<name>_pair[] = edges),
         bool_or((edges[1]).second = <b>), row(<a>, 2) < row(<b>, 1),
         (<a>, NULL) IS DISTINCT FROM (<a>, <b>),
-        hash_record(row(<a>)) = hash_record(row(<a>)) FROM <name>_edge
+        hash_record(row(<a>)) = hash_record(row(<a>)),
+        record_image_eq(row(<a>), row(<a>::text::<type>)) FROM <name>_edge
 $$);
 \echo -- The default of a domain makes IDs, too, and its condition holds for arrays of it.
 SELECT * FROM pg_temp.each($$
