@@ -316,10 +316,13 @@ BEGIN
 END
 $$;
 \echo '-- A condition, and its negation, say of each ID and time what they say of the ID''s'
-\echo '-- timestamp. The columns "true" and "unknown" show that this is not empty.'
-SELECT name, of_id AS condition, tally.*
+\echo '-- timestamp: none is wrong. "true" and "unknown" show that this is not empty.'
+SELECT name, count(*) AS conditions, sum(cases) AS cases,
+    string_agg(of_id, ', ') FILTER (WHERE wrong > 0) AS wrong,
+    string_agg(of_id, ', ') FILTER (WHERE "not wrong" > 0) AS "not wrong",
+    sum("true") AS "true", min("true") > 0 AS "each is true of some", sum(unknown) AS unknown
 FROM kind JOIN condition USING (form), pg_temp.tally(kind, condition) AS tally
-ORDER BY kind.nr, condition.nr;
+GROUP BY kind.nr, name ORDER BY kind.nr;
 \echo -- Of an ID without a time it is neither true that it is before a time, nor that it is not.
 SELECT * FROM pg_temp.each($$
     SELECT (count(*) FILTER (WHERE id < t), count(*) FILTER (WHERE id >= t),
