@@ -118,6 +118,15 @@ sub put_library_of {
 	return;
 }
 
+# Returns the files of the library that a session has.
+sub files_in {
+	my ($session) = @_;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	my %mapped = map { m{ (/\S*/flakeid\.so)$} ? ($1 => 1) : () } split /\n/,
+	  PostgreSQL::Test::Utils::slurp_file("/proc/$pid/maps");
+	return sort keys %mapped;
+}
+
 # Returns everything that belongs to the extension in a database, with what its own catalog has of
 # it.
 sub objects_in {

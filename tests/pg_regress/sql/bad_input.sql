@@ -41,7 +41,8 @@ FROM unnest(ARRAY[
 ]) AS uuid, pg_temp.refused(format('%L::uuid::sno', uuid));
 
 \echo -- text that no other type takes, and some that another type happens to take
-SELECT type, input, length(input), refused.state, detail
+SELECT string_agg(type, ' ' ORDER BY nr) AS types, input, length(input), state,
+    replace(detail, type, '<type>') AS detail
 FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS types (type, nr),
      unnest(ARRAY[
          '', ' ', '?', '222222222222222', '22222222222222222', ' 222222222222222',
@@ -50,7 +51,8 @@ FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS ty
          'infinity', 'NULL',
          '7n42DGM5Tflk9n8mt7Fhc8', repeat('2', 10000), repeat('0', 10000)
      ]) WITH ORDINALITY AS inputs (long, input_nr), left(long, 22) AS input,
-     pg_temp.refused(format('%L::%s', long, type)) AS refused ORDER BY nr, input_nr;
+     pg_temp.refused(format('%L::%s', long, type)) AS refused
+GROUP BY input_nr, input, state, 5 ORDER BY input_nr, min(nr);
 SELECT type, hint FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) AS type,
        pg_temp.refused(format('%L::%s', '?', type));
 SELECT type, length(message) FROM unnest('{flake128,guid,guid_local,uniqueid}'::text[]) AS type,
@@ -226,7 +228,9 @@ SELECT expression, refused.* FROM unnest(ARRAY[
 ]) AS expression, pg_temp.refused(expression) AS refused;
 
 \echo '-- settings are the server''s: no session may change them'
-SELECT expression, refused.* FROM unnest(ARRAY[
+SELECT DISTINCT refused.state, regexp_replace(message, 'flakeid\.\w+', '<name>') AS message,
+    detail, hint
+FROM unnest(ARRAY[
     $$set_config('flakeid.generator_ids', '9', false)$$,
         $$set_config('flakeid.epoch', '2020-01-01', true)$$,
     $$set_config('flakeid.sno_sequence', '0-3', false)$$,

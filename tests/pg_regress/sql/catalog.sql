@@ -27,6 +27,14 @@ CREATE FUNCTION pg_temp.of_x(function text, OUT named text, OUT type text) LANGU
         '(?<![a-z0-9])(flake128|flake|sno|guid_local|guid|uniqueid|uuidv7)(?![a-z0-9])'))[1]
         AS type) AS types
 $$;
+-- Functions that have something in common, by their names, with how many they are, and of which ID
+-- types.
+CREATE FUNCTION pg_temp.by_name(functions regprocedure[])
+RETURNS TABLE (function text, number bigint, types text) LANGUAGE sql AS $$
+    SELECT named COLLATE "C", count(*), string_agg(DISTINCT type, ' ')
+    FROM pg_proc, pg_temp.of_x(proname::text) WHERE oid = ANY (functions)
+    GROUP BY 1 ORDER BY 1
+$$;
 
 \echo -- comments -------------------------------------------------------------------------------
 SELECT signature AS function_without_comment FROM function
@@ -47,19 +55,22 @@ WHERE extname = 'flakeid';
 \echo -- volatility, strictness, parallel safety ------------------------------------------------
 \echo -- Makers of IDs, and what tells of the session or the server, are volatile; what reads a
 \echo -- setting is stable.
-SELECT provolatile, named COLLATE "C" AS function,
-    string_agg(type, ' ' ORDER BY type COLLATE "C") AS types
-FROM function, pg_temp.of_x(signature::text) WHERE provolatile <> 'i'
-GROUP BY provolatile, function ORDER BY provolatile, function;
+SELECT provolatile, by_name.*
+FROM (SELECT provolatile, array_agg(signature) FROM function WHERE provolatile <> 'i' GROUP BY 1)
+    AS functions (provolatile, signatures), pg_temp.by_name(signatures)
+ORDER BY provolatile, function;
 \echo '-- Not strict: X_between, which is two comparisons, errors that NULL must not hide, and'
 \echo -- the aggregates.
-SELECT prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql') AS in_sql, prokind,
-       signature::text COLLATE "C" AS function
-FROM function WHERE NOT proisstrict ORDER BY function;
-SELECT proparallel, named COLLATE "C" AS function,
-    string_agg(type, ' ' ORDER BY type COLLATE "C") AS types
-FROM function, pg_temp.of_x(signature::text) WHERE proparallel <> 's'
-GROUP BY proparallel, function ORDER BY function;
+SELECT prokind, by_name.*
+FROM (SELECT prokind, array_agg(signature) FROM function WHERE NOT proisstrict GROUP BY 1)
+    AS functions (prokind, signatures), pg_temp.by_name(signatures) ORDER BY prokind, function;
+SELECT count(*) AS not_strict_in_sql FROM function
+WHERE NOT proisstrict AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql');
+\echo -- What is not for parallel workers.
+SELECT proparallel, by_name.*
+FROM (SELECT proparallel, array_agg(signature) FROM function WHERE proparallel <> 's' GROUP BY 1)
+    AS functions (proparallel, signatures), pg_temp.by_name(signatures)
+ORDER BY proparallel, function;
 \echo '-- Which functions are leakproof, and why the others are not: tests/t/sql/leakproof.pl.'
 SELECT signature AS defined_by_owner_rights FROM function WHERE prosecdef;
 \echo -- What is not for everyone, and for whom it is. An empty grantee is everyone.
@@ -190,24 +201,36 @@ SELECT type::regtype, count(*), count(*)
     FILTER (WHERE what NOT IN (SELECT what FROM support WHERE type = 'sno'::regtype)) AS otherwise
 FROM support GROUP BY type ORDER BY type::regtype::text COLLATE "C";
 
+\echo -- The planner may call functions of operator classes early, in a worker, before a security
+\echo -- barrier, and not for NULL. Those with an internal argument serve PostgreSQL itself.
+SELECT signature AS neither_safe_nor_internal FROM function
+WHERE oid IN (SELECT oprcode FROM pg_amop JOIN member ON classid = 'pg_opfamily'::regclass
+        AND objid = amopfamily JOIN pg_operator AS o ON o.oid = amopopr
+    UNION SELECT amproc FROM pg_amproc JOIN member ON classid = 'pg_opfamily'::regclass
+        AND objid = amprocfamily)
+    AND NOT (provolatile = 'i' AND proisstrict AND proparallel = 's'
+        AND (proleakproof OR 'internal'::regtype = ANY (proargtypes)));
+
 \echo -- arguments ------------------------------------------------------------------------------
 \echo -- The names and defaults by which a caller can leave arguments out.
 SELECT named COLLATE "C" AS function, string_agg(type, ' ' ORDER BY type COLLATE "C") AS types
 FROM function, pg_temp.of_x(format('%s(%s)', proname, pg_get_function_arguments(oid)))
 WHERE pronargdefaults > 0 GROUP BY function ORDER BY function;
 \echo -- What gives many rows says so, and what the planner asks is named.
-SELECT proname COLLATE "C" AS function, proretset, prorows FROM function
-    WHERE proname LIKE '%\_next\_batch' ORDER BY function;
-SELECT named COLLATE "C" AS planned_by, prosupport,
-    string_agg(type, ' ' ORDER BY type COLLATE "C") AS types
-FROM function, pg_temp.of_x(signature::text) WHERE prosupport <> 0
-GROUP BY planned_by, prosupport ORDER BY planned_by, prosupport::text COLLATE "C";
+SELECT count(*) AS batches, bool_and(proretset) AS sets, min(prorows), max(prorows) FROM function
+    WHERE proname LIKE '%\_next\_batch';
+SELECT prosupport AS planned_by, by_name.*
+FROM (SELECT prosupport, array_agg(signature) FROM function WHERE prosupport <> 0 GROUP BY 1)
+    AS functions (prosupport, signatures), pg_temp.by_name(signatures)
+ORDER BY prosupport::text COLLATE "C", function;
 
 \echo -- aggregates -----------------------------------------------------------------------------
-SELECT aggfnoid::regprocedure, aggtransfn, aggcombinefn, aggsortop::regoperator,
-    aggtranstype::regtype,
-       proparallel
-FROM pg_aggregate JOIN function ON function.oid = aggfnoid ORDER BY aggfnoid::regprocedure::text;
+SELECT named AS "aggregate, transition, combination, order, type, parallel",
+    string_agg(type, ' ' ORDER BY type COLLATE "C") AS types
+FROM pg_aggregate JOIN function ON function.oid = aggfnoid, pg_temp.of_x(concat_ws(', ',
+    aggfnoid::regprocedure, aggtransfn, aggcombinefn, aggsortop::regoperator,
+    aggtranstype::regtype, proparallel))
+GROUP BY named ORDER BY named;
 
 \echo -- settings -------------------------------------------------------------------------------
 SELECT name, setting, unit, context, vartype FROM pg_settings

@@ -282,14 +282,6 @@ SELECT code, count(*), count(DISTINCT (guid_decode(id)).node) > 40 AS many_nodes
        count(*) FILTER (WHERE get_byte(id::bytea, 0) >> 5 <> code) AS otherwise
 FROM times_guid.event GROUP BY code ORDER BY code;
 
-\echo -- The first and the last ID of a time, which are the bounds in plans.
-SELECT name, time, pg_temp.run(format('SELECT <name>_min(%L)', time), kind) AS first,
-    pg_temp.run(format('SELECT <name>_max(%L)', time), kind) AS last
-FROM kind, unnest('{2026-07-01 00:00+00,2026-07-01 12:34:56.788+00,2026-07-01 12:34:56.789+00,
-    2026-07-01 23:59:59.999+00,2026-07-31 23:59:59.999+00,
-    2026-08-01 00:00+00}'::timestamptz[]) AS time
-WHERE scans = 'one' ORDER BY nr, time;
-
 \echo -- what the conditions say ----------------------------------------------------------------
 CREATE FUNCTION pg_temp.tally(kind kind, condition condition,
     OUT cases bigint, OUT wrong bigint, OUT "not wrong" bigint, OUT "true" bigint,

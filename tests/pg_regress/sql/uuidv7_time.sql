@@ -183,21 +183,15 @@ FROM (SELECT FROM noted GROUP BY nr HAVING count(*) > 1) AS rows;
 
 RESET enable_bitmapscan;
 
-\echo -- BRIN serves them too, in both operator classes of uuid.
-CREATE TABLE event_log AS SELECT id, at, valid FROM event ORDER BY id;
+\echo -- BRIN serves them in the other operator class of uuid, too.
 CREATE TABLE event_heap AS SELECT id, at, valid FROM event ORDER BY md5(left(id::text, 9)), id;
-CREATE INDEX event_log_id ON event_log USING brin (id) WITH (pages_per_range = 1);
 CREATE INDEX event_heap_id ON event_heap USING brin (id uuid_minmax_multi_ops)
     WITH (pages_per_range = 1);
-EXPLAIN (COSTS OFF) SELECT count(*) FROM event_log
-    WHERE uuidv7_within(id, tstzrange('2026-07-01', '2026-08-01'));
 EXPLAIN (COSTS OFF) SELECT count(*) FROM event_heap
     WHERE uuidv7_between(id, '2026-07-01', '2026-08-01');
-SELECT (SELECT count(*) FROM event_log WHERE uuidv7_within(id,
-    tstzrange('2026-07-01', '2026-08-01'))) AS minmax,
-       (SELECT count(*) FROM event_heap WHERE uuidv7_between(id, '2026-07-01', '2026-08-01'))
-           AS minmax_multi,
-       (SELECT count(*) FROM event WHERE at BETWEEN '2026-07-01' AND '2026-08-01') AS wanted;
+SELECT (SELECT count(*) FROM event_heap WHERE uuidv7_between(id, '2026-07-01', '2026-08-01'))
+        AS found,
+    (SELECT count(*) FROM event WHERE at BETWEEN '2026-07-01' AND '2026-08-01') AS wanted;
 RESET enable_seqscan;
 
 -- A plan as all versions print it: 19 says what a Result stands for.
@@ -229,7 +223,6 @@ SELECT pg_temp.plan_of_result($$SELECT at FROM part WHERE uuidv7_within(id, 'emp
 SET plan_cache_mode = force_generic_plan;
 PREPARE of_part (timestamptz, timestamptz) AS SELECT count(*) FROM part
     WHERE uuidv7_between(id, $1, $2);
-EXPLAIN (COSTS OFF) EXECUTE of_part ('2027-02-01', '2027-03-01');
 EXECUTE of_part ('2026-02-01', '2026-12-01');
 SELECT count(*) FROM part WHERE at BETWEEN '2026-02-01' AND '2026-12-01';
 RESET plan_cache_mode;
@@ -238,5 +231,5 @@ SELECT (SELECT count(*) FROM part WHERE uuidv7_since(id, (SELECT timestamptz '20
        (SELECT count(*) FROM part WHERE at >= '2027-01-01') AS wanted;
 
 DEALLOCATE ALL;
-DROP TABLE event, event_log, event_heap, noted, moment, part;
+DROP TABLE event, event_heap, noted, moment, part;
 DROP DOMAIN event_id;

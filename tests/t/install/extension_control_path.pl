@@ -3,8 +3,10 @@
 # when it is preloaded.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
 use File::Copy qw(copy);
+use Installation;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -78,9 +80,8 @@ done_testing();
 # What a session that has called a function maps under the library's name.
 sub libraries {
 	my $session = $node->background_psql('postgres');
-	my $pid = $session->query_safe('SELECT pg_backend_pid() FROM flake_decode(1)');
-	my %mapped = map { m{ (/\S*/flakeid\.so)$} ? ($1 => 1) : () } split /\n/,
-	  slurp_file("/proc/$pid/maps");
+	$session->query_safe('SELECT FROM flake_decode(1)');
+	my @files = Installation::files_in($session);
 	$session->quit;
-	return sort keys %mapped;
+	return @files;
 }

@@ -1,24 +1,20 @@
 # DROP EXTENSION is refused while something depends on it. With CASCADE it takes what depends on it
-# along, and no more. It leaves nothing in the catalogs, and IDs go on above the last ones.
+# along, and no more. It waits for transactions of sessions that use the extension. Their next
+# statements end with an error, and with the extension back they continue. DROP leaves nothing in
+# the catalogs, and IDs go on above the last ones.
 use strict;
 use warnings;
 use lib 'tests/perl';
 
 use InSchema;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('extension_dropped');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('extension_dropped', "autovacuum = off\n");
 
 sub sql { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 
 sql(<<'SQL');
-CREATE EXTENSION flakeid;
 CREATE TABLE made (
 	nr integer, flake bigint DEFAULT flake_next() PRIMARY KEY, sno sno DEFAULT sno_next() UNIQUE,
 	guid guid_local, ids uniqueid[], at timestamptz GENERATED ALWAYS AS (sno_timestamp(sno)) STORED,
@@ -33,7 +29,6 @@ INSERT INTO flake_parts (line) VALUES ('kept');
 CREATE TABLE sno_parts (id sno DEFAULT sno_next(), line text) PARTITION BY RANGE (id);
 CREATE TABLE sno_part PARTITION OF sno_parts DEFAULT;
 CREATE FUNCTION bound() RETURNS bigint BEGIN ATOMIC SELECT flake_next(); END;
-CREATE FUNCTION text() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN flake_next(); END';
 SQL
 my @dependent = (
 	'default value for column flake of table made',
@@ -91,18 +86,61 @@ SELECT string_agg(relname, ' ' ORDER BY relname COLLATE "C") FROM pg_class
 WHERE relnamespace = 'public'::regnamespace
 SQL
 is(sql('SELECT line FROM flake_parts WHERE id > 0'), 'kept', 'rows in partitions by flakes stay');
+
+# sessions that use it ---------------------------------------------------------------------------
+
+# The table keeps its flakes. Columns of the other types would go with their types.
+sql(<<'SQL');
+CREATE EXTENSION flakeid;
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), nr integer);
+CREATE FUNCTION order_of(nr integer) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE made bigint := flake_next();
+BEGIN
+	INSERT INTO orders VALUES (made, nr);
+	RETURN made;
+END $$;
+SQL
+my $session = session($node);
+$session->query_safe(<<'SQL');
+PREPARE an_order (integer) AS INSERT INTO orders (nr) VALUES ($1);
+SET plan_cache_mode TO force_generic_plan;
+SQL
+is(error_in($session, "EXECUTE an_order($_)"), '', "a prepared statement uses the default, $_")
+  for 1 .. 6;
+is(error_in($session, 'SELECT order_of(7)'), '', 'a function calls flake_next()');
+$session->query_safe('BEGIN; EXECUTE an_order(8)');
+my $dropper = session($node);
+$dropper->query_until(qr/^begun$/m,
+	"\\echo begun\nDROP EXTENSION flakeid CASCADE;\n\\echo dropped\n");
+ok( $node->poll_query_until('postgres',
+		<<'SQL'), 'CASCADE waits for a transaction with the default');
+SELECT count(*) = 1 FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND query LIKE 'DROP EXTENSION%'
+SQL
+is(error_in($session, 'EXECUTE an_order(9)'), '', 'the transaction continues to use the default');
+$session->query_safe('COMMIT');
+$dropper->query_until(qr/^dropped$/m, '');
 like(
-	error_of($node, 'SELECT text()'),
-	qr/42883: function flake_next\(\) does not exist/,
-	'the text of a function has lost what it names');
-like(
-	error_of($node, 'INSERT INTO made (nr) VALUES (2)'),
-	qr/23502: null value in column "flake"/,
+	error_in($session, 'EXECUTE an_order(10)'),
+	qr/ERROR:  23502: null value in column "id" of relation "orders" violates not-null constraint/,
 	'an insert without the default is an error');
-sql('CREATE EXTENSION flakeid; ALTER TABLE made ALTER flake SET DEFAULT flake_next()');
-sql('INSERT INTO made (nr) VALUES (2)');
-is(sql('SELECT nr, flake > min(flake) OVER () FROM made ORDER BY nr'),
-	"1|f\n2|t", 'the extension that is created again generates IDs above those from before');
+like(
+	error_in($session, 'SELECT order_of(10)'),
+	qr/ERROR:  42883: function flake_next\(\) does not exist/,
+	'a function that calls flake_next() is an error');
+my $counts = 'SELECT count(*), count(DISTINCT id), count(DISTINCT nr) FROM orders';
+is($session->query_safe($counts), '9|9|9', 'no row is lost with the extension');
+$dropper->quit;
+
+sql('CREATE EXTENSION flakeid; ALTER TABLE orders ALTER id SET DEFAULT flake_next()');
+is(error_in($session, 'EXECUTE an_order(10)'),
+	'', 'the prepared statement continues with extension and default back');
+is(error_in($session, 'SELECT order_of(11)'), '', 'the function continues, too');
+is($session->query_safe(<<'SQL'), '11|t', 'the IDs are above those from before');
+SELECT count(DISTINCT id), bool_and(in_order)
+FROM (SELECT id, nr = row_number() OVER (ORDER BY id) AS in_order FROM orders) AS o
+SQL
+$session->quit;
 
 # nothing is left ------------------------------------------------------------------------------
 

@@ -5,19 +5,14 @@ use warnings;
 use lib 'tests/perl';
 
 use InSchema;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('extension_schema');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('extension_schema', <<'END');
 autovacuum = off
 enable_seqscan = off
 enable_bitmapscan = off
 END
-$node->start;
 
 sub sql { my ($sql) = @_; return $node->safe_psql('apart', $sql) }
 

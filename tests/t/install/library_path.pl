@@ -24,15 +24,6 @@ CREATE FUNCTION former_next() RETURNS bigint AS '$libdir/flakeid', 'flake_next_w
 CREATE ROLE ordinary;
 SQL
 
-# Returns the files of the library that a session has.
-sub files_of {
-	my ($session) = @_;
-	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	my %mapped = map { m{ (/\S*/flakeid\.so)$} ? ($1 => 1) : () } split /\n/,
-	  slurp_file("/proc/$pid/maps");
-	return sort keys %mapped;
-}
-
 my $GENERATE = 'SELECT flake_next() > 0';
 
 subtest 'one file by three names' => sub {
@@ -42,7 +33,10 @@ subtest 'one file by three names' => sub {
 	is(error_in($session, "LOAD '$_'"), '', "LOAD '$_' loads no second file")
 	  for 'flakeid', '$libdir/flakeid', $place->{library};
 	is($session->query_safe($GENERATE), 't', 'the session goes on generating IDs');
-	is_deeply([ files_of($session) ], [ $place->{library} ], 'the session has one file');
+	is_deeply(
+		[ Installation::files_in($session) ],
+		[ $place->{library} ],
+		'the session has one file');
 	$session->quit;
 };
 
@@ -84,7 +78,10 @@ subtest 'a reload with another file in the path' => sub {
 	$node->restart;
 	my $session = session($node);
 	is($session->query_safe($GENERATE), 't', 'after the restart they generate IDs');
-	is_deeply([ files_of($session) ], ["$other/flakeid.so"], 'they have the file of the new path');
+	is_deeply(
+		[ Installation::files_in($session) ],
+		["$other/flakeid.so"],
+		'they have the file of the new path');
 	$session->quit;
 };
 
@@ -107,7 +104,10 @@ subtest 'a path to one directory' => sub {
 	$node->start;
 	my $session = session($node);
 	is($session->query_safe($GENERATE), 't', 'the server generates IDs without $libdir');
-	is_deeply([ files_of($session) ], ["$other/flakeid.so"], 'it has the file of this directory');
+	is_deeply(
+		[ Installation::files_in($session) ],
+		["$other/flakeid.so"],
+		'it has the file of this directory');
 	my $former = error_in($session, 'SELECT former_next()');
 	if ($place->{version} >= 18) {
 		is($former, '', 'a function of 0.7 finds this file from PostgreSQL 18 on');

@@ -92,17 +92,11 @@ if ($place->{version} >= 17) {
 	$place->put_library;
 }
 else {
-	my $error = insert_rows($node, 1);
 	my $refused = 'flakeid must be loaded via "shared_preload_libraries" to generate IDs';
-	my $count = () = $error =~ /ERROR:  55000: $refused\n/g;
-	is($count, scalar @id_types, 'without preloading there are no IDs');
-	my $own = 'SELECT sno_at(now(), 1, nr) FROM generate_series(1, 100) AS nr';
-	is(error_of($node, "INSERT INTO snos (id) $own"), '', 'without preloading sno_at returns IDs');
-	$node->safe_psql('postgres', 'DELETE FROM snos WHERE (sno_decode(id)).meta = 1');
-	is( $node->safe_psql(
-			'postgres', 'SELECT count(*) FROM snos WHERE id <@ tstzrange(NULL, now())'),
-		'200',
-		'without preloading IDs are found by the index');
+	like(
+		insert_rows($node, 1),
+		qr/ERROR:  55000: $refused\n/,
+		'without preloading there are no IDs');
 	restart_with('flakeid');
 	is(insert_rows($node, 100), '', 'with preloading there are IDs again');
 }

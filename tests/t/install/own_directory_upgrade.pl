@@ -108,11 +108,8 @@ for my $major (18 .. $version) {
 		my $session = session($new, 'older');
 		is($session->query_safe('SELECT flake_next() > 0, sno_next() IS NOT NULL'),
 			't|t', 'the database that was updated generates IDs');
-		my $pid = $session->query_safe('SELECT pg_backend_pid()');
-		my %mapped = map { m{ (/\S*/flakeid\.so)$} ? ($1 => 1) : () } split /\n/,
-		  slurp_file("/proc/$pid/maps");
 		is_deeply(
-			[ keys %mapped ],
+			[ Installation::files_in($session) ],
 			[ $to->{library} ],
 			'the session has the file of the directory alone');
 		$session->quit;

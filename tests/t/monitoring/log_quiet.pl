@@ -6,19 +6,13 @@ use lib 'tests/perl';
 
 use Ledger;
 use LogLines;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('quiet');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('quiet', <<'END');
 restart_after_crash = on
 flakeid.horizon_lead = '1s'
 END
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
 # Not more than a tick of all generator IDs has.
 my $few = join '; ', map {

@@ -4,23 +4,12 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Readiness;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('readiness');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
-flakeid.max_clock_wait = '0'
-END
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
-CREATE EXTENSION flakeid;
-CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
-CREATE ROLE ordinary;
-SQL
+my $node = flakeid_server('readiness', "flakeid.max_clock_wait = '0'\n");
+$node->safe_psql('postgres', 'CREATE ROLE watcher LOGIN IN ROLE pg_monitor; CREATE ROLE ordinary');
 
 for my $relation ('flakeid_readiness', 'flakeid_get_readiness()') {
 	like(

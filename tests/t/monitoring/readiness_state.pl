@@ -4,23 +4,15 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Readiness;
 use Server;
 use StateFile;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('readiness');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
-flakeid.max_clock_wait = '0'
-flakeid.generator_ids = '8'
-END
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION flakeid; CREATE ROLE watcher LOGIN IN ROLE pg_monitor');
+my $node =
+  flakeid_server('readiness', "flakeid.max_clock_wait = '0'\nflakeid.generator_ids = '8'\n");
+$node->safe_psql('postgres', 'CREATE ROLE watcher LOGIN IN ROLE pg_monitor');
 $node->safe_psql('postgres', 'SELECT ' . join ', ', map { "${_}_next()" } split / /, $ALL_TYPES);
 
 # Removes the line of the epoch from the configuration.

@@ -10,16 +10,11 @@ use Server;
 use Statistics;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('view_rows');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('view_rows', <<'END', allows_streaming => 1);
 restart_after_crash = on
 flakeid.generator_ids = '3'
 autovacuum = off
 END
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
 
 my $number = <<'SQL' =~ s/\n\z//r;
 SELECT (SELECT count(*) FROM pg_stat_flakeid), (SELECT count(*) FROM flakeid_snapshot())
@@ -71,10 +66,7 @@ $standby->stop;
 my $session = session($node);
 $session->query_safe('SELECT count(flake_next()) FROM generate_series(1, 1000)');
 my $since = $node->safe_psql('postgres', 'SELECT max(stats_reset) FROM pg_stat_flakeid');
-my $end_of_log = -s $node->logfile;
-kill 'KILL', $session->query_safe('SELECT pg_backend_pid()');
-$node->wait_for_log(qr/all server processes terminated; reinitializing/, $end_of_log);
-wait_for_server($node);
+crash_server($node, $session->query_safe('SELECT pg_backend_pid()'));
 has_no_rows($node, 'a server that has crashed');
 $node->safe_psql('postgres', 'SELECT flake_next()');
 is($node->safe_psql('postgres', <<"SQL"), '1|t|t', 'after a crash the counts begin again');

@@ -2,21 +2,18 @@
 # rollbacks and VACUUM. amcheck finds no fault, and each index answers as the table does without it.
 use strict;
 use warnings;
+use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
+use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('amcheck');
-$node->init;
-$node->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('amcheck', <<~'END');
 	autovacuum = off
 	max_wal_size = 4GB
 	jit = off
 	max_parallel_workers_per_gather = 0
 	max_parallel_maintenance_workers = 0
 	END
-$node->start;
 sub sql { return $node->safe_psql('postgres', @_) }
 
 # New IDs fill a btree at its end, or with `spread` anywhere, and are unique. Those of random times
@@ -35,7 +32,6 @@ my @new = grep { !/^old/ } @columns;
 
 my $definitions = join ', ', map { "$_ $column{$_}[0] DEFAULT $column{$_}[1]" } @columns;
 sql(<<~"SQL");
-	CREATE EXTENSION flakeid;
 	CREATE TABLE ids (nr bigserial PRIMARY KEY, touched integer DEFAULT 0, $definitions)
 		WITH (fillfactor = 80);
 	SQL

@@ -18,16 +18,11 @@ is(scalar(@sql) . ' ' . scalar(@shell), '5 1', 'the page has its blocks');
 my ($identity, $settings, $suspects, $duplicates, $repair) = @sql;
 
 # One generator ID, so that both servers generate the same IDs as soon as both have one millisecond.
-my $keeps = PostgreSQL::Test::Cluster->new('keeps');
-$keeps->init(allows_streaming => 1);
-$keeps->append_conf('postgresql.conf', <<~'END');
-	shared_preload_libraries = 'flakeid'
+my $keeps = flakeid_server('keeps', <<~'END', allows_streaming => 1);
 	flakeid.generator_ids = '0'
 	flakeid.interface = '02:00:00:00:00:01'
 	END
-$keeps->start;
 $keeps->safe_psql('postgres', <<~'SQL');
-	CREATE EXTENSION flakeid;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_next(), note text, created_at date);
 	CREATE TABLE items (
 		id bigint PRIMARY KEY DEFAULT flake_next(),

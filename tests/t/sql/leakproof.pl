@@ -6,7 +6,6 @@ use strict;
 use warnings;
 use lib 'tests/perl';
 
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
@@ -101,14 +100,9 @@ UNION ALL SELECT overlay(overlay(md5(i::text) PLACING '7' FROM 13) PLACING 'b' F
 FROM generate_series(1, 25) AS i
 SQL
 
-my $node = PostgreSQL::Test::Cluster->new('leakproof');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'\ntimezone = 'UTC'\nautovacuum = off\n");
-$node->start;
+my $node = flakeid_server('leakproof', "timezone = 'UTC'\nautovacuum = off\n");
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
-sql('CREATE EXTENSION flakeid');
 sql(    "CREATE TEMP TABLE times AS SELECT * FROM $values{'timestamp with time zone'} AS time"
 	  . ' UNION ALL SELECT NULL');
 my %table;

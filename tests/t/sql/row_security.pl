@@ -7,20 +7,15 @@ use warnings;
 use lib 'tests/perl';
 
 use Plan;
-use PostgreSQL::Test::Cluster;
 use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('row_security');
-$node->init;
-$node->append_conf('postgresql.conf', <<'END');
-shared_preload_libraries = 'flakeid'
+my $node = flakeid_server('row_security', <<'END');
 timezone = 'UTC'
 autovacuum = off
 jit = off
 max_parallel_workers_per_gather = 0
 END
-$node->start;
 my $session = session($node);
 sub sql { return $session->query_safe($_[0]); }
 
@@ -42,7 +37,6 @@ my %types = (
 	uuidv7 =>
 	  { type => 'uuid', from_to => 'uuidv7_between(id, a, b)', in => 'uuidv7_within(id, r)' },);
 sql(<<~'SQL');
-	CREATE EXTENSION flakeid;
 	CREATE ROLE app;
 	CREATE TABLE spans AS
 		SELECT a, a + interval '4 min' AS b, tstzrange(a, a + interval '4 min', '[]') AS r

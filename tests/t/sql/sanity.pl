@@ -89,80 +89,49 @@ SKIP:
 			'', "the queries of $file print what PostgreSQL expects of itself")
 		  if $version == 15;
 	}
-	for (
-		[
-			'oidjoins',
-			'a function that is gone',
-			qr/FK VIOLATION IN pg_amproc\(\{amproc\}\).*/,
-			"DELETE FROM pg_proc WHERE oid = 'sno_hash(sno)'::regprocedure"
-		],
-		[
-			'opr_sanity',
-			'a commutator that is a shell',
-			qr/\| >>>/,
-			'CREATE OPERATOR <<<'
-			  . ' (LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_lt, COMMUTATOR = >>>)'
-		],
-		[
-			'opr_sanity', 'an equality without a commutator',
-			qr/\| =/, "UPDATE pg_operator SET oprcom = 0 WHERE oid = '= (sno, sno)'::regoperator"
-		],
-		[
-			'opr_sanity',
-			'the negator of another operator',
-			qr/\| guid_lt \| +\d+ \| guid_gt/,
-			"UPDATE pg_operator SET oprnegate = '> (guid, guid)'::regoperator"
-			  . " WHERE oid = '< (guid, guid)'::regoperator"
-		],
-		[
-			'opr_sanity', 'an operator without an estimator',
-			qr/\| </, 'ALTER OPERATOR < (flake128, flake128) SET (RESTRICT = NONE)'
-		],
-		[
-			'opr_sanity',
-			'a comparison that is volatile',
-			qr/\| uniqueid_eq/,
-			'ALTER FUNCTION uniqueid_eq(uniqueid, uniqueid) VOLATILE'
-		],
-		[
-			'opr_sanity',
-			'a comparison that is less leakproof than its class',
-			qr/guid_local_lt\(.*\| f/,
-			'ALTER FUNCTION guid_local_lt(guid_local, guid_local) NOT LEAKPROOF'
-		],
-		[
-			'opr_sanity',
-			'an immutable function that is not for workers',
-			qr/\| sno_timestamp/,
-			'ALTER FUNCTION sno_timestamp(sno) PARALLEL UNSAFE'
-		],
-		[
-			'opr_sanity', 'an operator class with the wrong function',
-			qr/\| sno_ops/,
-			"UPDATE pg_amproc SET amproc = 'sno_eq'::regproc WHERE amproc = 'sno_cmp'::regproc"
-		],
-		[
-			'type_sanity',
-			'an input function that is volatile',
-			qr/\| sno_in/,
-			'ALTER FUNCTION sno_in(cstring) VOLATILE'
-		],
-		[
-			'type_sanity',
-			'an array aligned for less than its elements',
-			qr/\| flake128 \| d +\| _flake128 \| i/,
-			"UPDATE pg_type SET typalign = 'd' WHERE oid = 'flake128'::regtype"
-		],
-		[
-			'type_sanity', 'a type without an array',
-			qr/\| guid/, "UPDATE pg_type SET typarray = 0 WHERE oid = 'guid'::regtype"
-		])
-	{
-		my ($file, $what, $line, $mistake) = @$_;
-		like(
-			difference($without{$file}, printed('extended', $file, $mistake)),
-			qr/^\+.*$line *$/m,
-			"$file finds $what");
+	for (split /\n(?!\t)/, <<'MISTAKES') {
+oidjoins finds a function that is gone
+	FK VIOLATION IN pg_amproc\(\{amproc\}\).*
+	DELETE FROM pg_proc WHERE oid = 'sno_hash(sno)'::regprocedure
+opr_sanity finds a commutator that is a shell
+	\| >>>
+	CREATE OPERATOR <<< (LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_lt, COMMUTATOR = >>>)
+opr_sanity finds an equality without a commutator
+	\| =
+	UPDATE pg_operator SET oprcom = 0 WHERE oid = '= (sno, sno)'::regoperator
+opr_sanity finds the negator of another operator
+	\| guid_lt \| +\d+ \| guid_gt
+	UPDATE pg_operator SET oprnegate = '> (guid, guid)'::regoperator
+	WHERE oid = '< (guid, guid)'::regoperator
+opr_sanity finds an operator without an estimator
+	\| <
+	ALTER OPERATOR < (flake128, flake128) SET (RESTRICT = NONE)
+opr_sanity finds a comparison that is volatile
+	\| uniqueid_eq
+	ALTER FUNCTION uniqueid_eq(uniqueid, uniqueid) VOLATILE
+opr_sanity finds a comparison that is less leakproof than its class
+	guid_local_lt\(.*\| f
+	ALTER FUNCTION guid_local_lt(guid_local, guid_local) NOT LEAKPROOF
+opr_sanity finds an immutable function that is not for workers
+	\| sno_timestamp
+	ALTER FUNCTION sno_timestamp(sno) PARALLEL UNSAFE
+opr_sanity finds an operator class with the wrong function
+	\| sno_ops
+	UPDATE pg_amproc SET amproc = 'sno_eq'::regproc WHERE amproc = 'sno_cmp'::regproc
+type_sanity finds an input function that is volatile
+	\| sno_in
+	ALTER FUNCTION sno_in(cstring) VOLATILE
+type_sanity finds an array aligned for less than its elements
+	\| flake128 \| d +\| _flake128 \| i
+	UPDATE pg_type SET typalign = 'd' WHERE oid = 'flake128'::regtype
+type_sanity finds a type without an array
+	\| guid
+	UPDATE pg_type SET typarray = 0 WHERE oid = 'guid'::regtype
+MISTAKES
+		my ($test, $line, $mistake) = split /\n\t/, $_, 3;
+		my ($file) = $test =~ /^(\w+)/;
+		like(difference($without{$file}, printed('extended', $file, $mistake)),
+			qr/^\+.*$line *$/m, $test);
 	}
 }
 
