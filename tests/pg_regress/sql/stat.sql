@@ -1,4 +1,5 @@
--- What the server has done: the view, its functions, and who may use them.
+-- What the server has done: the columns of the view, and what they have of each ID type. More of
+-- this, resets and privileges are in tests/t/monitoring.
 \getenv folder PG_ABS_SRCDIR
 \set prelude :folder '/include/prelude.sql'
 \i :prelude
@@ -59,25 +60,3 @@ SELECT bool_and(wall_hi = last_tick AND sequence = last_sequence AND drifts = ti
        count(*) = (SELECT count(*) FROM pg_stat_flakeid WHERE id_type = 'sno') AS all_of_them
 FROM flakeid_snapshot() AS snapshot JOIN pg_stat_flakeid AS stat ON id_type = 'sno'
     AND generator_id = partition;
-
-\echo -- who may what ---------------------------------------------------------------------------
-CREATE ROLE regress_flakeid_user;
-CREATE ROLE regress_flakeid_monitor IN ROLE pg_monitor;
-\set VERBOSITY sqlstate
-
-SET ROLE regress_flakeid_user;
-SELECT flake_next() > 0 AS made, flakeid_identity() IS NOT NULL AS identity;
-TABLE pg_stat_flakeid;
-SELECT * FROM pg_stat_get_flakeid();
-SELECT * FROM flakeid_snapshot();
-SELECT pg_stat_reset_flakeid();
-SELECT flakeid_accept_clock();
-
-SET ROLE regress_flakeid_monitor;
-SELECT count(*) > 0 AS seen FROM pg_stat_flakeid;
-SELECT count(*) > 0 AS seen FROM flakeid_snapshot();
-SELECT pg_stat_reset_flakeid();
-SELECT flakeid_accept_clock();
-
-RESET ROLE;
-DROP ROLE regress_flakeid_user, regress_flakeid_monitor;

@@ -7,6 +7,7 @@ use warnings;
 use lib 'tests/perl';
 
 use InSchema;
+use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
 

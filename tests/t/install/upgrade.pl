@@ -1,6 +1,6 @@
 # From every released version ALTER EXTENSION UPDATE leads to what a fresh install of this one has,
 # object by object. Tables continue. Views on operators that the update replaces stay, and so does
-# what users have built on the casts of 0.7.0, which 0.8.0 replaces: those to and from text are
+# what users have built on the casts of 0.7.0, which 1.0.0 replaces: those to and from text are
 # PostgreSQL's own, and others become assignment casts.
 use strict;
 use warnings;
