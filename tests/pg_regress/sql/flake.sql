@@ -207,10 +207,8 @@ SELECT flake_between(NULL, 'epoch', 'epoch') AS id, flake_between(1, NULL, 'infi
        flake_between(1, '2010-01-01 00:00:00.001+00', NULL) AS before_lower;
 
 \echo -- text -----------------------------------------------------------------------------------
-SELECT flake_to_text(id, 'decimal') AS decimal, flake_to_text(id, 'hex') AS hex,
-       flake_to_text(id, 'base62') AS base62,
-       flake_to_text(id, 'base64') AS base64
-FROM vector ORDER BY id;
+SELECT id, flake_to_text(id, 'decimal') AS decimal, flake_to_text(id, 'base62') AS base62
+FROM vector WHERE id IN (3507379751780851717, -1) ORDER BY id;
 SELECT id AS otherwise_than_in_go FROM vector
 WHERE flake_to_text(id, 'hex') <> ltrim(hex, '0') OR flake_to_text(id, 'base64') <> base64
    OR flake_from_text(hex, 'hex') <> id OR flake_from_text(upper(hex), 'hex') <> id
