@@ -45,16 +45,11 @@ sub prepares {
 sub start_pooler {
 	my ($name) = @_;
 	plan(skip_all => 'there is no pgbouncer') unless $program;
-	$node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'flakeid'\nflakeid.generator_ids = '8-15'\n");
-	$node->start;
+	$node = flakeid_server($name, "flakeid.generator_ids = '8-15'\n");
 	# `nr` is the order in which a client, a transaction and a session of the server got their rows.
 	my $columns = join ', ',
 	  map { "$_ $COLUMNS{$_}{type} DEFAULT $COLUMNS{$_}{next}" } sort keys %COLUMNS;
 	$node->safe_psql('postgres', <<~"SQL");
-		CREATE EXTENSION flakeid;
 		CREATE TABLE ids (
 			nr bigserial, run text, client integer, session integer DEFAULT pg_backend_pid(),
 			transaction xid8 DEFAULT pg_current_xact_id(), $columns
