@@ -18,9 +18,9 @@
 //! 2. *A rewritten table has another file.* Its row in `pg_class` names it, and that row is a new
 //!    one, written by the transaction that rewrote the table. If the snapshot sees the present row,
 //!    nothing has changed since. Otherwise the file that the snapshot's row names is compared with
-//!    the present one. If the reader's own transaction has changed the row, by `GRANT` for one, both
-//!    files are those without its own changes: a snapshot sees those as soon as they are made. If it
-//!    has rewritten the table itself, it has the rows that were there then.
+//!    the present one. If the reader's own transaction has changed the row, by `GRANT` for one,
+//!    both files are those without its own changes: a snapshot sees those as soon as they are made.
+//!    If it has rewritten the table itself, it has the rows that were there then.
 //! 3. *A session learns of a change before it reads the table.* PostgreSQL processes the messages
 //!    about changed catalogs when it has taken a lock. It calls [`note_change`] for each message
 //!    about `pg_class`, which notes the position of that moment. The transaction that made the
