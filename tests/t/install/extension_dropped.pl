@@ -60,7 +60,7 @@ is_deeply(
 	[ sort split /\n/, sql($search) ],
 	[
 		'lower_case()', 'of_a_procedure()', 'of_a_type()', 'of_a_view()',
-		'of_uuids(uuid)', 'text()', 'upper_case()'
+		'of_uuids(uuid)', 'upper_case()'
 	],
 	'the page finds each function whose text names something of the extension, and no other');
 
