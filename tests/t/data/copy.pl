@@ -1,5 +1,5 @@
-# COPY of tables with IDs of every type and arrays of them, in text, CSV and binary: what comes in is
-# what went out. A row without an ID gets one from the default. With FREEZE both are frozen.
+# COPY of tables with IDs of every type and arrays of them, in text, CSV and binary: what comes in
+# is what went out. A row without an ID gets one from the default. With FREEZE both are frozen.
 use strict;
 use warnings;
 use lib 'tests/perl';

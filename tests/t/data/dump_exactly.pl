@@ -1,7 +1,7 @@
 # The query of docs/troubleshooting.md for what a dump loses misses nothing: it looks at the
 # operator of each expression, however deep it is, and names change nothing. Objects beside those of
-# dump_operators.pl are called lost_... if a restore must lose them and the query must list them, and
-# kept_... if neither.
+# dump_operators.pl are called lost_... if a restore must lose them and the query must list them,
+# and kept_... if neither.
 use strict;
 use warnings;
 use lib 'tests/perl';

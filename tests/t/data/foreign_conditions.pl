@@ -1,8 +1,8 @@
-# Which conditions on the time of an ID postgres_fdw sends to the other server, which answers them by
-# its index. It also sends expressions whose operator PostgreSQL prints without a schema, and the
-# other server has a search_path of its own, pg_catalog. docs/fleet.md says which of them are errors,
-# and that the forms for dumps in docs/troubleshooting.md work. A flake has another time on a
-# server with another epoch.
+# Which conditions on the time of an ID postgres_fdw sends to the other server, which answers them
+# by its index. It also sends expressions whose operator PostgreSQL prints without a schema, and the
+# other server has a search_path of its own, pg_catalog. docs/fleet.md says which of them are
+# errors, and that the forms for dumps in docs/troubleshooting.md work. A flake has another time on
+# a server with another epoch.
 use strict;
 use warnings;
 use lib 'tests/perl';

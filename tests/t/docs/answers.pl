@@ -49,7 +49,8 @@ for (
 		'4|0', 'pg_stat_flakeid has a row for each lane of uuidv7'
 	],
 	[
-		q{extversion = flakeid_identity() ->> 'version' FROM pg_extension WHERE extname = 'flakeid'},
+		q{extversion = flakeid_identity() ->> 'version' FROM pg_extension}
+		  . q{ WHERE extname = 'flakeid'},
 		't',
 		'the library is of the version that the control file names'
 	])

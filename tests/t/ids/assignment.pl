@@ -1,8 +1,8 @@
 # PL/pgSQL assigns by way of text where it finds no assignment cast, and the text of an ID often is
 # a valid text of another type: digits in another base, a date, another kind of ID. For each pair of
 # an ID type and another type, and each kind of assignment, the result is that of the explicit cast,
-# or an error. The pairs that convert are listed, so that no new one comes unseen. The errors say why
-# there is no cast and what to do.
+# or an error. The pairs that convert are listed, so that no new one comes unseen. The errors say
+# why there is no cast and what to do.
 use strict;
 use warnings;
 use lib 'tests/perl';

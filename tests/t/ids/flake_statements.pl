@@ -101,7 +101,8 @@ is($session->query_safe(<<~'SQL'), 't|0', 'a flake has the hash and the binary f
 	FROM of_flake.things
 	SQL
 
-# ALTER TABLE changes a column of bigint to flake and back. It writes neither its table nor an index.
+# ALTER TABLE changes a column of bigint to flake and back. It writes neither its table nor an
+# index.
 $session->query_safe(<<~'SQL');
 	SET search_path = of_bigint, public;
 	CREATE VIEW files AS

@@ -28,8 +28,8 @@ sql(<<~"SQL");
 	INSERT INTO ids (nr) SELECT generate_series(0, 5000);
 	SQL
 
-# A file in binary has 1,000 rows, and then one with an ID of a wrong length. A bigint and a UUID that
-# are too short are errors of the protocol.
+# A file in binary has 1,000 rows, and then one with an ID of a wrong length. A bigint and a UUID
+# that are too short are errors of the protocol.
 my @good = map { "\1" x $_->{bytes} } @ID_COLUMNS;
 for my $i (0 .. $#ID_COLUMNS) {
 	my ($name, $type, $bytes) = @{ $ID_COLUMNS[$i] }{qw(name type bytes)};

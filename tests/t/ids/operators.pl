@@ -1,5 +1,5 @@
-# Every ID type compares, sorts, hashes and aggregates its IDs, and has btree, hash and BRIN indexes.
-# It is joined by sorting and by hashing, and grouped by hashing. The planner estimates rows.
+# Every ID type compares, sorts, hashes and aggregates its IDs, and has btree, hash and BRIN
+# indexes. Joins sort and hash it, groups hash it, and the planner estimates its rows.
 use strict;
 use warnings;
 use lib 'tests/perl';

@@ -1,7 +1,7 @@
 # The public form of IDs: each ID of each type has a text and a uuid of its own for each prefix, and
-# comes back from them. A lookup by a public form uses the index of the IDs. IDs without a public form,
-# invalid prefixes, texts and uuids are refused. A changed form gives an error or another ID, and
-# never an ID that exists.
+# comes back from them. A lookup by a public form uses the index of the IDs. IDs without a public
+# form, invalid prefixes, texts and uuids are refused. A changed form gives an error or another ID,
+# and never an ID that exists.
 use strict;
 use warnings;
 use lib 'tests/perl';

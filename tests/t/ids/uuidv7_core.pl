@@ -1,6 +1,6 @@
-# uuidv7s and PostgreSQL's own functions. Its functions of UUIDs read our IDs: their version since 17,
-# their time since 18. One column has IDs of PostgreSQL's uuidv7() and of uuidv7_next(). Both are in
-# the order of the clock, and conditions on the time find both.
+# uuidv7s and PostgreSQL's own functions. Its functions of UUIDs read our IDs: their version since
+# 17, their time since 18. One column has IDs of PostgreSQL's uuidv7() and of uuidv7_next(). Both
+# are in the order of the clock, and conditions on the time find both.
 use strict;
 use warnings;
 use lib 'tests/perl';
