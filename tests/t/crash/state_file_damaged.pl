@@ -111,7 +111,7 @@ is(error_in($session, <<~"SQL"), '', 'the file is read again, also within a stat
 			RAISE 'the damaged file was read';
 		EXCEPTION WHEN data_corrupted THEN NULL;
 		END;
-		COPY (SELECT) TO PROGRAM 'cp "$path.good" "$path"';
+		COPY (SELECT WHERE false) TO PROGRAM 'cp "$path.good" "$path"';
 		PERFORM flake_next();
 	END
 	\$\$

@@ -68,6 +68,8 @@ subtest 'a standby' => sub {
 
 subtest 'a subscriber that pg_createsubscriber makes of a standby' => sub {
 	plan(skip_all => 'this version has no pg_createsubscriber') if $original->pg_version < 17;
+	# If etcd is slow, the claims of the standby stay until its lease ends.
+	wait_until('the standby has no claims', sub { $etcd->claimed eq $own });
 	$ledger->use_all($original);
 	my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 	$subscriber->init_from_backup($original, 'base', has_streaming => 1);

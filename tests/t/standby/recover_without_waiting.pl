@@ -21,6 +21,8 @@ $node->set_standby_mode;
 $clock->step(3600);
 $clock->start;
 $node->promote;
+# Nothing waits for the checkpoint that a promotion requests.
+$node->safe_psql('postgres', 'CHECKPOINT');
 is($node->safe_psql('postgres', 'SELECT timeline_id FROM pg_control_checkpoint()'),
 	'2', 'the server was promoted');
 $node->safe_psql('postgres', 'SELECT flake_next()');
