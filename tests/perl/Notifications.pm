@@ -17,6 +17,7 @@ our @EXPORT = qw(start_notifier listener_in insert_id payloads is_announced beco
 # autovacuum nobody but the test and the notifier uses transaction IDs.
 sub start_notifier {
 	my $node = flakeid_server('notify', <<~'END', allows_streaming => 1);
+		max_connections = 40
 		max_prepared_transactions = 10
 		log_statement = none
 		autovacuum = off

@@ -28,6 +28,10 @@ sub notify {
 	return;
 }
 
+# A notifier that has just started may hold a lock.
+my ($listener, $writer) = (listener_in($node, 'postgres'), session($node));
+is_announced($node, $listener, insert_id($writer), 'the notifier runs');
+becomes_quiet($listener);
 my ($stopped) = wait_until('a notifier', sub { [ notifiers('postgres') ]->[0] });
 kill 'STOP', $stopped;
 notify('first');
@@ -35,7 +39,6 @@ notify('postgres', 'second');
 is(join(' ', notifiers('postgres')),
 	$stopped, 'while it does not end, a database that comes back gets no second notifier');
 kill 'CONT', $stopped;
-my ($listener, $writer) = (listener_in($node, 'postgres'), session($node));
 is_announced($node, $listener, insert_id($writer), 'the notifier goes on');
 is(join(' ', notifiers('postgres')), $stopped, 'it is still the only one');
 $_->quit for $listener, $writer;
