@@ -222,7 +222,7 @@ FROM unnest(ARRAY[
     $$set_config('flakeid.interface', 'lo', false)$$,
         $$set_config('flakeid.cluster_id', '1', false)$$,
     $$set_config('flakeid.no_such', '1', false)$$
-]) AS expression, pg_temp.refused(expression) AS refused;
+]) AS expression, pg_temp.refused(expression) AS refused ORDER BY 1, 2;
 
 \echo -- Errors outside of any function, in a transaction with a way back, and in one without.
 \set VERBOSITY sqlstate
