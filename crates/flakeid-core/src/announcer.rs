@@ -229,7 +229,7 @@ mod tests {
         let year = 365 * 86_400_000 * MILLI;
         announcer.look(false, UnixNanos(5000 * MILLI + year), boot(5000 * MILLI));
         // A transaction ends every 20 s, and between them nothing does.
-        let ends = |milli: u64| milli % 20_000 == 0;
+        let ends = |milli: u64| milli.is_multiple_of(20_000);
         let announced = run(&mut announcer, 5001..100_000, ends, |now| now - LAG);
         for end in (1..5).map(|nr| nr * 20_000) {
             assert!(announced.contains(&(end + 5)), "{end}: {announced:?}");
