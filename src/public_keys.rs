@@ -169,9 +169,7 @@ fn ensure_private(path: &Path, metadata: &Metadata) -> Result<(), String> {
 #[inline(never)]
 fn read(path: &Path) -> Result<Keys, String> {
     let unreadable = |error: io::Error| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
-        format!("could not read \"{}\": {reason}", path.display())
+        format!("could not read \"{}\": {}", path.display(), error::os_reason(&error))
     };
     // The keys of a file that others can read do not come into memory. The file that is read may be
     // another one already.

@@ -2,7 +2,7 @@
 //! in ten seconds; it says how many were suppressed since the last one.
 
 use crate::clock::since_boot;
-use crate::error::{Report, log, moment, span};
+use crate::error::{Report, log, moment, os_reason, span};
 use crate::id_types::ID_TYPES;
 use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::prelude::*;
@@ -244,10 +244,8 @@ pub fn state_directory_missing() {
 
 /// Reports that the file which names this server's place could not be written.
 pub fn location_not_written(action: &str, error: &std::io::Error) {
-    let reason = error.to_string();
-    let reason = reason.split(" (os error").next().unwrap_or_default();
     log(
-        format!("flakeid could not {action} file \"flakeid/location\": {reason}"),
+        format!("flakeid could not {action} file \"flakeid/location\": {}", os_reason(error)),
         "No ID repeats. A later start may take the state for that of another server.".into(),
     );
 }

@@ -10,4 +10,4 @@ pub use raise::{OrRaise, WITHHELD, log, log_withheld_with, may_see_details};
 pub use report::{Code, Report};
 #[cfg(feature = "etcd")]
 pub use wording::excerpt;
-pub use wording::{instant, moment, quoted, span, text_detail, timestamp};
+pub use wording::{instant, moment, os_reason, quoted, span, text_detail, timestamp};

@@ -5,6 +5,12 @@ use flakeid_core::clock::{UnixMicros, UnixNanos};
 use pgrx::pg_sys;
 use std::time::Duration;
 
+/// Returns the operating system's text for an error, without its number.
+pub fn os_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().into()
+}
+
 /// Formats a time in UTC, as PostgreSQL prints it with `SET timezone TO 'UTC'`.
 pub fn moment(time: UnixMicros) -> String {
     match time {

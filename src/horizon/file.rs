@@ -12,7 +12,7 @@
 //! `cp -a` copies the link, so that two servers would have one state. A directory on which another
 //! disk is mounted is no link, and each of them copies it.
 
-use crate::error::{Code, Report};
+use crate::error::{Code, Report, os_reason};
 use crate::regular_file::{self, Links, data_directory};
 use crate::shmem::Start;
 use flakeid_formats::state::Invalid;
@@ -202,11 +202,9 @@ impl From<StateFileError> for Report {
                          into its place, and start the server.",
             ),
             StateFileError::Denied { action, error } => {
-                let reason = error.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default();
                 let report = Self::new(
                     denied_code(&error),
-                    format!("could not {action} state file \"{NAME}\": {reason}"),
+                    format!("could not {action} state file \"{NAME}\": {}", os_reason(&error)),
                 );
                 match error.kind() {
                     ErrorKind::StorageFull | ErrorKind::QuotaExceeded => report.hint(

@@ -45,7 +45,7 @@
 //!   the log, and a reason not to choose `'error'`.
 
 use super::file::{StateFileError, denied_code, directory};
-use crate::error::Report;
+use crate::error::{Report, os_reason};
 use crate::identity::host_name;
 use crate::regular_file::{self, Links, data_directory};
 use crate::server_log;
@@ -92,11 +92,9 @@ pub(super) fn begin(location: &Location, directory: &Path) -> Result<(), StateFi
 /// The operating system refuses it.
 pub(super) fn write(location: &Location) -> Result<(), Report> {
     put(location, &directory()).map_err(|(action, error)| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
         Report::new(
             denied_code(&error),
-            format!("could not {action} file \"flakeid/location\": {reason}"),
+            format!("could not {action} file \"flakeid/location\": {}", os_reason(&error)),
         )
     })
 }

@@ -1,6 +1,7 @@
 //! The view `pg_stat_flakeid_horizon`: how the horizon is written.
 
 use super::{NANOS_PER_SECOND, count, micros};
+use crate::error::os_reason;
 use crate::shmem;
 use crate::timestamp::timestamptz;
 use pgrx::prelude::*;
@@ -9,10 +10,7 @@ use std::sync::atomic::Ordering;
 
 /// Returns the operating system's text for the error of this number; `None` for 0.
 fn error(number: i32) -> Option<String> {
-    (number != 0).then(|| {
-        let error = Error::from_raw_os_error(number).to_string();
-        error.split(" (os error").next().unwrap_or_default().into()
-    })
+    (number != 0).then(|| os_reason(&Error::from_raw_os_error(number)))
 }
 
 #[pg_extern(sql = false)]

@@ -12,7 +12,7 @@
 //! version 2. It then assumes no knowledge of prepared transactions, and each of them holds its
 //! watermark at 1970.
 
-use crate::error::Report;
+use crate::error::{Report, os_reason};
 use crate::horizon;
 use crate::regular_file::{self, Links};
 use flakeid_formats::watermark::{self, LENGTH};
@@ -53,11 +53,9 @@ pub fn read() -> OnDisk {
 pub fn write() -> Result<(), Report> {
     let Some(bytes) = bytes() else { return Err(Report::out_of_memory()) };
     regular_file::replace(&horizon::directory(), FILE, &bytes).map_err(|(action, error)| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
         Report::new(
             horizon::denied_code(&error),
-            format!("could not {action} file \"{NAME}\": {reason}"),
+            format!("could not {action} file \"{NAME}\": {}", os_reason(&error)),
         )
     })
 }

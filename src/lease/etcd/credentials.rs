@@ -1,7 +1,7 @@
 //! The options of a connection to etcd: user and password, and for `https` the certificates. They
 //! come from files, whose length is limited by [`crate::regular_file`].
 
-use crate::error::excerpt;
+use crate::error::{excerpt, os_reason};
 use crate::guc::etcd::Access;
 use crate::regular_file::{self, Links};
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
@@ -65,11 +65,8 @@ fn name(path: &Path) -> String {
 }
 
 fn read(path: &Path, limit: usize) -> Result<(Vec<u8>, Metadata), String> {
-    regular_file::read(path, limit, Links::Followed).map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or_default();
-        format!("could not read \"{}\": {reason}", name(path))
-    })
+    regular_file::read(path, limit, Links::Followed)
+        .map_err(|error| format!("could not read \"{}\": {}", name(path), os_reason(&error)))
 }
 
 /// Returns the content of a file if it has a PEM block of this label. The TLS library would only
