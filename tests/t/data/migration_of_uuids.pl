@@ -61,19 +61,40 @@ runs($times, 'the statements about their times run');
 $times =~ /(SELECT.*?;).*?(SELECT.*?;)/s or die 'the page has two questions';
 is(sql("$1 $2"), "1000\n1000", 'the two questions find the new rows and the old ones');
 
-# An application inserts rows before, during and after the move.
-my $script = $node->basedir . '/insert.sql';
-append_to_file($script, "INSERT INTO visits (page) VALUES ('/during');\n\\sleep 1 ms\n");
-my $writers = IPC::Run::start(
-	[ 'pgbench', '-n', '-c', '2', '-t', '1000', '-f', $script, $node->connstr('postgres') ],
-	'>', \my $stdout, '2>', \my $stderr);
-$node->poll_query_until('postgres', "SELECT count(*) > 10 FROM visits WHERE page = '/during'")
-  or die 'no row is inserted';
+# Two sessions insert rows before, during and after the move, until they are told to stop.
+sql('CREATE TABLE stop (); CREATE TABLE inserted (rows integer)');
+my $insert = <<~'SQL';
+	DO $$
+	DECLARE
+		nr integer := 0;
+	BEGIN
+		LOOP
+			INSERT INTO visits (page) VALUES ('/during');
+			COMMIT;
+			nr := nr + 1;
+			EXIT WHEN EXISTS (SELECT FROM stop);
+		END LOOP;
+		INSERT INTO inserted VALUES (nr);
+	END $$
+	SQL
+my @writers = map {
+	IPC::Run::start(
+		[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-c', $insert ])
+} 1 .. 2;
+
+sub wait_for_rows {
+	my ($more_than) = @_;
+	my $during = "SELECT count(*) > $more_than FROM visits WHERE page = '/during'";
+	return $node->poll_query_until('postgres', $during) || die 'no row is inserted';
+}
+wait_for_rows(10);
 is(until_it_waits_no_more($node, 'postgres', $partitions),
 	'', 'a partitioned table takes the rows over and gets the name of the old one');
-$writers->finish;
-is($stderr =~ s/^(?:pgbench \(|progress).*\n//mgr, '', 'the application has no error');
-is(sql(<<~'SQL'), "/during|2000|t\n/new|1000|t\n/old|1000|t", 'no row is lost');
+wait_for_rows(sql("SELECT count(*) + 10 FROM visits WHERE page = '/during'"));
+sql('INSERT INTO stop DEFAULT VALUES');
+ok($_->finish, 'an application that inserts rows has no error') for @writers;
+my $inserted = sql('SELECT sum(rows) FROM inserted');
+is(sql(<<~'SQL'), "/during|$inserted|t\n/new|1000|t\n/old|1000|t", 'no row is lost');
 	SELECT page, count(*), bool_and(uuidv7_valid(id)) FROM visits GROUP BY page ORDER BY page
 	SQL
 is(sql(<<~'SQL'), 't|1000|t', 'old rows got IDs of their own times, and new rows kept theirs');
