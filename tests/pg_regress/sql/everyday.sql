@@ -134,8 +134,8 @@ SELECT * FROM pg_temp.each($$
     WITH first AS (SELECT id FROM <name>_seen WHERE day = 1),
         second AS (SELECT id FROM <name>_seen WHERE day = 2)
     SELECT (SELECT array_agg(id ORDER BY id) = ARRAY[<a>, <b>, <c>, NULL]
-        FROM (TABLE first UNION TABLE second) AS both),
-        (SELECT array_agg(id) = ARRAY[<a>] FROM (TABLE first INTERSECT TABLE second) AS both),
+        FROM (TABLE first UNION TABLE second) AS of_both),
+        (SELECT array_agg(id) = ARRAY[<a>] FROM (TABLE first INTERSECT TABLE second) AS of_both),
         (SELECT array_agg(id ORDER BY id) = ARRAY[<c>, NULL]
         FROM (TABLE second EXCEPT TABLE first) AS second_alone),
         (SELECT count(*) FROM (SELECT id FROM <name>_seen EXCEPT ALL SELECT <a>) AS e) AS except_all
