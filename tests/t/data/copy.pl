@@ -83,6 +83,23 @@ for my $name (@names) {
 		SQL
 }
 
+# COPY has the option DEFAULT since version 16.
+for my $format ($version >= 16 ? ('text', 'csv') : ()) {
+	my $names = join ', ', @names;
+	my $marked = join ', ', map { "CASE WHEN nr % 2 = 0 THEN 'new' ELSE $_\::text END" } @names;
+	my $kept = join ' AND ', map { "given.$_ = ids.$_" } @names;
+	my $is_new = join ' AND ', map { "given.$_ > '$largest{$_}'" } @names;
+	sql(<<~"SQL");
+		COPY (SELECT nr, $marked FROM ids WHERE nr > 0) TO '$dir/marked.$format' (FORMAT $format);
+		TRUNCATE given;
+		COPY given (nr, $names) FROM '$dir/marked.$format' (FORMAT $format, DEFAULT 'new');
+		SQL
+	is(sql(<<~"SQL"), "0|f|t|2500\n1|t|f|2500", "DEFAULT in $format chooses the rows that get IDs");
+		SELECT nr % 2, bool_and($kept), bool_and($is_new), count(*)
+		FROM given JOIN ids USING (nr) GROUP BY 1 ORDER BY 1
+		SQL
+}
+
 is(sql(<<~"SQL"), '24|12|35', "COPY's WHERE knows the time in an ID");
 	CREATE TABLE late (nr integer, id sno);
 	COPY (SELECT nr, sno_at(timestamptz '2026-01-01 00:00+00' + nr * interval '1 hour')

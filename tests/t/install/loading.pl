@@ -47,6 +47,8 @@ FROM uuidv7_min('2026-01-01 00:00+00') AS id
 SQL
 is(sql("SELECT (flake_decode(flake_at('2026-01-01'))).worker"),
 	'3', 'settings are read without preloading');
+is(sql("SELECT (sno_decode(sno_at('2026-01-01', 1, 5))).partition"),
+	'3', 'snos of a time are computed without preloading');
 is(sql("SELECT flakeid_identity() ->> 'shared_memory' IS NULL"),
 	't', 'a session that only reads IDs takes no shared memory');
 ok(!-e $dir, 'a session that only reads IDs creates no state');
