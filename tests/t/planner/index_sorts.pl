@@ -91,6 +91,9 @@ is($session->query_safe(<<~'SQL'), '20000', 'a sort of NULLs alone loses no row'
 	SQL
 
 # An index that several processes make by a sort, and an index that grows, with duplicates.
+my $amcheck =
+  $session->query_safe("SELECT count(*) FROM pg_available_extensions WHERE name = 'amcheck'");
+$session->query_safe('CREATE EXTENSION amcheck') if $amcheck;
 for my $id_type (@id_types) {
 	$session->query_safe(<<~"SQL");
 		SET min_parallel_table_scan_size = 0;
@@ -111,6 +114,9 @@ for my $id_type (@id_types) {
 			't', "the index of $table is in the order of the bytes");
 	}
 	$session->query_safe('RESET enable_seqscan; RESET enable_sort');
+	next unless $amcheck;
+	is($session->query_safe("SELECT bt_index_check('${id_type}_sorted', true)"),
+		'', "amcheck finds nothing in the index that a sort of ${id_type}s makes");
 }
 
 for my $id_type (@id_types) {

@@ -118,6 +118,16 @@ opr_sanity finds an immutable function that is not for workers
 opr_sanity finds an operator class with the wrong function
 	\| sno_ops
 	UPDATE pg_amproc SET amproc = 'sno_eq'::regproc WHERE amproc = 'sno_cmp'::regproc
+opr_sanity finds a btree operator class without its comparison function
+	"sno_ops" of access method btree is missing support function.*
+	DELETE FROM pg_amproc WHERE amproc = 'sno_cmp'::regproc
+opr_sanity finds a hash operator class without its operator
+	"uniqueid_ops" of access method hash is missing operator.*
+	DELETE FROM pg_amop USING pg_am WHERE pg_am.oid = amopmethod
+	AND amname = 'hash' AND amoplefttype = 'uniqueid'::regtype
+opr_sanity finds a comparison function with the wrong signature
+	guid_eq\(guid,guid\) with wrong signature.*
+	UPDATE pg_amproc SET amproc = 'guid_eq'::regproc WHERE amproc = 'guid_cmp'::regproc
 type_sanity finds an input function that is volatile
 	\| sno_in
 	ALTER FUNCTION sno_in(cstring) VOLATILE
