@@ -178,7 +178,9 @@ $$);
 \echo -- PostgreSQL 18 and earlier have no min of uuids.
 SELECT outcome, replace(kinds, ' uuidv7', '') AS kinds
 FROM pg_temp.each($$
-    SELECT min(early) = <a>, pg_typeof(min(id)) = '<type>'::regtype FROM <name>_keyed
+    SELECT min(early) = <a>, pg_typeof(min(id)) = '<type>'::regtype,
+        (min(id) FILTER (WHERE false), max(id) FILTER (WHERE false)) IS NULL
+    FROM <name>_keyed
 $$) WHERE kinds <> 'uuidv7';
 SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (early) VALUES (<c>) RETURNING id');
 SELECT * FROM pg_temp.each('INSERT INTO <name>_keyed (all_early)

@@ -123,6 +123,12 @@ sub steps_of {
 	$clock->step(30.2);
 	is(error_in($session, $insert), '', 'with max_clock_wait 0 a session waits for the next tick');
 
+	$clock->step(365 * 86_400);
+	cmp_ok($clock->time_of_server, '>', time() + 364 * 86_400, 'the clock is a year ahead');
+	$clock->step(30.3);
+	is(error_in($session, $insert),
+		'', 'a clock that is set right before a session asks for IDs changes nothing');
+
 	is($node->safe_psql('postgres', <<~'SQL'), '0|0', 'no ID repeats, and those of a session rise');
 		SELECT count(*) - count(DISTINCT id), count(*) FILTER (WHERE id <= before)
 		FROM (SELECT id, lag(id) OVER (PARTITION BY session ORDER BY nr) AS before

@@ -153,6 +153,12 @@ for my $column (@columns) {
 			qr/Index Only Scan$direction using ${column}_btree on ids/,
 			"ORDER BY $column $order");
 	}
+	answers_as_the_table(
+		"SELECT count(*), sum(nr), sum(nr * nr) FROM ids WHERE $column = ANY (ARRAY("
+		  . "SELECT $column FROM ids WHERE nr % 20 = 0))",
+		'btree',
+		qr/Index Scan using ${column}_btree on ids\n +Index Cond: \($column = ANY/,
+		"a list of $column");
 }
 
 # Some IDs that are there, and as many that are not.
