@@ -29,8 +29,11 @@ FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY A
      ]) WITH ORDINALITY AS inputs (long, input_nr), left(long, 22) AS input,
      pg_temp.refused(format('%L::%s', long, type)) AS refused
 GROUP BY input_nr, input, state, 5 ORDER BY input_nr, min(nr);
-SELECT type, hint FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) AS type,
-       pg_temp.refused(format('%L::%s', '?', type));
+\echo -- The hint says how the type is written, for a wrong length and for a wrong character.
+SELECT type, count(*) AS texts, hint
+FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY AS types (type, nr),
+     unnest('{"",222222222222222-}'::text[]) AS input,
+     pg_temp.refused(format('%L::%s', input, type)) GROUP BY nr, type, hint ORDER BY nr;
 \echo '-- The text is quoted: a short one whole, and the first 1,000 bytes of a long one.'
 SELECT message FROM pg_temp.refused($$'9Q74GOK3262SO257'::sno$$);
 SELECT type, length(message) FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) AS type,
@@ -155,7 +158,8 @@ SELECT time, refused.*
     FROM unnest('{4714-11-24 00:00+00 BC,0044-03-15 12:00:00.5+00 BC,0001-12-31 23:59:59+00 BC,
 0001-01-01 00:00+00,9999-12-31 23:59:59.999999+00,10000-01-01 00:00+00,
 294247-01-10 04:00:54.775805+00,
-294247-01-10 04:00:54.775806+00,294276-12-31 23:59:59.999999+00}'::timestamptz[]) AS time,
+294247-01-10 04:00:54.775806+00,294276-12-31 23:59:59.999999+00,
+-infinity,infinity}'::timestamptz[]) AS time,
     pg_temp.refused(format('sno_at(%L)', time)) AS refused;
 \echo -- Bounds take them all.
 SELECT flake_min(t) = flake_min(t, '2010-01-01 00:00+00')
