@@ -59,7 +59,7 @@ FROM unnest('{10,16,12,8,8}'::int[], '{sno,flake128,guid,guid_local,uniqueid}'::
 \echo -- fields out of range
 SELECT expression, refused.* FROM unnest(ARRAY[
     'sno_next(-1)', 'sno_next(256)', 'sno_next(2147483647)', 'sno_next(-2147483648)',
-    'sno_next_batch(1, -1)', 'sno_next_batch(1, 256)',
+    'sno_next_batch(1, -1)', 'sno_next_batch(1, 256)', 'sno_next_batch(0, -1)',
     $$sno_with_meta('2222222222222222', -1)$$, $$sno_with_meta('2222222222222222', 256)$$,
     $$sno_with_meta('2222222222222222', 2147483647)$$,
         $$sno_with_meta('2222222222222222', -2147483648)$$,

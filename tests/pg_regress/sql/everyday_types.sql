@@ -15,7 +15,8 @@ SELECT * FROM pg_temp.each($$
         array_replace(ARRAY[<a>, <a>], <a>, <c>) || <a> = ARRAY[<c>, <c>, <a>],
         array_remove(ARRAY[<a>, <b>, <a>], <a>) = ARRAY[<b>],
         (ARRAY[<a>, <b>, <c>])[2:3] = ARRAY[<b>, <c>],
-        (greatest(<a>, <c>, <b>), least(<b>, NULL, <a>)) = (<c>, <a>), nullif(<a>, <a>) IS NULL
+        (greatest(<a>, <c>, <b>), least(<b>, NULL, <a>)) = (<c>, <a>), nullif(<a>, <a>) IS NULL,
+        coalesce(NULL, <b>) = <b>
 $$);
 SELECT * FROM pg_temp.each($$
     SELECT <a> = ANY (ARRAY[<b>, <a>]), <a> <> ALL (ARRAY[<b>, <a>]), <b> > ALL (ARRAY[<a>, <a>]),
@@ -122,6 +123,9 @@ SELECT * FROM pg_temp.each($$
         doc.span, doc.body)::<name>_doc)
     FROM <name>_doc AS doc, jsonb_populate_record(NULL::<name>_doc, doc.body) AS filled,
         jsonb_to_record(doc.body) AS taken (id <type>, ids <type>[])
+$$);
+SELECT * FROM pg_temp.each($$
+    SELECT jsonb_populate_record(NULL::<name>_doc, '{"id": "?"}')
 $$);
 SELECT * FROM pg_temp.each($$
     SELECT (SELECT array_agg(id ORDER BY id) = ARRAY[<a>, <b>, <c>]

@@ -290,6 +290,13 @@ SELECT guid_at('2020-02-02', 5) = guid_at('2020-02-02', 5, '274 s', false) AS de
            AS falling;
 SELECT count(*), count(DISTINCT guid_at('2020-02-02', number)) AS distinct_ids
     FROM generate_series(0, 16383) AS number;
+\echo -- A guid_local of a given time is that of a guid without its node, for each number.
+SELECT count(*) AS numbers, count(*) FILTER (WHERE
+    (guid_local_at('2020-02-02', number), guid_local_at('2020-02-02', number, inverse => true))
+    IS DISTINCT FROM (guid_at('2020-02-02', number)::guid_local,
+        guid_at('2020-02-02', number, inverse => true)::guid_local)) AS different
+FROM (SELECT generate_series(0::bigint, 16385)
+      UNION ALL SELECT 9223372036854775807) AS numbers (number);
 \echo -- distance -------------------------------------------------------------------------------
 \echo '-- What the library gives, where it borrows nothing: time and sequence of the difference,'
 \echo -- drift and node of the first.
