@@ -304,6 +304,13 @@ sub put {
 	return $self->_repeat('put', key => "flakeid/$key", value => $value);
 }
 
+# Writes these keys of the namespace, without values, in one transaction.
+sub put_all {
+	my ($self, @keys) = @_;
+	my @puts = map { +{ requestPut => { key => encode_base64("flakeid/$_", '') } } } @keys;
+	return $self->_repeat('txn', success => \@puts);
+}
+
 sub del {
 	my ($self, $key) = @_;
 	my @all = (key => 'flakeid/', range_end => 'flakeid0');

@@ -14,6 +14,10 @@ my $etcd = Etcd->new('identity');
 my $ledger = Ledger->new('identity');
 my $node = $etcd->start_server('node', generator_ids => '0-1', etcd_pool => '0-1');
 my $holder = session($node);
+is($holder->query_safe(<<~'SQL'), '0', 'a server with fixed generator IDs has no lease worker');
+	SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'flakeid etcd'
+	SQL
+is($etcd->keys, 'address', 'it writes nothing to etcd');
 
 # Begins a statement of each ID type that generates an ID, waits for a lock, and generates another;
 # or one that only generates an ID after its wait. Returns the sessions, which wait.
@@ -64,6 +68,14 @@ is(wake($early[1], 2), 3, 'statements from before both changes are refused');
 is(wake($first, 3), 3, 'statements that ask for their first ID only then are refused');
 generates($ledger, $node, 'later statements have the last ones', '26 27');
 generates($ledger, $heir, 'the other server has the first ones', '0 1');
+
+my $same = sleepers(4);
+reload_with($node, generator_ids => 'etcd:2', etcd_pool => '28-29');
+wait_for_ids($node);
+wait_for_lease($node, 2);
+reload_with($node, generator_ids => '26-27');
+wait_for_ids($node);
+is(wake($same, 4), 0, 'statements continue when the server has their fixed ones again');
 
 is($ledger->twice, '', 'no ID repeats');
 $holder->quit;

@@ -80,6 +80,24 @@ $etcd->end_grace;
 ok(wait_for_lease($node, 3), 'the server leases after it');
 $node->stop;
 
+subtest 'a reason that changes all the time' => sub {
+	$etcd->put('cluster-id', 'value 0');
+	my ($end_of_log, $begin) = (-s $node->logfile, time());
+	$node->start;
+	for my $number (1 .. 12) {
+		$etcd->put('cluster-id', "value $number");
+		wait_for_error($node, qr/"value $number"/);
+	}
+	my $most = 6 + (time() - $begin) / 10;
+	my $log = slurp_file($node->logfile, $end_of_log);
+	my $lines = () = $log =~ /flakeid cannot lease generator IDs/g;
+	cmp_ok($lines, '<=', $most, 'the log has a few lines at once, and then one in ten seconds');
+	cmp_ok(length $log, '<', 20_000, 'the log stays short');
+	$etcd->put('cluster-id', '0');
+	ok(wait_for_lease($node, 3), 'the server leases when the value is corrected');
+	$node->stop;
+};
+
 # the file of the last registry -------------------------------------------------------------------
 
 my $file = $node->data_dir . '/flakeid/etcd';

@@ -91,6 +91,21 @@ subtest 'no generator ID is left' => sub {
 	is($ledger->twice, '', 'no ID repeats');
 	$waiting->stop;
 };
+
+subtest 'two members of three do not answer for longer than the lease' => sub {
+	my $node = $nodes[1];
+	reload_with($node, etcd_lease_ttl => '10s');
+	lease_becomes($node, "remaining <= '10 s'");
+	wait_for_lease($node, 2);
+	begin_crowd($ledger, $node);
+	$etcd->pause(0, 1);
+	my $lost = qr/ERROR:  55000: the lease of this server's generator IDs was lost .* ago/;
+	is((grep { $_->{error} !~ $lost } $ledger->dispersed), 0, 'its sessions end with the lease');
+	$etcd->continue(0, 1);
+	wait_for_ids($node);
+	generates($ledger, $node, 'it generates IDs again when they answer');
+	is($ledger->twice, '', 'no ID repeats');
+};
 $_->stop for @nodes;
 
 done_testing();

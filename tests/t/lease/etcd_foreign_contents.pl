@@ -42,6 +42,15 @@ is_deeply({ map { $_ => $etcd->get($_) } keys %theirs }, \%theirs, 'those keys a
 $node->stop;
 $etcd->del($_) for sort keys %theirs;
 
+# A page of a listing has 4096 keys.
+$etcd->put_all(map { "registry/0:$_" } 100 * $_ .. 100 * $_ + 99) for 0 .. 41;
+set($node, etcd_pool => '0-4203');
+$node->start;
+leases('4200 4201 4202 4203', 'of more keys than a page has, none is overlooked');
+$node->stop;
+$etcd->ctl('del', '--prefix', 'flakeid/registry/');
+set($node, etcd_pool => '0-15');
+
 # Six of them have twice the size that the client takes at once.
 $etcd->put("until/$_", large("data $_")) for 0 .. 5;
 $node->start;
@@ -58,6 +67,8 @@ leases('2 6 7 8',
 is(length $etcd->get('until/3'), 1030, 'it is left alone');
 
 $etcd->put("$_/" . 'k' x 1_300_000, '') for 'until', 'pool', 'registry';
+# Four of them are more than the 4 MiB that the client takes at once.
+$etcd->put('until/' . 'l' x 1_300_000, '');
 leases('2 6 7 8', 'keys that are larger together than one answer stop nothing');
 
 $etcd->put('registry-id', "none\e[1m") if (my $id = $etcd->get('registry-id'));

@@ -80,7 +80,21 @@ subtest 'a high-water mark that is far ahead does not get into the state of a se
 	wait_for_lease($node, 2);
 	all_have_ids($node, '1 2',
 		'when the high-water mark is corrected, all sessions have IDs after a restart');
+
+	# Its cells have issued, and are given up and leased again with another high-water mark.
+	my (undef, $last) = span_of($node, generate($ledger, $node));
+	reload_with($node, etcd_pool => '5-6');
+	lease_becomes($node, "state = 'held' AND generator_ids = '{5,6}'");
+	$etcd->put("until/$_", '2100-01-01T00:00:00Z') for 1, 2;
+	reload_with($node, etcd_pool => '1-2');
+	lease_becomes($node, "state = 'held' AND generator_ids = '{1,2}'");
+	error_of($node, "SELECT $_->{next}") for (@WITH_GENERATOR_IDS) x 4;
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET flakeid.etcd_pool');
 	$node->stop;
+	$state = state_of($node);
+	cmp_ok(until_of($state), '<', $far, 'nor has it a later one of cells that were used before');
+	cmp_ok(until_of($state), '>', $last, 'it covers what these cells issued before');
+	$etcd->put("until/$_", $past) for 1, 2;
 };
 
 subtest 'a high-water mark beyond the last time of the ID types' => sub {
@@ -93,6 +107,26 @@ subtest 'a high-water mark beyond the last time of the ID types' => sub {
 	$etcd->put('until/2', $past);
 	wait_until('a renewal writes it', sub { $etcd->get('until/2') =~ /^2200/ });
 	pass('its holder writes back a high-water mark that was corrected');
+
+	# As docs/fleet.md shows. The view changes before etcd does.
+	my $end_of_log = -s $node->logfile;
+	reload_with($node, etcd_pool => '0-1');
+	$node->wait_for_log(qr/flakeid released generator IDs 2/, $end_of_log);
+	$etcd->put('until/2', $past);
+	my $other = $etcd->start_server('other', generator_ids => 'etcd:1', etcd_pool => '2-2');
+	wait_for_lease($other, 1);
+	all_have_ids($other, '2', 'corrected while nobody holds it, it is used by another at once');
+	$other->stop;
+	cmp_ok(moment($etcd->get('until/2')), '<', $far, 'that one leaves a high-water mark of now');
+	reload_with($node, etcd_pool => '0-2');
+	wait_for_lease($node, 3);
+	all_have_ids($node, '0 1', 'the former holder does not use it before a restart');
+	$node->stop;
+	# The former holder leaves the old high-water mark again.
+	$etcd->put('until/2', $past);
+	$node->start;
+	wait_for_lease($node, 3);
+	all_have_ids($node, '0 1 2', 'the former holder uses it after a restart');
 	$node->stop;
 };
 is($ledger->twice, '', 'no ID repeats');

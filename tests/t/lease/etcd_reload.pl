@@ -109,6 +109,11 @@ subtest 'the library is not preloaded' => sub {
 	is(join('', end_crowd($ledger, $node)), '', 'no session had an error at a reload');
 	$node->stop;
 	is($etcd->claimed, '', 'a stop gives the lease back');
+
+	$node->start;
+	wait_for_ids($node);
+	generates($ledger, $node, 'after a start the server leases again');
+	$node->stop;
 };
 is($ledger->twice, '', 'no ID repeats');
 

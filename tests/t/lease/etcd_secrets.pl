@@ -98,6 +98,9 @@ sub places {
 	return join ' ', grep { $text{$_} =~ /\Q$password\E/ } sort keys %text;
 }
 is(places(), '', 'the password is shown nowhere');
+my $as_ordinary = 'CREATE ROLE ordinary; SET SESSION AUTHORIZATION ordinary';
+is(error_of($node, "$as_ordinary; SELECT flake_next(), sno_next(), uniqueid_next()"),
+	'', 'an ordinary user generates IDs with leased generator IDs');
 
 # TLS does not name every error.
 my $any = qr/\S/;
@@ -123,6 +126,11 @@ for my $case (
 		etcd_key_file => $other_key
 	],
 	[ 'a key file for all', qr/\/key"/, etcd_key_file => file('key', 0644, slurp_file($key)) ],
+	[
+		'a file without a certificate',
+		qr/\/right" holds no certificate/,
+		etcd_cert_file => "$dir/right"
+	],
 	[ 'a certificate without its key', qr/etcd_key_file/, etcd_key_file => '' ],
 	[ 'http where etcd speaks https', $any, etcd_endpoints => $http ],
 	[ 'https where etcd speaks http', $any, etcd_endpoints => $https ])

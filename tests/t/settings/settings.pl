@@ -70,7 +70,7 @@ my %bad = (
 		'An endpoint cannot contain a user or password.' => ['http://u:p@127.0.0.1:1'],
 		'"ftp" is not http or https.' => ['ftp://127.0.0.1'],
 		'An endpoint is missing.' => ['http://'],
-		'"%s" is not an endpoint such as' => ['127.0.0.1:port'],
+		'"%s" is not an endpoint such as' => [ '127.0.0.1:port', '127.0.0.1:99999' ],
 	},
 	etcd_namespace => { 'A namespace cannot contain a comma.' => ['new,old/'] },
 	etcd_pool => {
