@@ -132,4 +132,43 @@ for my $id_type (@ID_TYPES) {
 		0, "$id_type->{name} had lives of all kinds: @kinds");
 }
 $postmaster->stop;
+
+# As after a turn and a crash: sno's timeline in use has a nearer horizon than all others. The wait
+# of the others is not measured by it.
+my $since = until_of(state_of($node)) + 7200 * $second;
+my ($nearer, $farther) = map { $since + $_ * $second } 100, 200;
+rewrite_state(
+	$node,
+	sub {
+		my ($state) = @_;
+		$state->{$_} = instant($since) for 'since', 'written';
+		$state->{until} = instant($farther);
+		$state->{tick_tock_until} = [ map { instant($_) } $farther, $nearer ];
+		$state->{tick_tock} = 1;
+	});
+$clock->stand_still($since / $second + 50);
+$postmaster = Postmaster->start($node, $clock->environment);
+my ($sno, @others) = sort { !!$b->{turns} <=> !!$a->{turns} } @ID_TYPES;
+# It dies where a session does not wait.
+my ($first, @sessions) =
+  map { $clock->waits(sprintf "COPY (SELECT '$_->{name}', $_->{batch}) TO STDOUT", 10) } $sno,
+  @others;
+$clock->stand_still($nearer / $second + 1);
+my ($given, $error) = $clock->ended($first);
+my @ids = $ledger->enter($given);
+is_promised('at its nearer horizon sno has IDs', $sno, [ 'waits', $nearer, 1 ], $error, @ids);
+is($node->safe_psql('postgres', <<~'SQL'), scalar @others, 'all others wait for the farther one');
+	SELECT count(*) FROM pg_stat_activity
+	WHERE application_name ~ '^waits_' AND state = 'active'
+	SQL
+$clock->stand_still($farther / $second + 1);
+
+for my $i (0 .. $#others) {
+	($given, $error) = $clock->ended($sessions[$i]);
+	@ids = $ledger->enter($given);
+	my $test = "at the farther horizon $others[$i]{name} has IDs";
+	is_promised($test, $others[$i], [ 'waits', $farther ], $error, @ids);
+}
+is($ledger->twice, '', 'no ID repeats when horizons differ');
+$postmaster->stop;
 done_testing();

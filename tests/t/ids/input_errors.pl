@@ -46,6 +46,12 @@ for my $i (0 .. $#ID_COLUMNS) {
 			"$length bytes are no $name, and the error names the line and the column");
 	}
 }
+# A client may send a text where binary is due.
+write_rows("$dir/wrong", ['9q74gok3262so257']);
+like(
+	error_in($session, "COPY copies (sno) FROM '$dir/wrong' (FORMAT binary)"),
+	qr/ERROR:  22P03: .*^DETAIL:  A sno has 10 bytes, this value has 16\.$/ms,
+	'the text of a sno is no sno in binary');
 write_rows("$dir/short", \@good, [ @good[ 1 .. $#good ] ]);
 like(
 	error_in($session, "COPY copies ($names) FROM '$dir/short' (FORMAT binary)"),

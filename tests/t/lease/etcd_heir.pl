@@ -72,6 +72,9 @@ for my $case (@cases) {
 		lease_becomes($heir, "state = 'waiting'");
 		my $losses = lease_of($node)->{losses};
 		my $end_of_log = -s $node->logfile;
+		# One session requests its IDs in one long statement.
+		$ledger->crowd($node, id_types => [ $WITH_GENERATOR_IDS[0] ], ways => ['stream'])
+		  if $what =~ /worker/;
 		begin_crowd($ledger, $node);
 		$event->();
 		my $high_water_mark = { $etcd->high_water_marks }->{3};
