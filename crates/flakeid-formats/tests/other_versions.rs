@@ -137,3 +137,19 @@ fn version_0_7_0_refuses_the_file_of_the_watermark() {
     let file = watermark::bytes(7).unwrap();
     assert!(document(&file)["flakeid_watermark"].as_u64() > Some(1));
 }
+
+/// The checksum covers the whole file, with the lines that fill it up.
+#[test]
+fn a_state_file_that_is_cut_off_or_has_another_bit_anywhere_is_damaged() {
+    let file = state().bytes().unwrap();
+    let is_damaged =
+        |other: &[u8]| matches!(PersistedState::from_bytes(other), Err(Invalid::Damaged(_)));
+    for at in 0..file.len() {
+        assert!(is_damaged(&file[..at]), "cut off at byte {at}");
+        for bit in 0..8 {
+            let mut other = file.clone();
+            other[at] ^= 1 << bit;
+            assert!(is_damaged(&other), "another bit {bit} in byte {at}");
+        }
+    }
+}

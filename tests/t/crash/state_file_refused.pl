@@ -135,9 +135,12 @@ for my $start ((map { [ $_, 0 ] } @there, @lost), map { [ $_, 1 ] } @lost) {
 		"at a start with $what the log says why there are no IDs");
 	$ledger->none_generates($node, $refusal, "after a start with $what no ID type generates IDs");
 	if (!$is_accepted) {
-		like(error_of($node, 'SELECT flakeid_accept_clock()'),
-			$refusal, "a superuser cannot accept the clock with $what")
-		  if grep { $_ eq $what } @there;
+		if (grep { $_ eq $what } @there) {
+			like(error_of($node, 'SELECT flakeid_accept_clock()'),
+				$refusal, "a superuser cannot accept the clock with $what");
+			$ledger->none_generates($node, $refusal,
+				"after a refused call with $what no ID type generates IDs");
+		}
 		$undo->() if $undo;
 		put_state($node, $good);
 		$ledger->use_all($node);

@@ -129,6 +129,18 @@ END
 	is($node->safe_psql('postgres', $waiting), '', 'no session waits after that');
 };
 
+subtest 'a session waits for a clock that was stepped back' => sub {
+	$clock->stand_still(++$moment);
+	$node->safe_psql('postgres', 'SELECT count(*) FROM flake_next_batch(4096)');
+	$clock->stand_still($moment - 1800);
+	reset_counts($node);
+	my $waits = $clock->waits('SELECT flake_next() > 0');
+	$clock->stand_still($moment + 0.001);
+	is(join('', $clock->ended($waits)), 't', 'the session receives its ID when the clock is back');
+	is(cell_of($node, $flake, "waits, wait_time > '0'"),
+		'1|t', 'the wait for the clock is counted, with its time');
+};
+
 # A session begins at the lower or at the higher of two generator IDs.
 reload_with($node, generator_ids => '3-4', max_clock_wait => '100ms');
 my @sessions;
@@ -151,6 +163,9 @@ for my $id_type ($flake, $sno) {
 			"a session goes on to the next generator ID after $number calls for $id_type->{name}");
 	}
 }
+reset_counts($node);
+is($node->safe_psql('postgres', 'SELECT sum(spills) FROM pg_stat_flakeid'),
+	'0', 'a reset sets the spills to zero');
 $_->quit for @sessions;
 
 $node->stop;
