@@ -153,3 +153,25 @@ fn a_state_file_that_is_cut_off_or_has_another_bit_anywhere_is_damaged() {
         }
     }
 }
+
+/// 0.6.1 wrote the address alone, filled up with empty lines.
+#[test]
+fn an_address_that_0_6_1_wrote_alone_is_read() {
+    let mut file = b"cdf818194e3a8c32/flakeid/".to_vec();
+    file.resize(256, b'\n');
+    let address = "cdf818194e3a8c32/flakeid/".into();
+    assert_eq!(registry_memory::parse(&file), Some(Memory { address, ..Memory::default() }));
+}
+
+/// The last builds of 0.6.1 wrote version 3.
+#[test]
+fn the_memory_of_a_registry_of_version_3_is_read() {
+    let file = changed(&registry_memory::contents(&memory()).unwrap(), |document| {
+        document["flakeid_etcd"] = json!(3);
+        let fields = document.as_object_mut().unwrap();
+        fields.remove("address_revision");
+        fields.remove("left");
+    });
+    let expected = Memory { address_revision: 0, ..memory() };
+    assert_eq!(registry_memory::parse(&file), Some(expected));
+}

@@ -38,6 +38,9 @@ FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) WITH ORDINALITY A
 SELECT message FROM pg_temp.refused($$'9Q74GOK3262SO257'::sno$$);
 SELECT type, length(message) FROM unnest('{sno,flake128,guid,guid_local,uniqueid}'::text[]) AS type,
        pg_temp.refused(format($$repeat('2', 10000)::%s$$, type));
+\echo -- The last character that is quoted is a whole one.
+SELECT length(message), right(message, 5)
+FROM pg_temp.refused($$('2' || repeat(E'\u00e9', 5000))::sno$$);
 
 SELECT uuid, state, message LIKE 'invalid input syntax for type sno: "_%"' AS message_is_whole
 FROM unnest(ARRAY[

@@ -56,6 +56,18 @@ for my $id_type (@ID_TYPES) {
 		"the query tells how far the last $id_type->{name} IDs are ahead")
 	  or diag("$ahead s, and at least $least s");
 }
+# A session passes over a generator ID that is ahead, also when the other has none left in a tick.
+reload_with($node, generator_ids => '0-1');
+my @beside = map { session($node) } 1, 2;
+for my $session (@beside) {
+	for my $id_type (@WITH_GENERATOR_IDS) {
+		is(join('', map { $ledger->ask_in($session, $id_type, $_) } 10_000, 1),
+			'', "a session passes over a generator ID that is ahead, and has $id_type->{name} IDs");
+	}
+}
+$_->quit for @beside;
+reload_with($node, generator_ids => '0');
+
 # Of one session that used them and one that didn't.
 for my $session ($before[0], $idle[0]) {
 	is($ledger->ask_in($session, $_, 10), '', "when the clock is right again, sno continues")

@@ -35,6 +35,9 @@ sub generated {
 
 # The first IDs of a server leave no timeline free before them. So the clock goes ahead first.
 generated(1);
+reload_with($node, generator_ids => '4');
+generated(1);
+reload_with($node, generator_ids => '3');
 
 # In the middle of a tick of 4 ms.
 my $moment = int(time()) + 30.002;
@@ -122,6 +125,17 @@ like(
 cmp_ok(time() - $begin, '>', 0.9, 'a session waits max_clock_wait for the clock to move');
 $clock->set($moment + 0.1);
 is(generated(5000), '1|t', 'when the clock moves IDs continue in the same timeline');
+
+# The timeline is the server's: generator IDs that met no step back are in it, too.
+for my $generator ([ 4, 'a generator ID of before the turns' ], [ 5, 'a new generator ID' ]) {
+	my ($id, $what) = @$generator;
+	reload_with($node, generator_ids => $id);
+	is(generated(10), '1|t', "$what is in the timeline that the server uses");
+}
+is($node->safe_psql('postgres', <<~'SQL'), '0 1, 0 1', 'both turn once, without a step back');
+	SELECT string_agg(clock_steps_back || ' ' || tick_tocks, ', ' ORDER BY generator_id)
+	FROM pg_stat_flakeid WHERE id_type = 'sno' AND generator_id IN (4, 5)
+	SQL
 is($node->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM made'),
 	'0', 'no sno repeats');
 $node->stop;

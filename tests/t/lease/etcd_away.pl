@@ -126,6 +126,13 @@ subtest 'one of the endpoints, or the only one, never answers' => sub {
 		$node,
 		qr/ERROR:  55000: no generator IDs are leased from etcd yet/,
 		'where no endpoint answers, the server runs, and sessions get an error');
+	reload_with($node, generator_ids => '2-3');
+	wait_for_ids($node);
+	generates($ledger, $node, 'with fixed generator IDs outside of the pool it has IDs', '2 3');
+	reload_with($node, generator_ids => 'etcd:2', etcd_endpoints => $plain);
+	wait_for_ids($node);
+	generates($ledger, $node, 'with leased ones it has IDs again', wait_for_lease($node, 2));
+	is($ledger->twice, '', 'no ID repeats');
 	$node->stop('fast');
 };
 

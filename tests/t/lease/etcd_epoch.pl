@@ -5,6 +5,7 @@ use warnings;
 use lib 'tests/perl';
 
 use Etcd;
+use FlakeEpoch qw($UNSET remove_epoch);
 use Leases;
 use Server;
 use StateFile;
@@ -17,6 +18,22 @@ sub recorded {
 	my ($node) = @_;
 	return -e state_path($node) ? state_of($node)->{epochs}{flake} // '' : '';
 }
+
+my $lost = $etcd->server('lost', generator_ids => '0', epoch => '2020-01-01');
+$lost->start;
+$lost->safe_psql('postgres', 'CREATE EXTENSION flakeid; SELECT flake_next()');
+$lost->stop;
+remove_epoch($lost);
+set($lost, generator_ids => 'etcd:2');
+$lost->start;
+ok(wait_for_error($lost, $UNSET),
+	'a server that has lost the line with the epoch of its flakes leases nothing');
+is($etcd->keys, 'address', 'it founds no registry with the default epoch');
+like(
+	error_of($lost, 'SELECT flake_next()'),
+	qr/ERROR:  55000: $UNSET/,
+	'its sessions get the reason');
+$lost->stop;
 
 my $first = $etcd->start_server('first', etcd_pool => '64-1023', epoch => '2020-01-01');
 wait_for_lease($first, 2);

@@ -52,11 +52,12 @@ subtest 'a first claim arrives late' => sub {
 	is($etcd->claimed, '', 'while it is held, nothing is claimed');
 	$wire->deliver;
 	is($etcd->claimed, '0 1', 'it counts if nothing has changed');
+	my $lease = { $etcd->claims }->{0}{lease};
 	$wire->heal;
 	my $ids = wait_for_lease($node, 2);
-	# The high-water marks of the call may be ahead.
-	wait_for_ids($node);
-	generates($ledger, $node, 'the server generates IDs, although the answer was lost', $ids);
+	# With another lease the high-water marks of the call may be ahead.
+	wait_for_ids($node) if lease_of($node)->{lease_id} ne $lease;
+	generates($ledger, $node, 'it generates IDs at once, although the answer was lost', $ids);
 
 	# The three kinds of conditions; the core's tests have all conditions of a claim.
 	for my $case (

@@ -46,6 +46,10 @@ SQL
 	my $time = qr/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z\z/;
 	like(delete $claim{$_}, $time, "a claim has the time \"$_\"") for 'since', 'until';
 	is_deeply(\%claim, \%holder, 'a claim names its holder and the lease');
+	# Read at once, as each renewal writes both.
+	my %all = $etcd->all('');
+	my $until = $all{'until/1'};
+	like($all{'pool/0:1'}, qr/"until":\s*"\Q$until\E"/, 'a claim shows its high-water mark');
 	like($etcd->get('pool/0:1'),
 		qr/"server":\s*"\d+"/,
 		'the system identifier is a string, as other languages would round the number');
@@ -142,14 +146,18 @@ subtest 'the views answer while a session waits for a slow disk' => sub {
 	  "wait_event IN ('FlakeidHorizonWrite', 'Extension') AND query ~ '^SELECT flake_next'";
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE $writes")
 	  or die 'no session writes';
-	is($node->safe_psql('postgres', <<'SQL'), "held|{0,1}\n[0, 1]\n0", 'they show the lease');
+	my $views = <<'SQL';
 SET statement_timeout = '60s';
 SELECT state, generator_ids FROM pg_stat_flakeid_lease;
 SELECT flakeid_identity() -> 'generator_ids';
 SELECT failures FROM pg_stat_flakeid_horizon;
 SQL
+	my $expected = "held|{0,1}\n[0, 1]\n0";
+	is($node->safe_psql('postgres', $views), $expected, 'they show the lease');
 	$disk->ends('slow');
+	$writer->query_safe('SELECT');
 	$writer->quit;
+	is($node->safe_psql('postgres', $views), $expected, 'after the write they show the same');
 	$node->stop;
 };
 

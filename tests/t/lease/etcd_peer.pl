@@ -141,6 +141,16 @@ for my $case (
 		'a lease of 0 s',
 		qr/etcd granted a lease of 0 s/,
 		sub { $_[0] =~ $is_listing ? listing() : '' }
+	],
+	[
+		'a claim as another etcd would',
+		qr/a different etcd cluster answered than before/,
+		sub {
+			# A transaction that was done, in an etcd with another cluster ID.
+			return FakeEtcd::bytes(1, number(1, 1)) . number(2, 1) if $_[0] =~ m{pool/0:\d};
+			# Field 3 of a granted lease is its duration.
+			return $_[0] =~ $is_listing ? listing() : number(3, 3);
+		}
 	])
 {
 	my ($what, $reason, $answer) = @$case;

@@ -1,5 +1,6 @@
 # Servers are led to another etcd, which has the same cluster ID as it was set up alike. They lease
 # nothing there until an administrator writes into its key `address` that it replaces the first one.
+# Later they go back in the same way, and the first entry does not count any more.
 #
 # This file takes long.
 use strict;
@@ -71,7 +72,29 @@ subtest 'an administrator says that the second replaces the first' => sub {
 	like("@{ memory_of($a)->{left} }", $left, 'the server remembers that, too');
 	generates($ledger, $_, $_->name . ' generates IDs') for $a, $b;
 	is($ledger->twice, '', 'no ID repeats');
-	$_->stop for $a, $b;
+	$b->stop;
+};
+
+subtest 'the servers go back to the first' => sub {
+	my $second_name = "$address#" . memory_of($a)->{registry_id};
+	$first->put('address', "$first_name,$second_name");
+	set($a, etcd_endpoints => $first->endpoints);
+	$a->restart;
+	wait_for_error($a, $FORGOTTEN);
+	$first->end_grace;
+	wait_for_lease($a, 2);
+	my $late = $first->start_server('late', etcd_lease_ttl => '600s');
+	wait_for_lease($late, 2);
+
+	for my $node ($a, $late) {
+		set($node, etcd_endpoints => $second->endpoints);
+		$node->restart;
+		is( join(' ', wait_for_error($node, $refused) =~ $refused),
+			"$first_name $second_name",
+			'the old entry in the second does not count for ' . $node->name);
+	}
+	is($second->get('grace'), undef, 'nothing is changed there');
+	$_->stop for $a, $late;
 };
 
 done_testing();

@@ -1,5 +1,6 @@
 # A thousand prepared transactions hold the watermark at the ID of the earliest, through stops and a
-# crash. They end in any order. The watermark does not fall, and a reader reads every row once.
+# crash, and one without IDs does not. They end in any order. The watermark does not fall, and a
+# reader reads every row once.
 #
 # This file takes long.
 use strict;
@@ -11,7 +12,8 @@ use Prepared;
 use Test::More;
 use Watermark;
 
-my $server = Prepared->new('many', settings => 'max_prepared_transactions = 1000');
+my $server = Prepared->new('many', settings => 'max_prepared_transactions = 1001');
+$server->writer->query_safe("BEGIN; CREATE TABLE no_ids (); PREPARE TRANSACTION 'no IDs'");
 
 # Prepares transactions with these numbers. Returns their names and the times of their IDs.
 sub prepare {

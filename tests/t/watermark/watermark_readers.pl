@@ -16,6 +16,7 @@ use FakedClock;
 use Ledger;
 use RandomTransactions;
 use ReaderCrowd;
+use Server;
 use Test::More;
 use Watermark;
 
@@ -122,7 +123,7 @@ sub start_server {
 	create_stream_tables($clock->node);
 	for (@TABLES) {
 		my ($table, $type, $streams) = @$_{ 'table', 'type', 'streams' };
-		my $before = before_watermark($_, 'id', $streams->[-1]);
+		my $before = before_watermark($_, 'id', pick(@$streams));
 		$clock->node->safe_psql('postgres', <<~"SQL");
 			CREATE FUNCTION ${table}_after(last $type) RETURNS SETOF $type LANGUAGE plpgsql STABLE
 			AS \$\$
@@ -137,9 +138,10 @@ sub start_server {
 }
 
 sub readers_read_all {
-	my ($node, $step) = @_;
+	my ($node, $step, $end) = @_;
 	my $crowd = ReaderCrowd->start($node, $seed, @descriptions);
 	$crowd->wait_until_enough($step);
+	$end->() if $end;
 	$crowd->stop;
 	$crowd->has_read_all;
 	$node->stop;
@@ -147,7 +149,12 @@ sub readers_read_all {
 }
 
 my $steady = start_server('steady');
-subtest 'readers read all rows while the clock goes on' => sub { readers_read_all($steady->node) };
+# A transaction of one ID type holds the watermark of all IDs between every other pair of steps.
+my ($holder, $turn) = (session($steady->node), 0);
+my $hold = sub { $holder->query_safe($turn++ % 2 ? 'COMMIT' : 'BEGIN; SELECT flake128_next()') };
+subtest 'readers read all rows while the clock goes on, also of streams that are not held' => sub {
+	readers_read_all($steady->node, $hold, sub { $holder->quit });
+};
 
 # Sessions wait for this clock.
 my $stepped = start_server('stepped');
