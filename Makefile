@@ -182,6 +182,8 @@ lint-text: ## the part without a compiler: formats, columns, layers of the code,
 	scripts/wrap-comments --check build.rs $$(find src crates fuzz/src -name '*.rs')
 	tests/lint/perl
 	scripts/lint-perl
+	@# A statement of the SQL tests that PostgreSQL cannot parse tests nothing.
+	! grep -rn 'syntax error at' tests/pg_regress/expected
 
 lint-supply: ## the part on dependencies: licenses, duplicates, known vulnerabilities
 	scripts/lint-supply
