@@ -136,7 +136,7 @@ $postmaster->stop;
 # As after a turn and a crash: sno's timeline in use has a nearer horizon than all others. The wait
 # of the others is not measured by it.
 my $since = until_of(state_of($node)) + 7200 * $second;
-my ($nearer, $farther) = map { $since + $_ * $second } 100, 200;
+my ($nearer, $farther) = map { $since + $_ * $second } 250, 290;
 rewrite_state(
 	$node,
 	sub {
@@ -146,7 +146,8 @@ rewrite_state(
 		$state->{tick_tock_until} = [ map { instant($_) } $farther, $nearer ];
 		$state->{tick_tock} = 1;
 	});
-$clock->stand_still($since / $second + 50);
+# A session waits for as long as the horizon was away, in time that the clock does not show.
+$clock->stand_still($since / $second + 10);
 $postmaster = Postmaster->start($node, $clock->environment);
 my ($sno, @others) = sort { !!$b->{turns} <=> !!$a->{turns} } @ID_TYPES;
 # It dies where a session does not wait.

@@ -98,6 +98,7 @@ sub places {
 	return join ' ', grep { $text{$_} =~ /\Q$password\E/ } sort keys %text;
 }
 is(places(), '', 'the password is shown nowhere');
+wait_for_ids($node);
 my $as_ordinary = 'CREATE ROLE ordinary; SET SESSION AUTHORIZATION ordinary';
 is(error_of($node, "$as_ordinary; SELECT flake_next(), sno_next(), uniqueid_next()"),
 	'', 'an ordinary user generates IDs with leased generator IDs');
