@@ -45,10 +45,11 @@ FEATURES := pg$(PG_MAJOR)$(if $(ETCD),$(comma)etcd)
 PROFILE ?= release
 
 # cargo writes the libraries of all versions to one file. So each is copied to a folder of its own. The
-# headers of a server with assertions differ from those of a release.
-ASSERTIONS := $(if $(PG_CONFIG_PATH),$(findstring --enable-cassert,$(shell $(PG_CONFIG) --configure)))
-VALGRIND := $(if $(PG_CONFIG_PATH),$(findstring USE_VALGRIND,$(shell $(PG_CONFIG) --configure)))
-STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)$(if $(ASSERTIONS),-assertions)$(if $(VALGRIND),-valgrind)$(if $(filter release,$(PROFILE)),,-$(PROFILE))
+# headers of a server with assertions differ from those of a release, and its library for valgrind has
+# line numbers.
+CONFIGURE := $(if $(PG_CONFIG_PATH),$(shell $(PG_CONFIG) --configure))
+KIND := $(if $(findstring USE_VALGRIND,$(CONFIGURE)),-valgrind,$(if $(findstring --enable-cassert,$(CONFIGURE)),-assertions))
+STAGE := $(TARGET)/pg$(PG_MAJOR)$(if $(ETCD),,-without-etcd)$(KIND)$(if $(filter release,$(PROFILE)),,-$(PROFILE))
 BUILT := $(STAGE)/flakeid.so
 INSTALL_SCRIPT := $(STAGE)/flakeid--$(VERSION).sql
 UPDATE_SCRIPTS := $(UPDATE_TEMPLATES:sql/%.in=$(STAGE)/%)
